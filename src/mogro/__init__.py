@@ -1,0 +1,1 @@
+"""Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""

@@ -1,0 +1,114 @@
+"""Arrays and numbers come in here; clear errors go out.
+
+Every refusal is a ``ValueError`` that names the argument, what was expected and what came. All
+checks happen before a caller changes any state.
+"""
+
+import math
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Shape = Sequence[int | str | EllipsisType]
+
+
+def count(value: object, name: str, *, minimum: int = 1) -> int:
+    """Return ``value`` as an int that is at least ``minimum``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or int(value) < minimum:  # type: ignore[call-overload]
+        raise ValueError(f"{name}: expected an integer >= {minimum}, got {value!r}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def real(
+    value: object, name: str, *, minimum: float = -math.inf, above: float = -math.inf
+) -> float:
+    """Return ``value`` as a finite float that is at least ``minimum`` and larger than ``above``."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
+    result = float(value) if number else math.nan  # type: ignore[arg-type]
+    if not math.isfinite(result) or result < minimum or result <= above:
+        wanted = "a finite number"
+        if minimum > -math.inf:
+            wanted += f" >= {minimum:g}"
+        if above > -math.inf:
+            wanted += f" > {above:g}"
+        raise ValueError(f"{name}: expected {wanted}, got {value!r}")
+    return result
+
+
+def share(value: object, name: str) -> float:
+    """Return ``value`` as a float between 0 and 1."""
+    result = real(value, name, minimum=0.0)
+    if result > 1:
+        raise ValueError(f"{name}: expected a number between 0 and 1, got {value!r}")
+    return result
+
+
+def floats(value: ArrayLike, name: str, *, shape: Shape) -> FloatArray:
+    """Return ``value`` as an array of finite floats of the given shape.
+
+    In ``shape`` a number is that size, a word any size from 1, and a leading ``...`` any axes.
+    Arrays of float32 stay as they are; everything else becomes float64. Nothing is copied that
+    need not be.
+    """
+    array = as_floats(value, name)
+    check_shape(array, name, shape)
+    if not np.isfinite(array).all():
+        bad = np.argwhere(~np.isfinite(array))[0]
+        raise ValueError(
+            f"{name}: expected finite values, got {array[tuple(bad)]} at {tuple(bad.tolist())}"
+        )
+    return array
+
+
+def as_floats(value: ArrayLike, name: str) -> FloatArray:
+    """Return ``value`` as an array of float64 (or float32 where it is that already)."""
+    try:
+        array = np.asarray(value)
+        if array.dtype == np.float64 or array.dtype == np.float32:
+            return array
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{name}: expected an array of real numbers, got {_brief(value)}")
+
+
+def check_shape(array: NDArray[Any], name: str, shape: Shape) -> None:
+    """Refuse an array that is not of the given shape (see :func:`floats`)."""
+    sizes = list(shape)
+    free = bool(sizes) and sizes[0] is ...
+    tail = sizes[1:] if free else sizes
+    actual = array.shape[array.ndim - len(tail) :] if free else array.shape
+    fits = len(actual) == len(tail) and array.ndim >= len(tail)
+    fits = fits and all(
+        size >= 1 if isinstance(wanted, str) else size == wanted
+        for size, wanted in zip(actual, tail, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("..." if size is ... else str(size) for size in sizes)
+        comma = "," if len(sizes) == 1 else ""
+        raise ValueError(f"{name}: expected shape ({wanted}{comma}), got {array.shape}")
+
+
+def simplex(value: ArrayLike, name: str, *, size: int | None = None) -> FloatArray:
+    """Return ``value`` as one vector of weights: not negative, and of sum 1 up to rounding."""
+    weights = floats(value, name, shape=("M" if size is None else size,)).astype(np.float64)
+    if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
+        raise ValueError(
+            f"{name}: expected weights >= 0 that sum to 1, got {weights} with sum {weights.sum():g}"
+        )
+    return weights
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
