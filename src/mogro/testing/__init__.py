@@ -1,0 +1,5 @@
+"""Checks that users can run on policies and environments of their own."""
+
+from mogro.testing.policies import check_policy
+
+__all__ = ["check_policy"]
