@@ -19,14 +19,14 @@ class Cubic:
         self, objectives: int, *, step: int, batch: tuple[int, ...], rng: mogro.Rng
     ) -> np.ndarray:
         cubes = rng.random((*batch, objectives)) ** 3
-        return cubes / cubes.sum(axis=-1, keepdims=True)
+        return np.asarray(cubes / cubes.sum(axis=-1, keepdims=True))
 
 
 class FirstObjectiveSquared(Cubic):
     """A user's own scalarisation that is not linear."""
 
     def score(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return values[..., 0] ** 2 + (values * weights[..., None, :]).sum(axis=-1)
+        return np.asarray(values[..., 0] ** 2 + (values * weights[..., None, :]).sum(axis=-1))
 
 
 def mogro_with(**options: object) -> Make:
