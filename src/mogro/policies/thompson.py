@@ -9,11 +9,16 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, count
+from mogro._validation import FloatArray, IntArray, as_floats, count
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
+from mogro.scalarization import (
+    RandomWeights,
+    Scalarization,
+    check_scalarization,
+    is_nonlinear,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ class ThompsonSampling(ConfidentPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.samples is not None:
-            count(self.samples, "samples")
+            object.__setattr__(self, "samples", count(self.samples, "samples"))
+        if not isinstance(self.selection, EffectiveFront):
+            check_scalarization(self.selection, "selection", objectives=self.objectives)
 
     @property
     def draws(self) -> int:
@@ -91,10 +98,10 @@ class ThompsonSampling(ConfidentPolicy):
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(
-            self.objectives, step=self.model.count, batch=self.batch, rng=rng
+            self.objectives, step=self.progress.step, batch=self.batch, rng=rng
         )
         if is_nonlinear(self.selection):
-            scores = self.selection.score(values, weights)
+            scores = as_floats(self.selection.score(values, weights), "scores")
         else:
             scores = np.matvec(values, weights)
         return self._answer(first_best(scores, np.vecdot(scores, scores)))
@@ -102,10 +109,13 @@ class ThompsonSampling(ConfidentPolicy):
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
         normal = rng.standard_normal((*self.batch, self.draws, self.objectives, self.dim))
-        root = self.radius * np.linalg.cholesky(self.model.inverse)
-        values = np.full((*self.batch, arms.shape[-2], self.objectives), -np.inf)
+        values, vectors = np.linalg.eigh(self.model.gram)
+        # V is never below the ridge; only rounding of large features could make it seem so.
+        scale = self.radius / np.sqrt(np.maximum(values, self.ridge))
+        root = vectors * scale[..., None, :]
+        highest = np.full((*self.batch, arms.shape[-2], self.objectives), -np.inf)
         # One draw at a time: all values of all draws would not fit the cache.
         for draw in range(self.draws):
             theta = self.model.theta + normal[..., draw, :, :] @ np.swapaxes(root, -1, -2)
-            np.maximum(values, arms @ np.swapaxes(theta, -1, -2), out=values)
-        return values
+            np.maximum(highest, arms @ np.swapaxes(theta, -1, -2), out=highest)
+        return highest
