@@ -241,13 +241,16 @@ class LinearModel:
             self._pending = 0
         gram, moments = self.gram[where], self.moments[where]
         values, vectors, rounding = spectrum(gram, additions=self.count)
-        values = np.maximum(values, self.ridge)
-        seen = (values > rounding[..., None]) | (self.ridge > 0)
+        seen = values > rounding[..., None]
         scaled = vectors * np.where(seen, 1 / np.where(seen, values, 1), 0)[..., None, :]
         inverse = scaled @ np.swapaxes(vectors, -1, -2)
         theta = moments @ inverse
         theta += (moments - theta @ gram) @ inverse  # one step of refinement
         unseen = vectors * ~seen[..., None, :]
+        if self.ridge > 0:  # V has the ridge where rounding of large features hides it
+            inverse += unseen @ np.swapaxes(vectors, -1, -2) / self.ridge
+            unseen[...] = 0
+            seen[...] = True
         self._solution[where] = np.concatenate((inverse, theta), axis=-2)
         self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
         self._rank[where] = seen.sum(axis=-1)
