@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._validation import BoolArray, FloatArray, count, floats, real
+from mogro._validation import BoolArray, FloatArray, count, floats, real, unwarned
 
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
@@ -115,7 +115,7 @@ class LinearModel:
         rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
-    @np.errstate(over="ignore", invalid="ignore")
+    @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._streams import Rng, part_of
-from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real
+from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
 from mogro.exploration import (
     Exploration,
     Situation,
@@ -132,6 +132,7 @@ class MOGRO(LinearPolicy):
         exploring = self.state.exploring
         return exploring.reshape(self.batch).copy() if self.batch else bool(exploring[0])
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, as_floats, count
+from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
@@ -90,6 +90,7 @@ class ThompsonSampling(ConfidentPolicy):
         """L, the number of parameters drawn for each objective."""
         return self.samples or math.ceil(1 - math.log(self.objectives) / math.log(1 - 0.15))
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
