@@ -36,7 +36,7 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
 def _centred(
     columns: FloatArray, points: FloatArray, problem: IntArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Move column sets that lie far from the origin there, and return the sizes of the games too."""
+    """Move column sets that are far from the origin there; return the sizes of the games too."""
     sets = columns[None] if problem is None else columns
     where = np.zeros(len(points), dtype=np.int64) if problem is None else problem
     size = _largest(sets)

@@ -79,13 +79,13 @@ def solve(
         _polish(state, source, shift, out)
 
     everywhere = np.arange(games)
-    if problem is None or columns.shape[1] < _MANY:
+    if problem is None or columns.shape[1] < _MANY or not games:
         _solve(source, everywhere, begin, finish, _exact_prices, _FINE)
     else:
         _solve(source, everywhere, begin, rough.append, _Rough(), _ROUGH)
         state = _simplex.joined(rough)
         state = state.part(state.place.argsort())  # neighbours in memory need no copy
-        _solve(source, state.place, lambda which, _: state.part(which), finish, _exact_prices, _FINE)
+        _solve(source, state.place, _resumed(state), finish, _exact_prices, _FINE)
     return out
 
 
@@ -115,7 +115,11 @@ def _solve(
                 finish(solved)
             left.append(more)
         rest = _simplex.joined(left)
-        places, begin = rest.place, lambda which, _, rest=rest: rest.part(which)
+        places, begin = rest.place, _resumed(rest)
+
+
+def _resumed(state: State) -> Callable[[slice, FloatArray], State]:
+    return lambda which, _: state.part(which)
 
 
 def _exact_prices(columns: Columns, place: IntArray) -> FloatArray:
@@ -164,7 +168,7 @@ def _write(place: IntArray, games: Games, out: Games) -> None:
 
 
 def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> None:
-    """Solve again, from a fresh inverse and around the point, where rounding shows in the bounds."""
+    """Solve again, around the point and from a fresh inverse, where rounding keeps bounds apart."""
     apart = out.upper[state.place] - out.lower[state.place] > _CLOSE * state.size
     state = state.part(apart)
     length, objectives = columns.values.shape[-2:]

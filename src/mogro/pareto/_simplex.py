@@ -6,8 +6,8 @@ The program of a game with columns c_1 .. c_L in R^M and a point q in R^M (:mod:
 
 It has M + 1 rows, so a basis is tiny, its inverse is kept and updated, and most of the work is
 pricing: one product of the columns with the weights, minus the dual variables of the first M rows.
-Lengths count in units of the size of a game. ``prices``, where functions take it, are the columns as
-pricing reads them: (M, L) of all games or (G, M, L), perhaps in single precision.
+Lengths count in units of the size of a game. ``prices`` are the columns as pricing reads them: (M,
+L) of all games or (G, M, L) of each, perhaps in single precision.
 """
 
 from typing import NamedTuple
