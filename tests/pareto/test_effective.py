@@ -102,6 +102,20 @@ def test_conventions(means: list[list[float]], members: list[bool], gaps: list[f
         np.testing.assert_allclose(pareto.effective_gaps(scaled), np.array(gaps) * scale)
 
 
+@pytest.mark.parametrize("exponent", [-1000, -300, 300, 1000])
+@pytest.mark.parametrize("arms", [20, 150])
+def test_extreme_sizes(exponent: int, arms: int) -> None:
+    means = ball_means(arms, 4, np.random.default_rng(0))
+    chosen = np.arange(0, arms, 7)
+    scaled = np.ldexp(means, exponent)
+    for some in (None, chosen):
+        expected = np.ldexp(pareto.effective_gaps(means, arms=some), exponent)
+        np.testing.assert_allclose(pareto.effective_gaps(scaled, arms=some), expected, rtol=1e-9)
+        np.testing.assert_array_equal(
+            pareto.effective_front(scaled, arms=some), pareto.effective_front(means, arms=some)
+        )
+
+
 def test_every_point_of_a_sphere_is_a_member() -> None:
     means = np.abs(np.random.default_rng(3).normal(size=(1500, 3)))
     means /= np.linalg.norm(means, axis=1, keepdims=True)

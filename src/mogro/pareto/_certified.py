@@ -8,6 +8,7 @@ from mogro.pareto._games import Games, improve
 
 _CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
 _BLOCK = 1 << 16
+_EXTREME = 80  # powers of two beyond which products might leave the range of single precision
 _FAR = 16.0  # spreads from the origin beyond which rounding would show
 _NUDGES = (1e-9, 1e-6, 1e-12)
 
@@ -18,28 +19,38 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     Degenerate games can leave the simplex at a wrong vertex, or going round in circles. It shows:
     the bounds stay apart. Then other perturbations are tried, and HiGHS in the end.
     """
-    columns, points, size = _centred(columns, points, problem)
+    columns, points, size, exponent = _normalised(columns, points, problem)
     games = _games.solve(columns, points, size=size, problem=problem, nudge=_NUDGES[0])
     for nudge in _NUDGES[1:]:
         open_ = _open(games)
         if not len(open_):
-            return games
+            break
         own = None if problem is None else problem[open_]
         found = _games.solve(columns, points[open_], size=size[open_], problem=own, nudge=nudge)
         improve(games, open_, found)
     for i in _open(games):
         own_columns = columns if problem is None else columns[problem[i]]
         improve(games, np.array([i]), _by_highs(own_columns, points[i]))
-    return games
+    lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
+    return games._replace(lower=lower, upper=upper, size=size)
 
 
-def _centred(
+def _normalised(
     columns: FloatArray, points: FloatArray, problem: IntArray | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Move column sets that are far from the origin there; return the sizes of the games too."""
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Scale column sets of extreme size by powers of two, and move those far from the origin there.
+
+    Return columns, points, the sizes of the games, and the powers taken out of each.
+    """
     sets = columns[None] if problem is None else columns
     where = np.zeros(len(points), dtype=np.int64) if problem is None else problem
     size = _largest(sets)
+    exponent = np.frexp(size)[1]
+    exponent = np.where(np.abs(exponent) > _EXTREME, exponent, 0)
+    if exponent.any():
+        sets = np.ldexp(sets, -exponent[:, None, None])
+        points = np.ldexp(points, -exponent[where][:, None])
+        size = np.ldexp(size, -exponent)
     spread = np.ptp(sets[:, :: 1 + sets.shape[1] // 8], axis=1).max(1)
     far = size > _FAR * spread
     if far.any():
@@ -47,11 +58,11 @@ def _centred(
         sets = sets - origin[:, None]
         points = points - origin[where]
         size = _largest(sets)
-        columns = sets[0] if problem is None else sets
     size = size[where]
     if problem is None:
-        size = np.maximum(size, np.abs(points).max())
-    return columns, points, np.where(size > 0, size, 1.0)
+        size = np.maximum(size, np.abs(points).max(initial=0))
+    columns = sets[0] if problem is None else sets
+    return columns, points, np.where(size > 0, size, 1.0), exponent[where]
 
 
 def _largest(sets: FloatArray) -> FloatArray:

@@ -127,7 +127,7 @@ def run(
         best = _price(prices, state)
         active = np.maximum(best.gain, best.slack_gain) > tolerance
         left = np.count_nonzero(active)
-        if left <= max(len(active) // 2, enough):
+        if left <= max(len(active) * 2 // 3, enough):
             solved.append(state._replace(gain=best.gain).part(~active))
             state = state.part(active)
             if left <= enough:
