@@ -1,1 +1,47 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
+
+from mogro import environments, pareto
+from mogro._streams import Rng, Streams
+from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.policies import (
+    MOGRO,
+    UCB,
+    EffectiveFront,
+    EpsilonGreedy,
+    ExploreThenCommit,
+    Oracle,
+    RandomArm,
+    ThompsonSampling,
+    single_objective_greedy,
+)
+from mogro.scalarization import (
+    FixedWeights,
+    RandomChebyshev,
+    RandomHypervolume,
+    RandomWeights,
+    RoundRobin,
+)
+
+__all__ = [
+    "MOGRO",
+    "UCB",
+    "BasisRoundRobin",
+    "EffectiveFront",
+    "EpsilonGreedy",
+    "ExploreThenCommit",
+    "FixedWeights",
+    "Oracle",
+    "RandomArm",
+    "RandomChebyshev",
+    "RandomHypervolume",
+    "RandomWeights",
+    "Rng",
+    "RoundRobin",
+    "Streams",
+    "ThompsonSampling",
+    "Uniform",
+    "WeakestDirection",
+    "environments",
+    "pareto",
+    "single_objective_greedy",
+]

@@ -48,11 +48,12 @@ class Streams:
         self._index = np.arange(array.size)
 
     def take(self, index: NDArray[np.intp]) -> "Streams":
-        """Return the streams of some learners, given by their flat positions in the batch."""
+        """Return the streams of some learners, given by their distinct flat positions."""
         part = object.__new__(Streams)
         part._pool = self._pool
-        part._index = self._index[index]
-        part.batch = part._index.shape
+        chosen = self._index[index]
+        part._index = chosen.ravel()
+        part.batch = chosen.shape
         return part
 
     def random(self, size: int | tuple[int, ...]) -> FloatArray:
@@ -75,7 +76,7 @@ class Streams:
         size: int | tuple[int, ...],
         draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
     ) -> FloatArray:
-        sizes = (size,) if isinstance(size, int) else tuple(size)
+        sizes = tuple(size) if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
@@ -99,10 +100,12 @@ class _Pool:
         draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
         index: NDArray[np.intp],
     ) -> FloatArray:
+        if index.size == 0:  # nothing is drawn; the generator only tells the shape
+            return draw(self.generators[0], (0, *shape))
         if not self.ahead:
             return np.stack([draw(self.generators[i], shape) for i in index])
         key = (*kind, shape)
-        length = max(1, _AHEAD // math.prod(shape))
+        length = max(1, _AHEAD // max(1, math.prod(shape)))
         if key not in self.used:
             self.used[key] = np.full(len(self.generators), length)
         used = self.used[key]

@@ -33,7 +33,10 @@ def real(
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
-    result = float(value) if number else math.nan  # type: ignore[arg-type]
+    try:
+        result = float(value) if number else math.nan  # type: ignore[arg-type]
+    except OverflowError:  # an integer beyond every float
+        result = math.inf
     if not math.isfinite(result) or result < minimum or result <= above:
         wanted = "a finite number"
         if minimum > -math.inf:
@@ -52,6 +55,13 @@ def share(value: object, name: str) -> float:
     return result
 
 
+def generator(value: object, name: str) -> np.random.Generator:
+    """Return ``value`` if it is a NumPy generator."""
+    if not isinstance(value, np.random.Generator):
+        raise ValueError(f"{name}: expected a numpy.random.Generator, got {_brief(value)}")
+    return value
+
+
 def floats(value: ArrayLike, name: str, *, shape: Shape) -> FloatArray:
     """Return ``value`` as an array of finite floats of the given shape.
 
@@ -67,6 +77,17 @@ def floats(value: ArrayLike, name: str, *, shape: Shape) -> FloatArray:
             f"{name}: expected finite values, got {array[tuple(bad)]} at {tuple(bad.tolist())}"
         )
     return array
+
+
+def indices(value: ArrayLike, name: str, *, below: int) -> NDArray[np.intp]:
+    """Return ``value``, one integer or an array of them, as positions from 0 to ``below - 1``."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iu" or (array < 0).any() or (array >= below).any():
+        raise ValueError(f"{name}: expected integers from 0 to {below - 1}, got {_brief(value)}")
+    return array.astype(np.intp)
 
 
 def as_floats(value: ArrayLike, name: str) -> FloatArray:

@@ -1,0 +1,14 @@
+"""Worlds to learn in: they draw features and rewards, and judge nothing."""
+
+from mogro.environments import wine
+from mogro.environments.lower_bound import lower_bound_instance
+from mogro.environments.protocol import Environment
+from mogro.environments.synthetic import FixedArms, VaryingContexts
+
+__all__ = [
+    "Environment",
+    "FixedArms",
+    "VaryingContexts",
+    "lower_bound_instance",
+    "wine",
+]

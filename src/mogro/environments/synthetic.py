@@ -1,0 +1,273 @@
+"""Synthetic linear worlds: arms that stay, and arms that are drawn anew in each round.
+
+Instances drawn by ``sample`` are those of the paper's experiments; what the paper leaves open is
+settled in the docstrings.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro import _validation as check
+from mogro._streams import Rng
+from mogro._validation import FloatArray
+from mogro.environments import _linear
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedArms:
+    """K arms with the same features in every round.
+
+    Parameters
+    ----------
+    features
+        Features of the arms, (K, d).
+    theta
+        True parameters of the objectives, (M, d).
+    noise
+        Standard deviation of the normal noise, the same for all objectives and independent.
+
+    Attributes
+    ----------
+    means
+        Mean rewards of the arms, (K, M).
+
+    Notes
+    -----
+    Arrays are copied to float64 and are read-only. Features and parameters may have any scale:
+    the paper's assumption of unit length is not checked here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> world = FixedArms([[1, 0], [0, 1], [0.6, 0.6]], np.eye(2), noise=0.0)
+    >>> world
+    FixedArms(dim=2, arms=3, objectives=2, noise=0)
+    >>> world.reward(2, rng=rng)
+    array([0.6, 0.6])
+    >>> world.reward([0, 1], rng=rng)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    features: FloatArray
+    theta: FloatArray
+    noise: float = field(kw_only=True)
+    means: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        features = _linear.read_only(check.floats(self.features, "features", shape=("K", "d")))
+        theta = _linear.read_only(check.floats(self.theta, "theta", shape=("M", features.shape[1])))
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
+        object.__setattr__(self, "means", _linear.read_only(_linear.mean_rewards(features, theta)))
+
+    @classmethod
+    def sample(
+        cls,
+        dim: int,
+        arms: int,
+        objectives: int,
+        *,
+        noise: float,
+        rng: np.random.Generator,
+    ) -> "FixedArms":
+        """Draw an instance of the paper's experiments with fixed arms.
+
+        - Parameters: uniform on the positive part of the unit sphere.
+        - The first M arms: near the parameter of their objective, N(theta_m, 0.1 I), then scaled
+          to a length from U(3/4, 1).
+        - The next M arms: uniform directions, length from U(3/4, 1).
+        - All others: uniform in the ball of radius 3/4.
+
+        The paper has K > 2M. With fewer arms the list is cut off after K, so that below M arms
+        only the first K objectives have an arm of their own.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> FixedArms.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
+        FixedArms(dim=5, arms=50, objectives=5, noise=0.1)
+        """
+        d, K, M = _sizes(dim, arms, objectives)
+        check.generator(rng, "rng")
+        theta = _parameters(d, M, rng)
+        near = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
+        far = rng.standard_normal((min(K - len(near), M), d))
+        long = _directions(np.concatenate([near, far]))
+        long *= 1 - rng.random((len(long), 1)) / 4
+        rest = _uniform_ball((K - len(long), d), rng)
+        rest *= 3 / 4
+        return cls(np.concatenate([long, rest]), theta, noise=noise)
+
+    @property
+    def dim(self) -> int:
+        """The number of features, d."""
+        return int(self.features.shape[1])
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return int(self.features.shape[0])
+
+    @property
+    def objectives(self) -> int:
+        """The number of objectives, M."""
+        return int(self.theta.shape[0])
+
+    def contexts(
+        self,
+        *,
+        rng: Rng,
+        batch: tuple[int, ...] = (),
+    ) -> FloatArray:
+        """Return the features, (K, d), the same in every round; nothing is drawn."""
+        return self.features
+
+    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
+        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
+        return _linear.observe(x, self.theta, self.noise, rng)
+
+    def reward(self, arm: ArrayLike, *, rng: Rng) -> FloatArray:
+        """Return noisy reward vectors (*batch, M) of one arm, or of an array of arms (*batch).
+
+        The same numbers as ``observe(features[arm])``.
+        """
+        chosen = check.indices(arm, "arm", below=self.arms)
+        return _linear.with_noise(self.means[chosen], self.noise, rng)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(FixedArms, noise=self.noise), (self.features, self.theta)
+
+    def __repr__(self) -> str:
+        return _linear.text(self)
+
+    def _repr_html_(self) -> str:
+        return _linear.html(self)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class VaryingContexts:
+    """K fresh arms in each round, drawn independently and uniformly from the unit ball.
+
+    Parameters
+    ----------
+    theta
+        True parameters of the objectives, (M, d).
+    arms
+        Number of arms in each round, K.
+    noise
+        Standard deviation of the normal noise, the same for all objectives and independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> world = VaryingContexts(np.eye(3), arms=4, noise=0.1)
+    >>> world
+    VaryingContexts(dim=3, arms=4, objectives=3, noise=0.1)
+    >>> features = world.contexts(rng=rng, batch=(2,))
+    >>> features.shape, world.means(features).shape
+    ((2, 4, 3), (2, 4, 3))
+    >>> world.observe(features[:, 0], rng=rng).shape
+    (2, 3)
+    """
+
+    theta: FloatArray
+    arms: int = field(kw_only=True)
+    noise: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        theta = _linear.read_only(check.floats(self.theta, "theta", shape=("M", "d")))
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "arms", check.count(self.arms, "arms"))
+        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
+
+    @classmethod
+    def sample(
+        cls,
+        dim: int,
+        arms: int,
+        objectives: int,
+        *,
+        noise: float,
+        rng: np.random.Generator,
+    ) -> "VaryingContexts":
+        """Draw the parameters uniformly from the positive part of the unit sphere.
+
+        With the same ``rng`` they are those of :meth:`FixedArms.sample`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> VaryingContexts.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
+        VaryingContexts(dim=5, arms=50, objectives=5, noise=0.1)
+        """
+        d, K, M = _sizes(dim, arms, objectives)
+        theta = _parameters(d, M, check.generator(rng, "rng"))
+        return cls(theta, arms=K, noise=noise)
+
+    @property
+    def dim(self) -> int:
+        """The number of features, d."""
+        return int(self.theta.shape[1])
+
+    @property
+    def objectives(self) -> int:
+        """The number of objectives, M."""
+        return int(self.theta.shape[0])
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        """Return the features of K fresh arms for each learner, (*batch, K, d)."""
+        return _uniform_ball((*batch, self.arms, self.dim), rng)
+
+    def means(self, features: ArrayLike) -> FloatArray:
+        """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
+        values = check.floats(features, "features", shape=(..., "K", self.dim))
+        return np.ascontiguousarray(values) @ self.theta.T
+
+    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
+        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
+        return _linear.observe(x, self.theta, self.noise, rng)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(VaryingContexts, arms=self.arms, noise=self.noise), (self.theta,)
+
+    def __repr__(self) -> str:
+        return _linear.text(self)
+
+    def _repr_html_(self) -> str:
+        return _linear.html(self)
+
+
+def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:
+    return (
+        check.count(dim, "dim"),
+        check.count(arms, "arms"),
+        check.count(objectives, "objectives"),
+    )
+
+
+def _directions(vectors: FloatArray) -> FloatArray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def _parameters(dim: int, objectives: int, rng: np.random.Generator) -> FloatArray:
+    return _directions(np.abs(rng.standard_normal((objectives, dim))))
+
+
+def _uniform_ball(shape: tuple[int, ...], rng: Rng) -> FloatArray:
+    """Draw points uniformly from the unit ball; the last axis of ``shape`` is its dimension."""
+    points: FloatArray = rng.standard_normal(shape)
+    radius = rng.random(shape[:-1])
+    radius **= 1 / shape[-1]
+    radius /= np.sqrt(np.einsum("...d,...d->...", points, points))
+    points *= radius[..., None]
+    return points

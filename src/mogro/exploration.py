@@ -1,0 +1,191 @@
+"""The first rounds: which arm to pull while some direction has been seen too little.
+
+A direction is known once V has at least ``threshold`` along it. A policy explores while an arm on
+offer has a part in the directions that are not known yet. With arms that stay the same this is
+the paper's test, the smallest eigenvalue of V restricted to the span of the features; with arms
+that change it also lets a learner go on when nothing on offer could teach it anything.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mogro._streams import Rng
+from mogro._ties import first_best
+from mogro._validation import BoolArray, FloatArray, IntArray, floats
+from mogro.linear import Spectrum
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What some exploring learners of a batch, n of them, know and have on offer.
+
+    Attributes
+    ----------
+    features
+        Arms on offer, (n, K, d).
+    spectrum
+        Eigenvalues (n, d) and eigenvectors (n, d, d) of V.
+    parts
+        Squared parts of every arm along the eigenvectors, (n, K, d).
+    open
+        Directions still to explore: below the threshold, and some arm has a part there, (n, d).
+    learners, batch
+        Flat positions of these learners, (n,), in a batch of this shape.
+    step
+        Number of arms selected before.
+    """
+
+    features: FloatArray
+    spectrum: Spectrum
+    parts: FloatArray
+    open: BoolArray
+    learners: NDArray[np.intp]
+    batch: tuple[int, ...]
+    step: int
+
+    def only(self, chosen: BoolArray) -> "Situation":
+        """Return the situation of some of these learners."""
+        return replace(
+            self,
+            features=self.features[chosen],
+            spectrum=Spectrum(*(part[chosen] for part in self.spectrum)),
+            parts=self.parts[chosen],
+            open=self.open[chosen],
+            learners=self.learners[chosen],
+        )
+
+
+def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
+    """Return the squared parts (n, K, d) of arms (n, K, d) along the eigenvectors of V."""
+    return np.square(features @ spectrum.vectors.astype(features.dtype, copy=False))
+
+
+def open_directions(parts: FloatArray, spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
+    """Tell which eigenvectors, (n, d), are below the threshold (n,) and in reach of some arm."""
+    reach = parts.max(axis=-2)
+    small = negligible(parts.shape[-1], parts.dtype) * reach.sum(axis=-1, keepdims=True)
+    return np.asarray((reach > small) & ~known_directions(spectrum, threshold))
+
+
+def negligible(dim: int, dtype: DTypeLike = np.float64) -> float:
+    """Return the share of a squared norm that rounding of features makes of zero."""
+    return dim * max(8 * _EPS, (8 * float(np.finfo(dtype).eps)) ** 2)
+
+
+def known_directions(spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
+    """Tell along which eigenvectors, (n, d), V has reached the threshold (n,)."""
+    values, _, rounding = spectrum
+    return np.asarray((values >= threshold[:, None]) & (values > rounding[:, None]))
+
+
+class Exploration(Protocol):
+    """Chooses arms for learners that explore."""
+
+    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+        """Return one arm for each of the n learners."""
+        ...
+
+
+@dataclass(frozen=True)
+class WeakestDirection:
+    """The arm that adds most where V is weakest.
+
+    It has the largest squared projection on the whole eigenspace of the smallest eigenvalue that
+    arms on offer can still raise (the null space of V, as long as it has one there). It works for
+    fixed and for changing arms, and ends exploration in about half the rounds that a round robin
+    over a basis needs.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> arms = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]])
+    >>> policy = mogro.MOGRO(dim=2, objectives=1, exploration=mogro.WeakestDirection())
+    >>> rng = np.random.default_rng(0)
+    >>> policy.select(arms, rng=rng)
+    0
+    >>> policy.update(arms[0], [1.0])
+    >>> policy.select(arms, rng=rng)
+    2
+    """
+
+    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+        """Return one arm for each learner."""
+        first = situation.open.argmax(axis=-1)
+        values = situation.spectrum.values
+        weakest = np.take_along_axis(values, first[:, None], axis=-1)
+        same = np.abs(values - weakest) <= situation.spectrum.rounding[:, None]
+        return first_best((situation.parts * same[:, None, :]).sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A uniformly random arm: the paper's exploration for varying contexts."""
+
+    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+        """Return one arm for each learner."""
+        learners, arms = situation.features.shape[:2]
+        return np.asarray(rng.random((learners,)) * arms, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class BasisRoundRobin:
+    """Round robin over a basis of the features: the paper's exploration for fixed arms.
+
+    The basis is found by QR with column pivoting, which avoids nearly collinear arms.
+
+    Parameters
+    ----------
+    features
+        The arms that will be on offer every round, (K, d), or (*batch, K, d) as for ``select``.
+
+    Attributes
+    ----------
+    basis
+        Arms of the basis, (..., r), in the order of their turns.
+
+    Examples
+    --------
+    >>> BasisRoundRobin([[1.0, 0.0], [0.9, 0.1], [0.0, 0.5]]).basis
+    array([0, 2])
+    """
+
+    features: FloatArray
+    basis: IntArray = field(init=False, repr=False)
+    _lengths: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        features = floats(self.features, "features", shape=(..., "K", "d")).copy()
+        features.flags.writeable = False
+        object.__setattr__(self, "features", features)
+        bases = [_basis(arms) for arms in features.reshape(-1, *features.shape[-2:])]
+        # Arms that span less have a shorter basis: repeat it, and remember its length.
+        longest = max(len(basis) for basis in bases)
+        table = np.array([np.resize(basis, longest) for basis in bases])
+        self.__dict__["basis"] = table.reshape(*features.shape[:-2], longest)
+        lengths = np.array([len(basis) for basis in bases])
+        self.__dict__["_lengths"] = lengths.reshape(features.shape[:-2])
+
+    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+        """Return one arm for each learner."""
+        arms, known = situation.features.shape[-2], self.features.shape[-2]
+        if arms != known:
+            raise ValueError(f"features: expected the {known} arms of BasisRoundRobin, got {arms}")
+        lengths = np.broadcast_to(self._lengths, situation.batch).reshape(-1)
+        table = np.broadcast_to(self.basis, (*situation.batch, self.basis.shape[-1]))
+        turn = situation.step % lengths[situation.learners]
+        return np.asarray(table.reshape(-1, table.shape[-1])[situation.learners, turn])
+
+
+def _basis(features: FloatArray) -> IntArray:
+    """Return the arms of a pivoted-QR basis of (K, d); the first arm if all are zero."""
+    from scipy.linalg import qr
+
+    triangle, pivots = qr(features.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    rank = int((sizes > 8 * max(features.shape) * np.finfo(features.dtype).eps * sizes[0]).sum())
+    return np.asarray(pivots[: max(rank, 1)], dtype=np.int64)

@@ -1,0 +1,247 @@
+"""Least squares for several objectives that share one Gram matrix.
+
+``V = ridge I + sum of x x^T`` and ``b_m = sum of x y_m`` are kept as plain sums; the inverse of V
+(pseudo-inverse where V is singular) and the estimates ``theta_m = V^+ b_m`` follow by rank-one
+updates, O(d^2 + d M) a round. The sums are the truth: every few hundred updates, and whenever an
+update could lose digits or adds a direction, inverse and estimates are computed anew from them. So
+rounding never builds up, a direction not yet seen has estimate 0 (the minimum-norm solution), and
+features that span only a subspace need no special care.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._validation import BoolArray, FloatArray, count, floats, real
+
+_EPS = float(np.finfo(np.float64).eps)
+_RENEW_EVERY = 256
+_LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
+
+
+class Spectrum(NamedTuple):
+    """Eigenvalues (..., d), ascending, and eigenvectors (..., d, d) in columns."""
+
+    values: FloatArray
+    vectors: FloatArray
+    rounding: FloatArray  # (...): eigenvalues up to this may be rounding of zero
+
+
+class Estimate(NamedTuple):
+    """Estimated rewards of arms and their standard errors, each (*batch, K, M)."""
+
+    values: FloatArray
+    errors: FloatArray
+
+
+class LinearModel:
+    """What has been learned from features and reward vectors.
+
+    Parameters
+    ----------
+    dim, objectives
+        d and M.
+    ridge
+        Weight of the penalty ``ridge * |theta|^2``; 0 for ordinary least squares.
+    batch
+        Shape of a batch of independent learners that are updated together.
+
+    Attributes
+    ----------
+    theta
+        Estimates, (*batch, M, d).
+    inverse
+        The (pseudo-)inverse of V, (*batch, d, d).
+    count
+        Number of observations each learner has seen.
+
+    Examples
+    --------
+    >>> model = LinearModel(2, 1)
+    >>> model.update(np.array([1.0, 1.0]), np.array([3.0]))
+    >>> model.theta  # one observation: the solution of least norm
+    array([[1.5, 1.5]])
+    >>> model.update(np.array([1.0, 0.0]), np.array([1.0]))
+    >>> model.theta.round(12)
+    array([[1., 2.]])
+    """
+
+    def __init__(
+        self, dim: int, objectives: int, *, ridge: float = 0.0, batch: tuple[int, ...] = ()
+    ) -> None:
+        self.dim = d = count(dim, "dim")
+        self.objectives = m = count(objectives, "objectives")
+        self.ridge = real(ridge, "ridge", minimum=0)
+        self.batch = tuple(count(size, "batch") for size in batch)
+        self.count = 0
+        self.theta: FloatArray = np.zeros((*batch, m, d))
+        self.inverse: FloatArray = np.zeros((*batch, d, d))
+        # Two levels of sums, the recent and the rest, keep the rounding of a long life small.
+        self._gram: FloatArray = np.tile(self.ridge * np.eye(d), (*batch, 1, 1))
+        self._moments: FloatArray = np.zeros((*batch, m, d))
+        self._recent_gram: FloatArray = np.zeros((*batch, d, d))
+        self._recent_moments: FloatArray = np.zeros((*batch, m, d))
+        self._recent = 0
+        self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
+        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
+        self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
+        self._full = False  # every learner has seen every direction
+        self._period = max(_RENEW_EVERY, 2 * d)
+        if self.ridge > 0:
+            self._renew()
+
+    @property
+    def gram(self) -> FloatArray:
+        """V, (*batch, d, d)."""
+        return self._gram + self._recent_gram
+
+    @property
+    def moments(self) -> FloatArray:
+        """The right-hand sides b_m, (*batch, M, d)."""
+        return self._moments + self._recent_moments
+
+    def update(self, features: FloatArray, rewards: FloatArray) -> None:
+        """Learn from one observation each: (*batch, d) and (*batch, M)."""
+        step = np.matvec(self.inverse, features)
+        variance = np.vecdot(features, step)
+        error = rewards - np.matvec(self.theta, features)
+        if not math.isfinite(float(variance.sum()) + float(error.sum())):
+            floats(features, "features", shape=(*self.batch, self.dim))
+            floats(rewards, "reward", shape=(*self.batch, self.objectives))
+            raise ValueError("features, reward: expected values whose squares are finite")
+        stale = self._adds_direction(features, variance)
+        stale |= variance > _LOSSY
+        shrink = 1 / np.sqrt(1 + variance)
+        step *= shrink[..., None]
+        self._recent_gram += features[..., :, None] * features[..., None, :]
+        self._recent_moments += rewards[..., :, None] * features[..., None, :]
+        self.inverse -= step[..., :, None] * step[..., None, :]
+        error *= shrink[..., None]
+        self.theta += error[..., :, None] * step[..., None, :]
+        error *= error
+        self._squares += error
+        self._recent += 1
+        self.count += 1
+        if self._recent >= self._period:
+            self._renew()
+        elif stale.any():
+            self._renew(stale)
+
+    def learn(self, features: FloatArray, rewards: FloatArray) -> None:
+        """Learn from a log: (*batch, n, d) and (*batch, n, M)."""
+        before, gram = self.theta.copy(), self.gram
+        across = np.swapaxes(features, -1, -2)
+        gram_added = across @ features
+        moments_added = np.swapaxes(rewards, -1, -2) @ features
+        if not (np.isfinite(gram_added).all() and np.isfinite(moments_added).all()):
+            raise ValueError("features, rewards: expected values whose sums of squares are finite")
+        self._recent_gram += gram_added
+        self._recent_moments += moments_added
+        self._recent += features.shape[-2]
+        self.count += features.shape[-2]
+        self._renew()
+        change = self.theta - before
+        residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
+        self._squares += (residual**2).sum(axis=-2) + np.vecdot(change @ gram, change)
+
+    def spectrum(self, entries: NDArray[np.intp] | None = None) -> Spectrum:
+        """Eigenvalues and eigenvectors of V, of all learners or of those at flat positions."""
+        gram = self.gram
+        if entries is not None:
+            gram = gram.reshape(-1, self.dim, self.dim)[entries]
+        return spectrum(gram, additions=self.count)
+
+    def variances(self, features: FloatArray) -> FloatArray:
+        """``x^T V^+ x`` for arms (*batch, K, d), infinite where x has a part never seen."""
+        variances = np.vecdot(features @ self.inverse, features)
+        if not self._full:
+            outside = np.square(features @ self._unseen).sum(axis=-1)
+            small = _EPS * 64 * self.dim * np.vecdot(features, features)
+            variances = np.where(outside > small, np.inf, variances)
+        return np.asarray(np.maximum(variances, 0))
+
+    def estimate(self, features: FloatArray, *, noise: float | None = None) -> Estimate:
+        """Estimate rewards of arms (*batch, K, d) with standard errors.
+
+        Without ``noise`` its size is taken, per objective, from the residuals. Errors are infinite
+        for directions never seen, and while there are too few observations to tell the noise.
+        """
+        values = features @ np.swapaxes(self.theta, -1, -2)
+        if noise is not None:
+            scale: FloatArray = np.full((*self.batch, self.objectives), noise)
+        else:
+            free = (self.count - self._rank)[..., None]
+            known = self._squares / np.maximum(free, 1)
+            scale = np.sqrt(np.where(free > 0, known, np.inf))
+        spread = np.sqrt(self.variances(features))[..., :, None]
+        # 0 * inf: a zero feature vector has reward 0 for certain, whatever the noise.
+        with np.errstate(invalid="ignore"):
+            errors = np.where(spread > 0, spread * scale[..., None, :], 0.0)
+        return Estimate(values, errors)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """All that has been learned, to be given to :meth:`restore`."""
+        names = [name for name in self.__dict__ if isinstance(self.__dict__[name], np.ndarray)]
+        state = {name.lstrip("_"): self.__dict__[name].copy() for name in names}
+        return state | {"counts": np.array([self.count, self._recent])}
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`arrays` of an equal model gave, to the bit."""
+        current = self.arrays()
+        if current.keys() - arrays.keys():
+            raise ValueError(f"arrays: missing {sorted(current.keys() - arrays.keys())}")
+        for name, value in current.items():
+            if arrays[name].shape != value.shape or arrays[name].dtype != value.dtype:
+                raise ValueError(
+                    f"arrays: expected {name} of shape {value.shape} and type {value.dtype}, "
+                    f"got {arrays[name].shape} and {arrays[name].dtype}"
+                )
+        for name in current.keys() - {"counts"}:
+            self.__dict__[name if name in self.__dict__ else f"_{name}"] = arrays[name].copy()
+        self.count, self._recent = (int(number) for number in arrays["counts"])
+        self._full = bool((self._rank == self.dim).all())
+
+    def _adds_direction(self, features: FloatArray, variance: FloatArray) -> BoolArray:
+        """Tell which learners' new features have a part, visible in V, that V had not."""
+        if self._full:
+            return np.zeros(self.batch, dtype=np.bool_)
+        outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
+        size = np.trace(self.gram, axis1=-2, axis2=-1) + np.vecdot(features, features)
+        visible = _rounding(self.dim, self.count) * size
+        return np.asarray(outside > visible * (1 + variance))
+
+    def _renew(self, stale: BoolArray | None = None) -> None:
+        """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
+        where = (...,) if stale is None or stale.all() else np.nonzero(stale)
+        if stale is None:
+            self._gram += self._recent_gram
+            self._moments += self._recent_moments
+            self._recent_gram[...] = 0
+            self._recent_moments[...] = 0
+            self._recent = 0
+        gram, moments = self.gram[where], self.moments[where]
+        values, vectors, rounding = spectrum(gram, additions=self.count)
+        seen = values > rounding[..., None]
+        scaled = vectors * np.where(seen, 1 / np.where(seen, values, 1), 0)[..., None, :]
+        inverse = scaled @ np.swapaxes(vectors, -1, -2)
+        theta = moments @ inverse
+        theta += (moments - theta @ gram) @ inverse  # one step of refinement
+        unseen = vectors * ~seen[..., None, :]
+        self.inverse[where] = inverse
+        self.theta[where] = theta
+        self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
+        self._rank[where] = seen.sum(axis=-1)
+        self._full = bool((self._rank == self.dim).all())
+
+
+def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
+    """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
+    values, vectors = np.linalg.eigh(np.asarray(gram))
+    return Spectrum(values, vectors, _rounding(values.shape[-1], additions) * values[..., -1])
+
+
+def _rounding(dim: int, additions: int) -> float:
+    """Bound what rounding does to an eigenvalue of the sums, relative to the largest."""
+    return _EPS * (8 * dim + min(additions, _RENEW_EVERY) + additions / _RENEW_EVERY)

@@ -1,0 +1,235 @@
+"""What every policy offers, and what the linear ones share."""
+
+import copy
+import dataclasses
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._streams import Rng
+from mogro._ties import first_best
+from mogro._validation import FloatArray, IntArray, as_floats, check_shape, count, floats, real
+from mogro.linear import Estimate, LinearModel
+from mogro.scalarization import NonlinearScalarization, Scalarization
+
+
+class Policy(Protocol):
+    """Chooses an arm, and learns from its reward vector. All objectives are maximised."""
+
+    def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
+        """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
+        ...
+
+    def update(self, features: FloatArray, reward: FloatArray) -> None:
+        """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
+        ...
+
+
+class LinearPolicy(ABC):
+    """A policy that estimates every objective by least squares.
+
+    Subclasses are frozen data classes of their hyper-parameters; what is learned is in ``model``,
+    and in ``state`` where a policy remembers more than that.
+    """
+
+    dim: int
+    objectives: int
+    batch: tuple[int, ...]
+    model: LinearModel
+
+    @abstractmethod
+    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
+        """Choose an arm for each learner.
+
+        Parameters
+        ----------
+        features
+            Arms on offer, (K, d), or (*batch, K, d) up to broadcasting. Any number of arms from 1,
+            different ones each round if need be.
+        rng
+            Where random numbers come from: a generator, or :class:`~mogro.Streams`, one generator
+            for each learner of the batch.
+
+        Returns
+        -------
+        int or numpy.ndarray
+            The index of the arm; with a batch, an integer array of its shape.
+        """
+
+    def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
+        """Choose among arms that nobody can list; only policies linear in the arm can."""
+        raise ValueError(
+            f"{type(self).__name__}: cannot choose with a maximiser, because what it maximises is "
+            "not linear in the arm; MOGRO with a linear scalarisation can"
+        )
+
+    def update(self, features: ArrayLike, reward: ArrayLike) -> None:
+        """Learn from the arm that was pulled.
+
+        Parameters
+        ----------
+        features
+            Features of the arm, (*batch, d).
+        reward
+            Its reward vector, (*batch, M).
+        """
+        self.model.update(*self._observed(features, reward))
+
+    def learn(self, features: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn from a log at once; the estimates are those of one update after the other.
+
+        Parameters
+        ----------
+        features
+            Features of the arms pulled, (*batch, n, d).
+        rewards
+            Their reward vectors, (*batch, n, M).
+        """
+        x = floats(features, "features", shape=(*self.batch, "n", self.dim))
+        y = floats(rewards, "rewards", shape=(*self.batch, x.shape[-2], self.objectives))
+        self.model.learn(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+
+    @property
+    def theta(self) -> FloatArray:
+        """The estimated parameters, (*batch, M, d)."""
+        return self.model.theta.copy()
+
+    def estimate(self, features: ArrayLike, *, noise: float | None = None) -> Estimate:
+        """Estimate the rewards of arms, with standard errors.
+
+        Parameters
+        ----------
+        features
+            Arms, (*batch, K, d) up to broadcasting.
+        noise
+            Standard deviation of the rewards where it is known; otherwise taken from the
+            residuals, per objective.
+
+        Returns
+        -------
+        Estimate
+            ``values`` and ``errors``, each (*batch, K, M). An error is infinite for an arm with a
+            part in a direction never seen, and while there are too few observations to tell the
+            noise. Standard errors are honest for arms that were not chosen for their rewards; a
+            policy's own choices make them somewhat too small.
+        """
+        arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
+        known = None if noise is None else real(noise, "noise", minimum=0)
+        return self.model.estimate(arms.astype(np.float64, copy=False), noise=known)
+
+    def copy(self) -> Self:
+        """Return an independent copy, with all that has been learned."""
+        return copy.deepcopy(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, without pickle; see :meth:`load`."""
+        from mogro.policies.persistence import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a policy of this type that :meth:`save` wrote; it goes on to the bit."""
+        from mogro.policies.persistence import load
+
+        policy = load(path)
+        if not isinstance(policy, cls):
+            raise ValueError(f"path: expected a {cls.__name__}, got {policy!r} at {path}")
+        return policy
+
+    def learned(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that has been learned, as arrays under names."""
+        return {f"model.{name}": array for name, array in self.model.arrays().items()}
+
+    def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
+        own = {name: array for name, array in arrays.items() if name.startswith("model.")}
+        self.model.restore({name.removeprefix("model."): array for name, array in own.items()})
+
+    def __repr__(self) -> str:
+        shown = [f"dim={self.dim}", f"objectives={self.objectives}"]
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.init and field.name not in ("dim", "objectives") and value != field.default:
+                shown.append(f"{field.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _prepare(self, *, ridge: float) -> None:
+        """Check the sizes and start with nothing learned."""
+        object.__setattr__(self, "dim", count(self.dim, "dim"))
+        object.__setattr__(self, "objectives", count(self.objectives, "objectives"))
+        if not isinstance(self.batch, tuple):
+            raise ValueError(f"batch: expected a tuple of sizes, got {self.batch!r}")
+        object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
+        model = LinearModel(self.dim, self.objectives, ridge=ridge, batch=self.batch)
+        object.__setattr__(self, "model", model)
+
+    def _offered(self, features: ArrayLike) -> FloatArray:
+        """Check the shape of the arms on offer."""
+        arms = as_floats(features, "features")
+        if arms.ndim == 2 and arms.shape[1] == self.dim and arms.shape[0] > 0:
+            return arms
+        check_shape(arms, "features", (..., "K", self.dim))
+        leading = arms.shape[:-2]
+        if len(leading) > len(self.batch) or any(
+            size not in (1, wanted)
+            for size, wanted in zip(leading[::-1], self.batch[::-1], strict=False)
+        ):
+            raise ValueError(
+                f"features: expected leading axes that broadcast to batch {self.batch}, "
+                f"got shape {arms.shape}"
+            )
+        return arms
+
+    def _observed(self, features: ArrayLike, reward: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Check the shapes of an arm's features and reward."""
+        x = as_floats(features, "features")
+        y = as_floats(reward, "reward")
+        if x.shape != (*self.batch, self.dim):
+            check_shape(x, "features", (*self.batch, self.dim))
+        if y.shape != (*self.batch, self.objectives):
+            check_shape(y, "reward", (*self.batch, self.objectives))
+        return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+
+    def _answer(self, arms: IntArray) -> int | IntArray:
+        return arms.reshape(self.batch) if self.batch else int(arms.item())
+
+
+def greedy(
+    features: FloatArray,
+    theta: FloatArray,
+    scalarization: Scalarization,
+    *,
+    step: int,
+    batch: tuple[int, ...],
+    rng: Rng,
+) -> IntArray:
+    """Return the best arm for the objective of this round, one for each learner."""
+    weights = scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng)
+    if isinstance(scalarization, NonlinearScalarization):
+        scores = scalarization.score(features @ np.swapaxes(theta, -1, -2), weights)
+    else:
+        direction = np.vecmat(weights, theta)
+        scores = np.matvec(features, direction.astype(features.dtype, copy=False))
+    refuse_nonfinite(scores, features)
+    return first_best(scores)
+
+
+def refuse_nonfinite(scores: FloatArray, features: FloatArray) -> None:
+    """Refuse features that are not finite; scores (..., K) show them for less than a scan."""
+    if not math.isfinite(float(np.vecdot(scores, scores).sum())):
+        floats(features, "features", shape=features.shape)
+        if not np.isfinite(scores).all():
+            raise ValueError("features: expected values whose scores are finite, got an overflow")
+
+
+def learners_of(
+    array: NDArray[np.floating], batch: tuple[int, ...], chosen: IntArray
+) -> FloatArray:
+    """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
+    return array[np.unravel_index(chosen, batch)] if batch else array[None]

@@ -1,0 +1,37 @@
+"""The confidence radius that UCB and Thompson sampling share."""
+
+import math
+from abc import ABC
+
+from mogro._validation import real
+from mogro.policies.base import LinearPolicy
+
+
+class ConfidentPolicy(LinearPolicy, ABC):
+    """A policy that knows how far its ridge estimates may be off."""
+
+    noise: float
+    delta: float
+    ridge: float
+    norm: float
+
+    def __post_init__(self) -> None:
+        """Check the constants of the radius, and start with nothing learned."""
+        object.__setattr__(self, "noise", real(self.noise, "noise", minimum=0))
+        object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
+        object.__setattr__(self, "norm", real(self.norm, "norm", minimum=0))
+        object.__setattr__(self, "delta", real(self.delta, "delta", above=0))
+        if self.delta > 1:
+            raise ValueError(f"delta: expected a probability > 0, got {self.delta!r}")
+        self._prepare(ridge=self.ridge)
+
+    @property
+    def radius(self) -> float:
+        """The radius c_t, for features of norm at most 1.
+
+        ``c_t = noise sqrt(d log((1 + (t - 1) / (ridge d)) M / delta)) + sqrt(ridge) norm`` before
+        round t. With probability 1 - delta every estimate is that close, in the norm of V.
+        """
+        volume = 1 + self.model.count / (self.ridge * self.dim)
+        spread = math.sqrt(self.dim * math.log(volume * self.objectives / self.delta))
+        return self.noise * spread + math.sqrt(self.ridge) * self.norm

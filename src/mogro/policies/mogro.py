@@ -1,0 +1,268 @@
+"""MOGRO: explore until every direction is known, then be greedy for a random objective."""
+
+import math
+import warnings
+from dataclasses import KW_ONLY, dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._streams import Rng, part_of
+from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real
+from mogro.exploration import (
+    Exploration,
+    Situation,
+    WeakestDirection,
+    known_directions,
+    open_directions,
+    squared_parts,
+)
+from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_nonfinite
+from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
+from mogro.scalarization import NonlinearScalarization, RandomWeights, Scalarization
+
+DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
+
+
+@dataclass
+class _State:
+    """What a policy remembers besides its estimates, one entry for each learner of the batch."""
+
+    exploring: BoolArray  # the last arm was chosen to explore
+    over: BoolArray  # exploration has ended for good
+    largest: FloatArray  # squared norm of the largest features seen
+    empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
+    step: int = 0  # arms selected
+    warned: bool = False
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class MOGRO(LinearPolicy):
+    """Greedy with a randomised objective (Algorithm 1; its general version for a subspace).
+
+    While some arm has a part in a direction along which V is below the threshold, explore.
+    Otherwise pull the arm that is best, by the estimates so far, for this round's objective. When
+    good arms exist for every objective, these greedy choices teach every direction by themselves.
+
+    Parameters
+    ----------
+    dim, objectives
+        Number of features d and of objectives M.
+    threshold
+        The paper's B, in the unit of a squared feature norm. Without it: a tenth of the largest
+        squared norm seen, which suits noise from a tenth to about the size of the rewards.
+    scalarization
+        The objective of a round: random weights by default.
+    exploration
+        The first rounds: the weakest direction by default.
+    rounds
+        Number of rounds planned, if known: then a threshold that exploration cannot reach within
+        them is reported by a warning, once.
+    batch
+        Shape of a batch of independent learners that step together.
+
+    References
+    ----------
+    Algorithms 1 to 4 of the paper.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> arms = np.eye(3)  # a plain bandit with three arms
+    >>> means = np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.2]])
+    >>> policy = MOGRO(dim=3, objectives=2)
+    >>> pulls = np.zeros(3, dtype=int)
+    >>> for _ in range(200):
+    ...     arm = policy.select(arms, rng=rng)
+    ...     policy.update(arms[arm], means[arm] + 0.1 * rng.standard_normal(2))
+    ...     pulls[arm] += 1
+    >>> bool(pulls[2] < 10 < pulls[0] and pulls[1] > 10)  # both good arms, hardly ever the third
+    True
+    """
+
+    dim: int
+    objectives: int
+    _: KW_ONLY
+    threshold: float | None = None
+    scalarization: Scalarization = RandomWeights()  # noqa: RUF009
+    exploration: Exploration = WeakestDirection()  # noqa: RUF009
+    rounds: int | None = None
+    batch: tuple[int, ...] = ()
+    state: _State = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._prepare(ridge=0.0)
+        if self.threshold is not None:
+            threshold = real(self.threshold, "threshold", above=0)
+            object.__setattr__(self, "threshold", threshold)
+        if self.rounds is not None:
+            count(self.rounds, "rounds")
+        learners = math.prod(self.batch)
+        state = _State(
+            exploring=np.ones(learners, dtype=np.bool_),
+            over=np.zeros(learners, dtype=np.bool_),
+            largest=np.zeros(learners),
+            empty=np.zeros((0, self.dim)),
+        )
+        object.__setattr__(self, "state", state)
+
+    @property
+    def exploring(self) -> bool | BoolArray:
+        """Whether the last arm was chosen to explore; true before the first."""
+        return self.state.exploring.reshape(self.batch) if self.batch else self.state.exploring[0]
+
+    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
+        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        arms = self._offered(features)
+        if self.state.over.all():
+            chosen = self._greedy(arms, self.model.theta, rng, self.batch)
+        else:
+            chosen = self._explore_or_greedy(arms, rng)
+        self.state.step += 1
+        return self._answer(chosen)
+
+    def choose(self, maximise: Maximiser, *, rng: Rng) -> FloatArray:
+        """Choose among arms that nobody can list: a ball, a polytope, routes, slates.
+
+        Parameters
+        ----------
+        maximise
+            Given a vector v (d,) of any sign, returns the features (d,) of an arm x that maximises
+            ``v . x`` over all arms. While exploring it is also asked for -v.
+        rng
+            Where random numbers come from.
+
+        Returns
+        -------
+        numpy.ndarray
+            The features of the arm to pull, to be given to :meth:`update` with its reward.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> policy = MOGRO(dim=2, objectives=2)
+        >>> theta = np.array([[1.0, 0.0], [0.6, 0.8]])
+        >>> for _ in range(100):
+        ...     x = policy.choose(lambda v: v / max(np.linalg.norm(v), 1e-9), rng=rng)  # unit disc
+        ...     policy.update(x, theta @ x + 0.1 * rng.standard_normal(2))
+        >>> bool(np.abs(policy.theta - theta).max() < 0.2)
+        True
+        """
+        self._check_choose()
+        arm = None if self.state.over[0] else self._explore_unlisted(maximise)
+        if arm is None:
+            step = self.state.step
+            weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
+            arm = ask(maximise, np.vecmat(weights, self.model.theta))
+        self.state.largest = np.maximum(self.state.largest, arm @ arm)
+        self.state.step += 1
+        return arm
+
+    def _explore_unlisted(self, maximise: Maximiser) -> FloatArray | None:
+        state = self.state
+        threshold = float(self._threshold(state.largest)[0])
+        gram, additions = self.model.gram, self.model.count
+        arm, state.empty = explore_unlisted(
+            maximise, gram, additions=additions, empty=state.empty, threshold=threshold
+        )
+        state.exploring[0] = arm is not None
+        if arm is None:
+            state.over[0] = len(state.empty) == 0
+        else:
+            size = max(float(state.largest[0]), float(arm @ arm))
+            self._warn_if_endless(threshold, size, self.dim - len(state.empty))
+        return arm
+
+    def learned(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that has been learned, as arrays under names."""
+        state = {f"state.{name}": np.array(value) for name, value in vars(self.state).items()}
+        return super().learned() | state
+
+    def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
+        state = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
+        for name in ("exploring", "over", "largest"):
+            check_shape(state[name], f"state.{name}", (math.prod(self.batch),))
+        check_shape(state["empty"], "state.empty", (len(state["empty"]), self.dim))
+        super().relearn(arrays)
+        step, warned = int(state.pop("step")), bool(state.pop("warned"))
+        object.__setattr__(self, "state", _State(**state, step=step, warned=warned))
+
+    def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
+        """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
+        state = self.state
+        features = np.broadcast_to(features, (*self.batch, *features.shape[-2:]))
+        asking = np.flatnonzero(~state.over)
+        offered = learners_of(features, self.batch, asking)
+        found = self.model.spectrum(asking)
+        parts = squared_parts(offered, found)
+        norms = parts.sum(axis=-1)
+        refuse_nonfinite(norms, offered)
+        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
+        threshold = self._threshold(largest)
+        opened = open_directions(parts, found, threshold)
+        situation = Situation(offered, found, parts, opened, asking, self.batch, state.step)
+        exploring = np.asarray(opened.any(axis=-1))
+
+        chosen = np.full(state.over.size, -1)
+        if exploring.any():
+            there = situation if exploring.all() else situation.only(exploring)
+            pulls = self.exploration.choose(there, rng=part_of(rng, there.learners))
+            chosen[there.learners] = pulls
+            if self.rounds is not None:
+                first = int(exploring.argmax())
+                dims = int(np.linalg.matrix_rank(offered[first]))
+                self._warn_if_endless(float(threshold[first]), float(largest[first]), dims)
+        rest = np.flatnonzero(chosen < 0)
+        if rest.size:
+            arms = learners_of(features, self.batch, rest)
+            theta = learners_of(self.model.theta, self.batch, rest)
+            chosen[rest] = self._greedy(arms, theta, part_of(rng, rest), (rest.size,))
+
+        state.exploring[asking] = exploring
+        state.largest[asking] = largest
+        state.over[asking] = known_directions(found, threshold).all(axis=-1)
+        return chosen
+
+    def _greedy(
+        self, features: FloatArray, theta: FloatArray, rng: Rng, batch: tuple[int, ...]
+    ) -> IntArray:
+        step = self.state.step
+        return greedy(features, theta, self.scalarization, step=step, batch=batch, rng=rng)
+
+    def _threshold(self, largest: FloatArray) -> FloatArray:
+        """Return the threshold of learners whose largest squared norm was this."""
+        if self.threshold is None:
+            return np.asarray(DEFAULT_SHARE * largest)
+        return np.full(largest.shape, self.threshold)
+
+    def _warn_if_endless(self, threshold: float, largest: float, dims: int) -> None:
+        """Warn, once, if V cannot reach the threshold in so many dimensions in time."""
+        if self.rounds is None or self.state.warned:
+            return
+        # The trace of V, at least `dims` times its smallest eigenvalue, grows by `largest` a round.
+        bound = self.rounds * largest / dims
+        if threshold > bound:
+            self.state.warned = True
+            warnings.warn(
+                f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, for "
+                f"with features of squared norm up to {largest:g} in {dims} dimensions the "
+                f"smallest eigenvalue of V stays below {bound:g}",
+                stacklevel=4,
+            )
+
+    def _check_choose(self) -> None:
+        if self.batch:
+            raise ValueError(f"batch: expected () to choose with a maximiser, got {self.batch}")
+        if isinstance(self.scalarization, NonlinearScalarization):
+            raise ValueError(
+                f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
+                "no maximiser of linear functions can serve it; use RandomWeights or RoundRobin"
+            )
+        if not isinstance(self.exploration, WeakestDirection):
+            raise ValueError(
+                f"exploration: expected WeakestDirection to choose with a maximiser, "
+                f"got {type(self.exploration).__name__}, which needs a list of arms"
+            )

@@ -1,0 +1,144 @@
+"""What every policy must do, as one check that can be run on any of them."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._streams import Rng, Streams
+from mogro._validation import FloatArray
+from mogro.policies import Policy
+
+MakePolicy = Callable[[int, int, tuple[int, ...]], Policy]
+Pulls = NDArray[np.int64]
+
+# (d, K, M): the usual, and everything that can be one or fewer than something else.
+_SIZES = [(5, 20, 3), (1, 1, 1), (1, 4, 2), (4, 1, 2), (3, 7, 1), (6, 3, 2), (2, 30, 8)]
+
+
+def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int = 1000) -> None:
+    """Check a policy, and raise an ``AssertionError`` that says what is wrong.
+
+    Checked are: arms in range, of the right type and shape; the same seed gives the same arms; a
+    batch of one is like no batch, and a batch of several like separate learners, to the bit; inputs
+    may be read-only and stay as they are; single, duplicate, collinear, zero and fewer than d arms
+    work, as do single objectives and features; a long run gives no warning.
+
+    Parameters
+    ----------
+    make_policy
+        Called with dim, objectives and batch; returns a new policy.
+    batched
+        Whether the policy can be a batch; without it only ``batch=()`` is asked for.
+    rounds
+        Length of the long run.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> from mogro.testing import check_policy
+    >>> check_policy(lambda dim, objectives, batch: mogro.MOGRO(dim, objectives, batch=batch))
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for sizes in _SIZES:
+            _check_repeatable(make_policy, *sizes)
+            if batched:
+                _check_batch(make_policy, *sizes)
+        for features in _odd_arms():
+            _play(make_policy, features, objectives=2, rounds=30, seed=0)
+        _play(make_policy, _arms(5, 20, seed=1), objectives=3, rounds=rounds, seed=1)
+
+
+def _check_repeatable(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
+    features = _arms(dim, arms, seed=2)
+    first = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
+    again = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
+    assert (first == again).all(), "the same seed gave different arms"
+
+
+def _check_batch(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
+    shape = (2, 3)
+    features = np.stack([_arms(dim, arms, seed=seed) for seed in range(2)])[:, None]
+    together = _play(make_policy, features, objectives=objectives, rounds=40, seed=4, batch=shape)
+    for i, j in np.ndindex(shape):
+        learner = i * shape[1] + j
+        alone = _play(
+            make_policy, features[i, 0], objectives=objectives, rounds=40, seed=4, learner=learner
+        )
+        assert (together[:, i, j] == alone).all(), (
+            f"learner {(i, j)} of a batch chose other arms than the same learner alone "
+            f"(dim {dim}, {arms} arms, {objectives} objectives)"
+        )
+    one = _play(make_policy, features[0], objectives=objectives, rounds=40, seed=4, batch=(1,))
+    none = _play(make_policy, features[0, 0], objectives=objectives, rounds=40, seed=4)
+    assert (one[:, 0] == none).all(), "a batch of one chose other arms than no batch"
+
+
+def _play(
+    make_policy: MakePolicy,
+    features: FloatArray,
+    *,
+    objectives: int,
+    rounds: int,
+    seed: int,
+    batch: tuple[int, ...] = (),
+    learner: int = 0,
+) -> Pulls:
+    """Play rounds and return the arms, (rounds, *batch); learners are told apart by number."""
+    arms, dim = features.shape[-2:]
+    policy = make_policy(dim, objectives, batch)
+    theta = np.random.default_rng(seed).standard_normal((objectives, dim))
+    learners = range(int(np.prod(batch))) if batch else [learner]
+    generators = [np.random.default_rng([seed, number]) for number in learners]
+    noise = [np.random.default_rng([seed, number, 1]) for number in learners]
+    rng: Rng = (
+        Streams(np.reshape(np.array(generators, dtype=object), batch)) if batch else generators[0]
+    )
+    everywhere = np.broadcast_to(features, (*batch, arms, dim))
+    pulls = np.empty((rounds, *batch), dtype=np.int64)
+    for round_number in range(rounds):
+        before = features.copy()
+        arm = policy.select(features, rng=rng)
+        if batch:
+            assert np.shape(arm) == batch, f"select: expected shape {batch}, got {arm!r}"
+            kind = np.asarray(arm).dtype
+            assert np.issubdtype(kind, np.integer), f"select: expected integers, got {arm!r}"
+        else:
+            assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
+        chosen = np.asarray(arm)
+        assert ((chosen >= 0) & (chosen < arms)).all(), f"select: expected an arm, got {arm!r}"
+        x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
+        shocks = np.stack([g.standard_normal(objectives) for g in noise])
+        reward = x @ theta.T + 0.1 * shocks.reshape(*batch, objectives)
+        x.flags.writeable = reward.flags.writeable = False
+        policy.update(x, reward)
+        assert (features == before).all(), "the policy changed the features it was given"
+        pulls[round_number] = chosen
+    return pulls
+
+
+def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:
+    """Return read-only features in the unit ball."""
+    features = np.random.default_rng(seed).standard_normal((arms, dim))
+    features /= np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True))
+    features.flags.writeable = False
+    return features
+
+
+def _odd_arms() -> list[FloatArray]:
+    """Return feature sets that are degenerate in one way each."""
+    base = _arms(4, 3, seed=5)
+    odd = [
+        np.zeros((3, 4)),
+        np.repeat(base[:1], 5, axis=0),  # all equal
+        np.outer([1.0, 0.5, -2.0], base[0]),  # collinear
+        np.vstack([base, np.zeros((2, 4))]),  # some zero
+        np.eye(4)[2:],  # two axes of four
+        1e-6 * base,
+        1e6 * base,
+    ]
+    for features in odd:
+        features.flags.writeable = False
+    return odd

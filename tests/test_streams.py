@@ -1,0 +1,137 @@
+"""A batch of generators gives to each learner what its own generator gives."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mogro import _streams
+from mogro._streams import Rng, Streams, part_of
+from mogro._validation import FloatArray
+
+Draw = Callable[[Rng, tuple[int, ...]], FloatArray]
+draws: dict[str, Draw] = {
+    "random": lambda rng, size: rng.random(size),
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "dirichlet": lambda rng, size: rng.dirichlet([1.0, 0.5, 3.0], size),
+    "sparse dirichlet": lambda rng, size: rng.dirichlet([0.01, 0.02], size),
+}
+kinds = st.sampled_from(list(draws.values()))
+batches = st.lists(st.integers(1, 4), max_size=2).map(tuple)
+shapes = st.lists(st.integers(0, 4), max_size=2).map(tuple)
+
+
+def generators(batch: tuple[int, ...]) -> Any:
+    result = np.empty(batch, dtype=object)
+    for learner in np.ndindex(*batch):
+        result[learner] = np.random.default_rng([17, *learner])
+    return result
+
+
+@given(batch=batches, steps=st.lists(st.tuples(kinds, shapes), max_size=6))
+def test_equal_to_the_bit_with_separate_generators(
+    batch: tuple[int, ...], steps: list[tuple[Draw, tuple[int, ...]]]
+) -> None:
+    streams, separate = Streams(generators(batch)), generators(batch)
+    assert streams.batch == batch
+    for draw, shape in steps:
+        values = draw(streams, batch + shape)
+        assert values.shape[: len(batch + shape)] == batch + shape
+        for learner in np.ndindex(*batch):
+            assert np.array_equal(values[learner], draw(separate[learner], shape))
+
+
+@given(
+    size=st.integers(1, 5),
+    ahead=st.booleans(),
+    steps=st.lists(st.tuples(kinds, shapes, st.sets(st.integers(0, 4))), max_size=8),
+)
+def test_some_learners_draw_and_the_others_do_not_notice(
+    size: int, ahead: bool, steps: list[tuple[Draw, tuple[int, ...], set[int]]]
+) -> None:
+    streams = Streams(generators((size,)), ahead=ahead)
+    alone = [Streams([g], ahead=ahead) for g in generators((size,))]
+    for draw, shape, members in steps:
+        chosen = np.array([i for i in sorted(members) if i < size], dtype=np.intp)
+        values = draw(streams.take(chosen), (len(chosen), *shape))
+        assert values.shape[: 1 + len(shape)] == (len(chosen), *shape)
+        for row, learner in enumerate(chosen):
+            assert np.array_equal(values[row], draw(alone[learner], (1, *shape))[0])
+
+
+@given(batch=batches, steps=st.lists(st.tuples(kinds, shapes), max_size=6))
+def test_drawing_ahead_does_not_depend_on_the_batch(
+    batch: tuple[int, ...], steps: list[tuple[Draw, tuple[int, ...]]]
+) -> None:
+    streams, separate = Streams(generators(batch), ahead=True), generators(batch)
+    alone = {learner: Streams([separate[learner]], ahead=True) for learner in np.ndindex(*batch)}
+    for draw, shape in steps:
+        values = draw(streams, batch + shape)
+        for learner, stream in alone.items():
+            assert np.array_equal(values[learner], draw(stream, (1, *shape))[0])
+
+
+@pytest.mark.parametrize("kind", draws)
+@pytest.mark.parametrize("shape", [(), (3,), (50, 2), (3000,), (5000,)])
+def test_blocks_of_one_kind_are_what_single_draws_give(kind: str, shape: tuple[int, ...]) -> None:
+    draw = draws[kind]
+    rounds = 2 * max(1, _streams._AHEAD // math.prod(shape)) + 3
+    rounds = min(rounds, 9000)
+    streams, single = Streams([np.random.default_rng(3)], ahead=True), np.random.default_rng(3)
+    for _ in range(rounds):
+        assert np.array_equal(draw(streams, (1, *shape))[0], draw(single, shape))
+
+
+def test_a_kind_is_its_concentration_and_shape_too() -> None:
+    streams = Streams([np.random.default_rng(0)], ahead=True)
+    assert streams.dirichlet([1.0, 1.0], (1,)).shape == (1, 2)
+    assert streams.dirichlet([1.0, 1.0, 1.0], (1,)).shape == (1, 3)
+    even, uneven = streams.dirichlet([1e6, 1e6], 1), streams.dirichlet([1e6, 1.0], 1)
+    np.testing.assert_allclose(even, [[0.5, 0.5]], atol=0.01)
+    np.testing.assert_allclose(uneven, [[1.0, 0.0]], atol=0.01)
+
+
+def test_drawn_values_are_the_callers_own() -> None:
+    streams = Streams([np.random.default_rng(0)], ahead=True)
+    first = streams.random((1, 2))
+    first[:] = 7
+    expected = np.random.default_rng(0).random((2, 2))
+    assert np.array_equal(streams.random((1, 2))[0], expected[1])
+
+
+def test_positions_are_flat_and_may_have_any_shape() -> None:
+    part = Streams(generators((2, 3))).take(np.array([[5, 0], [1, 2]]))
+    assert part.batch == (2, 2)
+    values = part.random((2, 2))
+    again = part.take(np.array([0])).random(1)
+    twin = generators((2, 3))
+    assert values[0, 0] == twin[1, 2].random()
+    assert values[1, 0] == twin[0, 1].random()
+    assert again[0] == twin[1, 2].random()
+
+
+def test_a_plain_generator_serves_any_part() -> None:
+    rng = np.random.default_rng(0)
+    assert part_of(rng, np.array([1])) is rng
+    streams = Streams(generators((3,)))
+    part = part_of(streams, np.array([1]))
+    assert part.random((1,))[0] == generators((3,))[1].random()
+
+
+def test_sizes_must_begin_with_the_batch() -> None:
+    streams = Streams(generators((3,)))
+    assert streams.random(3).shape == streams.random(np.int64(3)).shape == (3,)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"size: expected the leading axes \(3,\), got \(2, 3\)"):
+        streams.random((2, 3))
+    with pytest.raises(ValueError, match=r"size: expected the leading axes \(3,\), got \(\)"):
+        streams.standard_normal(())
+
+
+@pytest.mark.parametrize("wrong", [[], [0], [np.random.default_rng(0), None], None])
+def test_only_generators_are_taken(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"generators: expected numpy\.random\.Generator objects"):
+        Streams(wrong)

@@ -1,0 +1,203 @@
+"""The conformance suite passes every environment of the library and catches broken ones."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from mogro._streams import Rng
+from mogro._validation import FloatArray
+from mogro.environments import (
+    Environment,
+    FixedArms,
+    VaryingContexts,
+    lower_bound_instance,
+    wine,
+)
+from mogro.testing import check_environment
+
+SIZES = [(5, 50, 5), (1, 1, 1), (4, 1, 3), (1, 6, 2), (6, 3, 1), (3, 7, 9), (10, 30, 10)]
+
+
+@pytest.mark.parametrize("kind", [FixedArms, VaryingContexts])
+@pytest.mark.parametrize("size", SIZES)
+def test_synthetic(
+    kind: type[FixedArms] | type[VaryingContexts], size: tuple[int, int, int]
+) -> None:
+    check_environment(lambda rng: kind.sample(*size, noise=0.1, rng=rng))
+
+
+@pytest.mark.parametrize("noise", [0, 3.0])
+def test_any_noise(noise: float) -> None:
+    check_environment(lambda rng: VaryingContexts.sample(2, 3, 2, noise=noise, rng=rng))
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_lower_bound(dim: int) -> None:
+    check_environment(
+        lambda rng: lower_bound_instance(dim, rounds=100, instance=int(rng.integers(dim)))
+    )
+
+
+def test_wine() -> None:
+    data = np.random.default_rng(0).random((40, 6))
+    check_environment(lambda rng: wine.Wine(data[:, :4], data[:, 4:]).sample(9, rng=rng))
+
+
+@dataclass
+class Broken:
+    """A user's environment, right as it stands; the tests break one part after the other."""
+
+    theta: FloatArray = field(default_factory=lambda: frozen(np.array([[1.0, 0.5], [0.0, 2.0]])))
+    noise: float = 0.1
+    dim: int = 2
+    arms: int = 3
+    objectives: int = 2
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        return rng.random((*batch, 3, 2))
+
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        if x.shape[-1] != 2 or not np.isfinite(x).all():
+            raise ValueError("x: no")
+        means = np.stack([x[..., 0] + 0.5 * x[..., 1], 2 * x[..., 1]], axis=-1)
+        return np.asarray(means + self.noise * rng.standard_normal(means.shape))
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
+
+
+def test_a_users_own_environment_needs_no_base_class() -> None:
+    assert isinstance(Broken(), Environment)
+    check_environment(lambda rng: Broken())
+
+
+class NoneAtAll(Broken):
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        return rng.random((*batch, 4, 2))
+
+
+class OwnGenerator(Broken):
+    own = np.random.default_rng(0)
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        return self.own.random((*batch, 3, 2))
+
+
+class OneForAll(Broken):
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        features = super().contexts(rng=rng, batch=batch)
+        return features if not batch else features[:1]
+
+
+class NotANumber(Broken):
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        return super().contexts(rng=rng, batch=batch) * np.nan
+
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        return rng.standard_normal((*x.shape[:-1], 2))
+
+
+class WrongShape(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        return super().observe(x, rng=rng)[..., :1]
+
+
+class Squared(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        return super().observe(x, rng=rng) ** 2
+
+
+class NoiseByFeature(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        if (x < 0).any():
+            rng.random(x.shape[:-1])
+        return super().observe(x, rng=rng)
+
+
+class Biased(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        means = super().observe(x, rng=rng)
+        return np.asarray(means + 0.1 * np.abs(rng.standard_normal(means.shape)))
+
+
+class Loud(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        means = super().observe(x, rng=rng)
+        return np.asarray(means + rng.standard_normal(means.shape))
+
+
+class WritesToItsInput(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        rewards = super().observe(x, rng=rng)
+        x *= 1.0
+        return rewards
+
+
+class TakesAnything(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        return np.asarray(x @ self.theta.T + self.noise * rng.standard_normal((*x.shape[:-1], 2)))
+
+
+class DrawsThenRefuses(Broken):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        noise = self.noise * rng.standard_normal((*x.shape[:-1], 2))
+        silent = Broken(noise=0.0)
+        return np.asarray(silent.observe(x, rng=np.random.default_rng(0)) + noise)
+
+
+class Complains(Broken):
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        warnings.warn("tired", stacklevel=1)
+        return super().contexts(rng=rng, batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda rng: Broken(dim=0), "dim: expected an int >= 1, got 0"),
+        (lambda rng: Broken(noise=-1.0), "noise: expected a finite number >= 0"),
+        (lambda rng: Broken(objectives=3), r"theta: expected shape \(3, 2\), got \(2, 2\)"),
+        (lambda rng: Broken(theta=frozen(np.full((2, 2), np.nan))), "theta: expected finite"),
+        (lambda rng: Broken(theta=np.ones((2, 2))), "theta: expected a read-only array"),
+        (lambda rng: Broken(theta=frozen(np.ones((2, 2)))), "observe: expected x @ theta.T plus"),
+        (
+            lambda rng: Broken(theta=frozen(np.random.default_rng().random((2, 2)))),
+            "theta of two instances made from equal generators",
+        ),
+        (lambda rng: NoneAtAll(), r"contexts: expected shape \(3, 2\) or one that broadcasts"),
+        (lambda rng: OwnGenerator(), "contexts drawn from equal generators"),
+        (lambda rng: OneForAll(), r"contexts of learner \(1,\) of batch \(3,\)"),
+        (lambda rng: WrongShape(), r"observe: expected shape \(2,\) for x of shape \(2,\)"),
+        (lambda rng: Squared(), "observe: expected x @ theta.T plus noise"),
+        (lambda rng: NoiseByFeature(), "observing different features: expected the same number"),
+        (lambda rng: Biased(), "observe: expected noise of mean 0"),
+        (lambda rng: Loud(), "observe: expected noise of standard deviation|of mean 0"),
+        (lambda rng: TakesAnything(), "observe: expected a ValueError for features with NaN"),
+        (lambda rng: DrawsThenRefuses(), "refusing features with NaN: expected the same number"),
+    ],
+)
+def test_broken_environments_fail(
+    make: Callable[[np.random.Generator], Environment], message: str
+) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_environment(make)
+
+
+def test_features_that_are_not_finite_fail() -> None:
+    with pytest.raises(AssertionError):
+        check_environment(lambda rng: NotANumber())
+
+
+def test_writing_to_an_argument_fails() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        check_environment(lambda rng: WritesToItsInput())
+
+
+def test_warnings_fail() -> None:
+    with pytest.raises(UserWarning, match="tired"):
+        check_environment(lambda rng: Complains())
