@@ -1,5 +1,92 @@
-"""The paper's conditions, constants and bounds as functions."""
+"""The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
-from mogro.theory.conditions import goodness_needed, radius_cap
+from mogro.theory.bounds import (
+    FairnessBound,
+    fairness_bound,
+    fairness_bound_stochastic,
+    regret_bound_random_weights,
+    regret_bound_round_robin,
+    regret_bound_stochastic,
+    says_nothing,
+    stochastic_increment,
+)
+from mogro.theory.conditions import (
+    distance_bound,
+    diversity_left,
+    eigenvalue_increment,
+    goodness_needed,
+    objective_diversity,
+    radius_cap,
+    span_coordinates,
+)
+from mogro.theory.contexts import (
+    BetaRegularity,
+    ContextDiversity,
+    ShareEstimate,
+    beta_regularity,
+    context_diversity,
+    context_goodness,
+    uniform_ball_goodness,
+)
+from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
+from mogro.theory.growth import (
+    estimation_error,
+    estimation_error_round_robin,
+    gram_growth,
+    gram_growth_failure,
+    gram_growth_round_robin,
+)
+from mogro.theory.regularity import LogEstimate, Regularity, regularity
+from mogro.theory.thresholds import (
+    eigenvalue_threshold,
+    initial_rounds,
+    initial_rounds_bound,
+    initial_rounds_round_robin,
+    never_ends,
+    threshold_random_weights,
+    threshold_round_robin,
+)
 
-__all__ = ["goodness_needed", "radius_cap"]
+__all__ = [
+    "BetaRegularity",
+    "ContextDiversity",
+    "FairnessBound",
+    "Interval",
+    "LogEstimate",
+    "Regularity",
+    "ShareEstimate",
+    "best_goodness",
+    "beta_regularity",
+    "context_diversity",
+    "context_goodness",
+    "distance_bound",
+    "diversity_left",
+    "eigenvalue_increment",
+    "eigenvalue_threshold",
+    "estimation_error",
+    "estimation_error_round_robin",
+    "fairness_bound",
+    "fairness_bound_stochastic",
+    "goodness",
+    "goodness_level",
+    "goodness_needed",
+    "gram_growth",
+    "gram_growth_failure",
+    "gram_growth_round_robin",
+    "initial_rounds",
+    "initial_rounds_bound",
+    "initial_rounds_round_robin",
+    "never_ends",
+    "objective_diversity",
+    "radius_cap",
+    "regret_bound_random_weights",
+    "regret_bound_round_robin",
+    "regret_bound_stochastic",
+    "regularity",
+    "says_nothing",
+    "span_coordinates",
+    "stochastic_increment",
+    "threshold_random_weights",
+    "threshold_round_robin",
+    "uniform_ball_goodness",
+]

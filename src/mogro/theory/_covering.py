@@ -1,4 +1,4 @@
-"""How close to a direction does a set of arms leave a direction uncovered?
+"""The direction nearest to a given one that no arm of a set covers.
 
 An arm x covers the unit vectors u with x . u >= level. The uncovered ones are the points of the
 unit sphere in the polytope P = {u: x . u < level for every arm}. The one nearest to a unit vector

@@ -47,10 +47,7 @@ def objective_diversity(theta: ArrayLike, *, features: ArrayLike | None = None) 
     >>> round(objective_diversity([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], features=flat), 12)
     0.5
     """
-    if features is None:
-        array = parameters(theta)
-    else:
-        array = span_coordinates(features, theta).theta
+    array = parameters(theta) if features is None else span_coordinates(features, theta).theta
     if np.linalg.matrix_rank(array) < array.shape[1]:
         return 0.0
     singular = np.linalg.svd(array, compute_uv=False)

@@ -1,7 +1,7 @@
-"""Goodness of a set of arms: is there a good arm for every direction near every objective?
+"""Goodness of a set of arms: for every direction near every objective there is a good one.
 
-Arms are gamma-good with radius alpha if for every beta within alpha of some parameter theta_m one of
-them has x . beta >= gamma |beta| (Definition goodness; alpha < |theta_m|). Both directions are
+Arms are gamma-good with radius alpha if for every beta within alpha of some parameter theta_m one
+of them has x . beta >= gamma |beta| (Definition goodness; alpha < |theta_m|). Both questions are
 answered here with certified bounds: the largest alpha for a gamma, the largest gamma for an alpha.
 """
 

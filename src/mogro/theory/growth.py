@@ -6,9 +6,7 @@ from mogro._validation import count, real
 from mogro.theory import _checks as check
 
 
-def gram_growth(
-    rounds: int, *, initial_rounds: int, threshold: float, increment: float
-) -> float:
+def gram_growth(rounds: int, *, initial_rounds: int, threshold: float, increment: float) -> float:
     """Return a lower bound on lambda_min(V_t) under MOGRO-RW after t rounds.
 
     Lemma mineigen_linear: B + (lambda_inc / 2)(t - T_0), except with the probability that

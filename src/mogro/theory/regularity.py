@@ -79,8 +79,8 @@ def regularity(
 
     phi = min_m P(|theta_w - theta_m| < eps) and psi = inf_w' P(|theta_w - theta_w'| < eps) for
     w ~ Dirichlet(a). Seen from corner m, w = e_m + r (v - e_m) with r ~ Beta(sum of the other a,
-    a_m) and v ~ Dirichlet(the other a) independent, so P = E[F_r(eps / |theta_v - theta_m|)]: only v
-    is sampled. With all a >= 1 the density is log-concave, so the least probability is at a
+    a_m) and v ~ Dirichlet(the other a) independent, so P = E[F_r(eps / |theta_v - theta_m|)]:
+    only v is sampled. With all a >= 1 the density is log-concave, so the least probability is at a
     corner and psi = phi. Otherwise psi is searched for, with importance sampling.
 
     Parameters

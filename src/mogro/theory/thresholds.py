@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
+from mogro.exploration import Exploration, Situation, open_directions, squared_parts
+from mogro.linear import spectrum
 from mogro.theory import _checks as check
 
 
@@ -169,8 +171,8 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     return math.ceil(cycles) * len(arms)
 
 
-def initial_rounds(basis: ArrayLike, *, threshold: float) -> int:
-    """Count the initial rounds of a round robin over some arms: T_0 itself.
+def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
+    """Count the initial rounds of a round robin over some arms: T_0 itself, by bisection.
 
     Parameters
     ----------
@@ -186,9 +188,9 @@ def initial_rounds(basis: ArrayLike, *, threshold: float) -> int:
     --------
     The second arm has to come twelve times.
 
-    >>> initial_rounds([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
+    >>> initial_rounds_round_robin([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
     24
-    >>> initial_rounds([[0.0, 0.5], [1.0, 0.0]], threshold=3.0)
+    >>> initial_rounds_round_robin([[0.0, 0.5], [1.0, 0.0]], threshold=3.0)
     23
     """
     arms = _inside_span(basis)
@@ -203,9 +205,61 @@ def initial_rounds(basis: ArrayLike, *, threshold: float) -> int:
     return high
 
 
-def _for_horizon(
-    radius: float, noise: float, dim: int, rounds: int, feature_norm: float
-) -> float:
+def initial_rounds(
+    features: ArrayLike,
+    *,
+    threshold: float,
+    exploration: Exploration,
+    limit: int,
+    rng: np.random.Generator | None = None,
+) -> int | None:
+    """Count the initial rounds of MOGRO for any exploration by going through them.
+
+    Parameters
+    ----------
+    features
+        Arms, (K, d), the same in every round.
+    threshold
+        B, larger than 0.
+    exploration
+        For example ``mogro.WeakestDirection()``.
+    limit
+        Rounds after which to give up.
+    rng
+        For an exploration that draws; None: a fixed one.
+
+    Returns
+    -------
+    int or None
+        T_0, the number of rounds with lambda_min(V) < B within the span of the features; None if
+        that is more than ``limit``.
+
+    Examples
+    --------
+    >>> from mogro.exploration import WeakestDirection
+    >>> arms = [[1.0, 0.0], [0.0, 0.5]]
+    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=100)
+    15
+    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
+    True
+    """
+    arms = check.arms_of(features)[None]
+    B = np.array([real(threshold, "threshold", above=0)])
+    generator = np.random.default_rng(0) if rng is None else rng
+    gram = np.zeros((1, arms.shape[-1], arms.shape[-1]))
+    for step in range(count(limit, "limit", minimum=0) + 1):
+        found = spectrum(gram, additions=step)
+        parts = squared_parts(arms, found)
+        opened = open_directions(parts, found, B)
+        if not opened.any():
+            return step
+        situation = Situation(arms, found, parts, opened, np.array([0]), (), step)
+        x = arms[0, int(exploration.choose(situation, rng=generator)[0])]
+        gram = gram + np.outer(x, x)
+    return None
+
+
+def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_norm: float) -> float:
     return eigenvalue_threshold(
         radius=radius,
         noise=noise,
