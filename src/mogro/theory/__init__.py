@@ -28,6 +28,7 @@ from mogro.theory.contexts import (
     context_goodness,
     uniform_ball_goodness,
 )
+from mogro.theory.diagnosis import Advice, Assumption, Conflict, Diagnosis, diagnose
 from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,
@@ -48,8 +49,12 @@ from mogro.theory.thresholds import (
 )
 
 __all__ = [
+    "Advice",
+    "Assumption",
     "BetaRegularity",
+    "Conflict",
     "ContextDiversity",
+    "Diagnosis",
     "FairnessBound",
     "Interval",
     "LogEstimate",
@@ -59,6 +64,7 @@ __all__ = [
     "beta_regularity",
     "context_diversity",
     "context_goodness",
+    "diagnose",
     "distance_bound",
     "diversity_left",
     "eigenvalue_increment",

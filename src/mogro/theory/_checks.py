@@ -56,7 +56,7 @@ def norms(value: tuple[float, float] | None) -> tuple[float, float]:
     """Return the smallest and the largest norm of the parameters, l and L; None is (1, 1)."""
     if value is None:
         return 1.0, 1.0
-    if not isinstance(value, tuple) or len(value) != 2:
+    if np.shape(value) != (2,):
         raise ValueError(f"parameter_norms: expected a pair (smallest, largest), got {value!r}")
     smallest = real(value[0], "parameter_norms", above=0)
     return smallest, real(value[1], "parameter_norms", minimum=smallest)

@@ -8,7 +8,7 @@ extend them as the appendix says; at 1 they are the theorems as stated.
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from mogro._validation import count, real
 from mogro.theory import _checks as check
@@ -197,7 +197,8 @@ def regret_bound_stochastic(
     )
 
 
-class FairnessBound(NamedTuple):
+@dataclass(frozen=True)
+class FairnessBound:
     """A lower bound on the effective Pareto fairness index, and the round it counts from."""
 
     index: float
