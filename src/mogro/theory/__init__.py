@@ -1,9 +1,6 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
 from mogro.theory.bounds import (
-    FairnessBound,
-    fairness_bound,
-    fairness_bound_stochastic,
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
@@ -29,6 +26,7 @@ from mogro.theory.contexts import (
     uniform_ball_goodness,
 )
 from mogro.theory.diagnosis import Advice, Assumption, Conflict, Diagnosis, diagnose
+from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
 from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,
@@ -36,6 +34,7 @@ from mogro.theory.growth import (
     gram_growth,
     gram_growth_failure,
     gram_growth_round_robin,
+    noise_sum_bound,
 )
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
 from mogro.theory.thresholds import (
@@ -83,6 +82,7 @@ __all__ = [
     "initial_rounds_bound",
     "initial_rounds_round_robin",
     "never_ends",
+    "noise_sum_bound",
     "objective_diversity",
     "radius_cap",
     "regret_bound_random_weights",

@@ -10,7 +10,6 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.exploration import BasisRoundRobin
 from mogro.theory.bounds import (
-    fairness_bound,
     regret_bound_random_weights,
     regret_bound_round_robin,
     says_nothing,
@@ -22,6 +21,7 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
+from mogro.theory.fairness import fairness_bound
 from mogro.theory.goodness import best_goodness, goodness_level
 from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (

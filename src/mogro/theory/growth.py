@@ -6,6 +6,36 @@ from mogro._validation import count, real
 from mogro.theory import _checks as check
 
 
+def noise_sum_bound(
+    rounds: int, *, noise: float, dim: int, delta: float, feature_norm: float = 1.0
+) -> float:
+    """Bound the norm of the sum of noise times features, sum_s eta_s x_s, over t rounds.
+
+    Lemma Kannan_A1: sigma x_max sqrt(2 d t log(d t / delta)) with probability at least 1 - delta,
+    for one objective, however the features are chosen from what was seen before. (The paper has
+    the root of x_max, which is too small for x_max > 1.)
+
+    Parameters
+    ----------
+    rounds, noise, dim
+        t, sigma and d.
+    delta
+        Probability of failure, 0 < delta <= 1.
+    feature_norm
+        x_max.
+
+    Examples
+    --------
+    2 sqrt(2 * 100 log(100 e)).
+
+    >>> noise_sum_bound(100, noise=1.0, dim=1, delta=1 / math.e, feature_norm=2.0)
+    66.963...
+    """
+    sigma, d, t, xmax = check.run(noise, dim, rounds, feature_norm)
+    log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
+    return sigma * xmax * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
+
+
 def gram_growth(rounds: int, *, initial_rounds: int, threshold: float, increment: float) -> float:
     """Return a lower bound on lambda_min(V_t) under MOGRO-RW after t rounds.
 

@@ -9,6 +9,7 @@ from mogro._validation import FloatArray, count, real
 from mogro.exploration import Exploration, Situation, open_directions, squared_parts
 from mogro.linear import spectrum
 from mogro.theory import _checks as check
+from mogro.theory.growth import noise_sum_bound
 
 
 def eigenvalue_threshold(
@@ -65,7 +66,7 @@ def eigenvalue_threshold(
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
     a = real(radius, "radius", above=0)
     log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
-    first = sigma * xmax / a * math.sqrt(2 * d * T * (math.log(d * T) + log_failure))
+    first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta, feature_norm=xmax) / a
     inner = d / 2 * math.log1p(2 * T * xmax**2 / d) + log_failure
     return min(first, max(1.0, (2 * sigma / a) ** 2 * inner))
 
