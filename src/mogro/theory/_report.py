@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -187,12 +188,13 @@ def _promise_lines(found: Diagnosis) -> list[Line]:
     )
     even = "even for perfect arms " if promised.hypothetical else ""
     lines.append(Line("threshold", f"{even}B = {promised.threshold:.4g}; {ending}"))
-    worst = 2 * found.rounds * good.feature_norm * good.largest_norm
+    worst = 2 * found.rounds * good.bound_norm * good.largest_norm
     if promised.regret is None:
         lines.append(Line("regret", "no theorem applies"))
     else:
         judged = f"VACUOUS: it cannot exceed {worst:.4g}" if promised.vacuous else f"of {worst:.4g}"
-        lines.append(Line("regret", f"at most {promised.regret:.4g}, {judged}"))
+        amount = f"at most {promised.regret:.4g}" if math.isfinite(promised.regret) else "unbounded"
+        lines.append(Line("regret", f"{amount}, {judged}"))
     lines.append(Line("fairness", _fairness(found)))
     return lines
 
