@@ -11,9 +11,9 @@ from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, count
 from mogro.pareto import random_effective_member
-from mogro.policies.base import refuse_nonfinite
+from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import NonlinearScalarization, RandomWeights, Scalarization
+from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
 
 
 @dataclass(frozen=True)
@@ -87,25 +87,25 @@ class ThompsonSampling(ConfidentPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
         values = self._sampled_values(arms, rng)
-        refuse_nonfinite(values, arms)
+        finite_squares(values, arms)
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(
             self.objectives, step=self.model.count, batch=self.batch, rng=rng
         )
-        if isinstance(self.selection, NonlinearScalarization):
+        if is_nonlinear(self.selection):
             scores = self.selection.score(values, weights)
         else:
             scores = np.matvec(values, weights)
-        return self._answer(first_best(scores))
+        return self._answer(first_best(scores, np.vecdot(scores, scores)))
 
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
-        shape = (*self.batch, self.draws, self.objectives, self.dim)
+        normal = rng.standard_normal((*self.batch, self.draws, self.objectives, self.dim))
         root = self.radius * np.linalg.cholesky(self.model.inverse)
-        noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
-        thetas = self.model.theta[..., None, :, :] + noise
-        flat = thetas.reshape(*self.batch, -1, self.dim)
-        values = arms @ np.swapaxes(flat, -1, -2)
-        drawn = values.reshape(*values.shape[:-1], self.draws, self.objectives)
-        return np.asarray(drawn.max(axis=-2))
+        values = np.full((*self.batch, arms.shape[-2], self.objectives), -np.inf)
+        # One draw at a time: all values of all draws would not fit the cache.
+        for draw in range(self.draws):
+            theta = self.model.theta + normal[..., draw, :, :] @ np.swapaxes(root, -1, -2)
+            np.maximum(values, arms @ np.swapaxes(theta, -1, -2), out=values)
+        return values
