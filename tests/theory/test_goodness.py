@@ -120,6 +120,19 @@ def test_one_arm_by_hand() -> None:
     assert (both.lower, both.upper) == (0, 0)
 
 
+@pytest.mark.parametrize("arms", [3, 4, 5, 8])
+def test_arms_that_only_just_touch(arms: int) -> None:
+    # Half-way between two arms gamma is reached exactly, or missed by rounding.
+    gamma = math.cos(math.pi / arms)
+    if gamma > 0:
+        for parameter in circle(2 * arms):
+            found = goodness(circle(arms), [parameter], gamma=gamma)
+            assert 0 <= found.lower < found.upper == pytest.approx(1)
+    cube = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) / math.sqrt(3)
+    found = goodness(cube, np.eye(3), gamma=1 / math.sqrt(3))
+    assert found.lower < found.upper == 1
+
+
 def test_line() -> None:
     assert goodness([[1.0], [-0.2]], [[1.0]], gamma=0.9).lower == 1
     assert goodness([[1.0], [-0.2]], [[1.0], [-1.0]], gamma=0.9).upper == 0
@@ -211,9 +224,8 @@ def test_best_pair_balances_cap_and_radius() -> None:
     found = best_goodness(np.eye(2), np.eye(2), needed=goodness_needed(lam), cap=cap)
     assert found is not None
     assert found[1] == pytest.approx(math.sqrt(1 - found[0] ** 2), rel=1e-5)
-    assert (
-        best_goodness([[1, 0], [0, 0.9]], np.eye(2), needed=goodness_needed(lam), cap=cap) is None
-    )
+    short = np.diag([1.0, 0.9])
+    assert best_goodness(short, np.eye(2), needed=goodness_needed(lam), cap=cap) is None
 
 
 def test_features_in_a_subspace() -> None:
