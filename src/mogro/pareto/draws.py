@@ -16,9 +16,7 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """Return an arm of the Pareto front of each problem, every member being equally likely.
 
     Every arm gets a random key, and the member with the smallest key is drawn: the same arm for the
-    same keys, whether the problem stands alone or in a batch. One problem builds its front (one call
-    of compiled code); a batch walks its arms in the order of the keys until no arm dominates them,
-    all problems together, which was measured to be several times faster from a few problems on.
+    same keys, whether the problem stands alone or in a batch.
 
     Parameters
     ----------
@@ -39,10 +37,7 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """
     points = means_of(means)
     keys = rng.random(points.shape[:-1])
-    if points.ndim == 2:
-        return np.asarray(np.where(_front(points), keys, 2.0).argmin())
-    flat = points.reshape(-1, *points.shape[-2:])
-    return _walk(flat, keys.reshape(flat.shape[:2]), _stands).reshape(points.shape[:-2])
+    return np.asarray(np.where(_front(points), keys, 2.0).argmin(-1))
 
 
 def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
