@@ -96,7 +96,7 @@ class ThompsonSampling(ConfidentPolicy):
         if isinstance(self.selection, NonlinearScalarization):
             scores = self.selection.score(values, weights)
         else:
-            scores = np.matvec(values, weights)
+            scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
         return self._answer(first_best(scores))
 
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
@@ -106,6 +106,7 @@ class ThompsonSampling(ConfidentPolicy):
         noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
         thetas = self.model.theta[..., None, :, :] + noise
         flat = thetas.reshape(*self.batch, -1, self.dim)
-        values = arms @ np.swapaxes(flat, -1, -2)
-        drawn = values.reshape(*values.shape[:-1], self.draws, self.objectives)
-        return np.asarray(drawn.max(axis=-2))
+        # Arms last: the maximum over the draws then runs along memory, several times faster.
+        values = flat @ np.swapaxes(arms, -1, -2)
+        drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
+        return np.swapaxes(drawn.max(axis=-3), -1, -2)
