@@ -1,6 +1,6 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, pareto
+from mogro import environments, pareto, simulation
 from mogro._streams import Rng, Streams
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies import (
@@ -21,6 +21,7 @@ from mogro.scalarization import (
     RandomWeights,
     RoundRobin,
 )
+from mogro.simulation import Trace, simulate
 
 __all__ = [
     "MOGRO",
@@ -39,9 +40,12 @@ __all__ = [
     "RoundRobin",
     "Streams",
     "ThompsonSampling",
+    "Trace",
     "Uniform",
     "WeakestDirection",
     "environments",
     "pareto",
+    "simulate",
+    "simulation",
     "single_objective_greedy",
 ]
