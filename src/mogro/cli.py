@@ -26,7 +26,7 @@ _OUT = click.Path(file_okay=False, path_type=Path)
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mogro")
 def main() -> None:
-    """Multi-objective linear bandits: the paper's experiments on your machine.
+    r"""Multi-objective linear bandits: the paper's experiments on your machine.
 
     \b
     mogro list                    what there is
@@ -72,7 +72,7 @@ def run(
     cluster: str | None,
     out: Path,
 ) -> None:
-    """Run FIGUREs (all without a name), draw them, and write the report.
+    r"""Run FIGUREs (all without a name), draw them, and write the report.
 
     Results are the same, to the byte, for any number of workers and on a cluster; only running
     times differ. Finished pieces are kept in OUT/pieces: after Ctrl-C or a crash the same command
@@ -139,14 +139,12 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise click.ClickException(
-            "a cluster needs Dask: pip install 'mogro[cluster]'"
-        ) from error
+        raise click.ClickException("a cluster needs Dask: pip install 'mogro[cluster]'") from error
     try:
-        client = Client(cluster, timeout=10)
+        client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise click.ClickException(f"no Dask scheduler at {cluster}: {error}") from error
-    with client, client.get_executor(pure=False) as executor:
+    with client, client.get_executor(pure=False) as executor:  # type: ignore[no-untyped-call]
         yield executor
 
 

@@ -68,11 +68,31 @@ def above(limit: float, numbers: Iterable[tuple[str, Interval]]) -> list[Case]:
 
 def as_table(claims: Iterable[tuple[str, Claim]]) -> Table:
     """Return one row for each case of claims, given with the names of their figures."""
-    names = ("figure", "claim", "says", "measure", "verdict", "where", "value", "low", "high", "holds")
+    names = (
+        "figure",
+        "claim",
+        "says",
+        "measure",
+        "verdict",
+        "where",
+        "value",
+        "low",
+        "high",
+        "holds",
+    )
     return table(
         names,
         [
-            (figure, c.name, c.says, c.measure, c.verdict, case.where, *case.number, str(case.holds))
+            (
+                figure,
+                c.name,
+                c.says,
+                c.measure,
+                c.verdict,
+                case.where,
+                *case.number,
+                str(case.holds),
+            )
             for figure, c in claims
             for case in c.cases
         ],

@@ -66,7 +66,7 @@ def _draw(tables: Tables) -> "Drawing":
         here = select(tables["seconds"], **dict(zip(SIZE, size, strict=True)))
         time_panel(axes[row, 2], here)
         axes[row, 2].set_title(title(size))
-        axes[row, 2].set_ylabel("seconds for all rounds")
+        axes[row, 2].set_ylabel("processor seconds")
     legend(drawing, axes[0, 0])
     return drawing
 

@@ -73,8 +73,7 @@ def finals(runs: Runs, results: Results) -> Table:
         values.append(np.where(found["probed"][0] > 0, found["rounds"][end], 0))
         means = np.stack(values).mean(axis=-1)
         rows += [
-            (*world.sizes, contender.label, i, *column.tolist())
-            for i, column in enumerate(means.T)
+            (*world.sizes, contender.label, i, *column.tolist()) for i, column in enumerate(means.T)
         ]
     return table(names, rows)
 

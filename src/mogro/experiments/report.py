@@ -103,7 +103,7 @@ def _section(figure: Figure, claims: list[tuple[Figure, Claim]], out: Path) -> s
     return (
         f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
         f'<figure><img alt="{_text(figure.title)}" src="data:image/png;base64,{image}"></figure>'
-        f'{judged if own else ""}<p>Data: {links}; drawing: '
+        f"{judged if own else ''}<p>Data: {links}; drawing: "
         f'<a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
     )
 
@@ -139,13 +139,13 @@ def _settings(figures: list[Figure], out: Path) -> str:
         scale = made["scale"]
         versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
         others = len(made["together with"])
+        share = f" for {others} figures" if others > 1 else ""
         rows.append(
             f"<tr><td>{_text(figure.title)}</td><td>{scale['instances']} instances x "
             f"{scale['repeats']} repeats, seed {scale['seed']}"
             f"{', quick' if scale['quick'] else ''}"
             f"{', ' + str(scale['rounds']) + ' rounds' if scale['rounds'] else ''}</td>"
-            f"<td class='number'>{made['seconds']:.0f} s{f' for {others} figures' if others > 1 else ''}"
-            f"</td><td>{_text(versions)}<br>{_text(made['commit'] or 'no commit')[:12]}, "
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>{_text(made['commit'] or 'no commit')[:12]}, "
             f"{_text(made['made'])}</td></tr>"
         )
     return (
@@ -155,8 +155,8 @@ def _settings(figures: list[Figure], out: Path) -> str:
         "figure says otherwise. Every policy meets the same instances, contexts and noise. "
         "Intervals take instances as the sample; repeats within an instance are averaged first. "
         "Pieces kept from an earlier run count no time.</p>"
-        "<table><thead><tr><th>Figure</th><th>Scale</th><th>Time</th><th>Made with</th></tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>"
+        "<table><thead><tr><th>Figure</th><th>Scale</th><th>Time</th><th>Made with</th></tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 

@@ -36,9 +36,7 @@ def reproduce(
 ) -> None:
     """Run what the figures need, and write a folder for each of them into ``out``."""
     start = time.perf_counter()
-    results = run_pieces(
-        work(figures, scale), executor=executor, folder=out / "pieces", done=done
-    )
+    results = run_pieces(work(figures, scale), executor=executor, folder=out / "pieces", done=done)
     seconds = time.perf_counter() - start
     for figure in figures:
         folder = out / figure.name

@@ -123,14 +123,14 @@ class Stopwatch:
         noise = np.random.default_rng(self.seed)
         spent = 0.0
         for _ in range(self.rounds):
-            start = time.perf_counter()
+            start = time.process_time()
             arm = policy.select(world.features, rng=rng)
-            spent += time.perf_counter() - start
+            spent += time.process_time() - start
             reward = world.reward(arm, rng=noise)
             x = world.features[arm]
-            start = time.perf_counter()
+            start = time.process_time()
             policy.update(x, reward)
-            spent += time.perf_counter() - start
+            spent += time.process_time() - start
         return {"seconds": np.array(spent / self.learners)}
 
 
@@ -191,7 +191,7 @@ def _draw(tables: Tables) -> "Drawing":
             here = select(data, build=build, **dict(zip(SIZE, size, strict=True)))
             time_panel(panel, here)
             panel.set_title(title(size), fontsize=8)
-        axes[row, 0].set_ylabel(f"{name}\nseconds for all rounds", fontsize=8)
+        axes[row, 0].set_ylabel(f"{name}\nprocessor seconds", fontsize=8)
     legend(drawing, axes[0, 0])
     return drawing
 
@@ -237,9 +237,7 @@ def _claims(tables: Tables) -> list[Claim]:
     thompson = [
         (
             f"K = {K}: 10 against 5",
-            _growth(
-                data, "MOL-TS", {"dim": 5, "arms": K}, {"dim": 10, "arms": K}
-            ),
+            _growth(data, "MOL-TS", {"dim": 5, "arms": K}, {"dim": 10, "arms": K}),
         )
         for K in (50, 100, 200)
     ]
@@ -295,8 +293,8 @@ FIGURE = Figure(
     name="time",
     title="Running time",
     about=(
-        "Time of all rounds (choosing and learning, without the environment) for fixed arms. Above, "
-        "one learner at a time, the baselines as the paper built them: the whole Pareto front in "
+        "Processor time of all rounds (choosing and learning, not the environment), fixed arms. "
+        "Above, one learner at a time, the baselines as the paper built them: the whole Pareto front in "
         "every round, here with the compiled routine of moocore. Below, as mogro runs them: many "
         "learners in lockstep, time per learner. Dots are single instances."
     ),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,6 +55,7 @@ class Part:
         """Simulate."""
         numbers = range(self.first, self.first + self.instances)
         worlds = [self.world.instance(number, self.seed) for number in numbers]
+        probe = self.probe
         return simulate(
             lambda dim, objectives, batch: self.contender.policy(
                 worlds, rounds=self.rounds, batch=batch
@@ -64,7 +64,7 @@ class Part:
             rounds=self.rounds,
             repeats=self.repeats,
             seed=(self.seed, *self.world.sizes),
-            probe=None if self.probe is None else partial(self.probe, worlds=worlds),
+            probe=None if probe is None else lambda policy: probe(policy, worlds),
             start=(self.first, 0),
         )
 

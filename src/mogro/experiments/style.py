@@ -68,7 +68,7 @@ def house_style() -> Iterator[None]:
     """Draw in the house style."""
     import matplotlib as mpl
 
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
 
 

@@ -22,7 +22,12 @@ class Ledger:
     """
 
     def __init__(
-        self, environments: Sequence[Environment], rounds: int, repeats: int, *, checkpoints: IntArray
+        self,
+        environments: Sequence[Environment],
+        rounds: int,
+        repeats: int,
+        *,
+        checkpoints: IntArray,
     ) -> None:
         world = environments[0]
         self._offered = world.arms

@@ -164,8 +164,10 @@ class _Worlds:
         return [Streams(row, ahead=True) for row in self.generators[purpose]]
 
     def offer(self) -> FloatArray:
-        """Return what is on offer this round: (I, 1, K, d) if the repeats see the same arms,
-        otherwise (I, R, K, d). Arms that stay come as the very same array."""
+        """Return what is on offer this round: (I, R, K, d), or (I, 1, K, d) if repeats share it.
+
+        Arms that stay come as the very same array.
+        """
         batch = (self.repeats,)
         parts = [
             world.contexts(rng=rng, batch=batch)
@@ -228,7 +230,7 @@ class _OneByOne:
     ) -> None:
         world = worlds.environments[0]
         self._batch = (len(worlds.environments), worlds.repeats)
-        self._rngs = worlds.generators[Purpose.POLICY]
+        self._rngs: Any = worlds.generators[Purpose.POLICY]
         self._policies = {
             learner: make_policy(world.dim, world.objectives) for learner in np.ndindex(self._batch)
         }
