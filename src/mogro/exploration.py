@@ -31,7 +31,7 @@ class Situation:
     spectrum
         Eigenvalues (n, d) and eigenvectors (n, d, d) of V.
     parts
-        Squared parts of every arm along the eigenvectors, (n, K, d).
+        Squared parts of every arm along the eigenvectors, (n, d, K).
     open
         Directions still to explore: below the threshold, and some arm has a part there, (n, d).
     learners, batch
@@ -61,20 +61,35 @@ class Situation:
 
 
 def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
-    """Return the squared parts (n, K, d) of arms (n, K, d) along the eigenvectors of V."""
-    return np.square(features @ spectrum.vectors.astype(features.dtype, copy=False))
+    """Return the squared parts (n, d, K) of arms (n, K, d) along the eigenvectors of V."""
+    vectors = spectrum.vectors.astype(features.dtype, copy=False)
+    parts = np.swapaxes(vectors, -1, -2) @ np.swapaxes(features, -1, -2)
+    return np.square(parts, out=parts)
 
 
 def open_directions(parts: FloatArray, spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
     """Tell which eigenvectors, (n, d), are below the threshold (n,) and in reach of some arm."""
-    reach = parts.max(axis=-2)
-    small = negligible(parts.shape[-1], parts.dtype) * reach.sum(axis=-1, keepdims=True)
+    reach = parts.max(axis=-1)
+    small = negligible(parts.shape[-2], parts.dtype) * reach.sum(axis=-1, keepdims=True)
     return np.asarray((reach > small) & ~known_directions(spectrum, threshold))
 
 
 def negligible(dim: int, dtype: DTypeLike = np.float64) -> float:
     """Return the share of a squared norm that rounding of features makes of zero."""
     return dim * max(8 * _EPS, (8 * float(np.finfo(dtype).eps)) ** 2)
+
+
+def nothing_new(features: FloatArray, unknown: FloatArray, largest: FloatArray) -> bool:
+    """Tell whether no arm (*batch, K, d) is new: none is larger, or has a part in what is unknown.
+
+    ``unknown`` holds the unknown directions in columns, others zero, (*batch, d, d), ``largest``
+    the largest squared norms so far, (*batch). It costs one product; finding the unknown directions
+    takes the eigenvectors.
+    """
+    parts = np.square(features @ unknown.astype(features.dtype, copy=False))
+    norms = np.vecdot(features, features).max(axis=-1)
+    small = negligible(features.shape[-1], features.dtype) * norms
+    return bool(((parts.max(axis=(-1, -2)) <= small) & (norms <= largest)).all())
 
 
 def known_directions(spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
@@ -119,7 +134,8 @@ class WeakestDirection:
         values = situation.spectrum.values
         weakest = np.take_along_axis(values, first[:, None], axis=-1)
         same = np.abs(values - weakest) <= situation.spectrum.rounding[:, None]
-        return first_best((situation.parts * same[:, None, :]).sum(axis=-1))
+        gains = np.vecmat(same.astype(situation.parts.dtype), situation.parts)
+        return first_best(gains, np.vecdot(gains, gains))
 
 
 @dataclass(frozen=True)

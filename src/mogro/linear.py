@@ -9,7 +9,7 @@ features that span only a subspace need no special care.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,10 +50,6 @@ class LinearModel:
 
     Attributes
     ----------
-    theta
-        Estimates, (*batch, M, d).
-    inverse
-        The (pseudo-)inverse of V, (*batch, d, d).
     count
         Number of observations each learner has seen.
 
@@ -76,82 +72,94 @@ class LinearModel:
         self.ridge = real(ridge, "ridge", minimum=0)
         self.batch = tuple(count(size, "batch") for size in batch)
         self.count = 0
-        self.theta: FloatArray = np.zeros((*batch, m, d))
-        self.inverse: FloatArray = np.zeros((*batch, d, d))
-        # Two levels of sums, the recent and the rest, keep the rounding of a long life small.
-        self._gram: FloatArray = np.tile(self.ridge * np.eye(d), (*batch, 1, 1))
-        self._moments: FloatArray = np.zeros((*batch, m, d))
-        self._recent_gram: FloatArray = np.zeros((*batch, d, d))
-        self._recent_moments: FloatArray = np.zeros((*batch, m, d))
-        self._recent = 0
+        # V above the b_m, and V^+ above the theta_m: one product and one update serve both.
+        self._sums: FloatArray = np.zeros((*batch, d + m, d))
+        self._sums[..., :d, :] = self.ridge * np.eye(d)
+        self._solution: FloatArray = np.zeros((*batch, d + m, d))
+        # Observations (x, y) that are not in the sums yet: one product will add them all.
+        self._recent: FloatArray = np.zeros((*batch, max(_RENEW_EVERY, 2 * d), d + m))
+        self._pending = 0
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
-        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
+        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
-        self._period = max(_RENEW_EVERY, 2 * d)
         if self.ridge > 0:
             self._renew()
 
     @property
+    def theta(self) -> FloatArray:
+        """Estimates, (*batch, M, d); a view that updates change."""
+        return self._solution[..., self.dim :, :]
+
+    @property
+    def inverse(self) -> FloatArray:
+        """The (pseudo-)inverse of V, (*batch, d, d); a view that updates change."""
+        return self._solution[..., : self.dim, :]
+
+    @property
     def gram(self) -> FloatArray:
         """V, (*batch, d, d)."""
-        return self._gram + self._recent_gram
+        return self._gram(...)
+
+    def _gram(self, where: Any) -> FloatArray:
+        """V of the learners at an index of the batch axes."""
+        sums = self._sums[..., : self.dim, :][where]
+        recent = self._recent[..., : self._pending, : self.dim][where]
+        return np.asarray(sums + np.swapaxes(recent, -1, -2) @ recent)
 
     @property
     def moments(self) -> FloatArray:
         """The right-hand sides b_m, (*batch, M, d)."""
-        return self._moments + self._recent_moments
+        recent = self._recent[..., : self._pending, :]
+        rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
+        return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
-        step = np.matvec(self.inverse, features)
-        variance = np.vecdot(features, step)
-        error = rewards - np.matvec(self.theta, features)
-        if not math.isfinite(float(variance.sum()) + float(error.sum())):
-            floats(features, "features", shape=(*self.batch, self.dim))
-            floats(rewards, "reward", shape=(*self.batch, self.objectives))
-            raise ValueError("features, reward: expected values whose squares are finite")
-        stale = self._adds_direction(features, variance)
-        stale |= variance > _LOSSY
-        shrink = 1 / np.sqrt(1 + variance)
-        step *= shrink[..., None]
-        self._recent_gram += features[..., :, None] * features[..., None, :]
-        self._recent_moments += rewards[..., :, None] * features[..., None, :]
-        self.inverse -= step[..., :, None] * step[..., None, :]
-        error *= shrink[..., None]
-        self.theta += error[..., :, None] * step[..., None, :]
-        error *= error
-        self._squares += error
-        self._recent += 1
+        d = self.dim
+        product = np.matvec(self._solution, features)
+        product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
+        variance = np.vecdot(features, product[..., :d])
+        if not math.isfinite(_total(variance) + _total(np.vecdot(product, product))):
+            self._refuse(features, rewards)
+        stale = variance > _LOSSY
+        if not self._full:
+            stale = stale | self._adds_direction(features, variance)
+        product *= (1 / np.sqrt(1 + variance))[..., None]
+        self._recent[..., self._pending, :d] = features
+        self._recent[..., self._pending, d:] = rewards
+        self._solution -= _outer(product, product[..., :d])
+        self._squares += product[..., d:] ** 2
+        self._pending += 1
         self.count += 1
-        if self._recent >= self._period:
+        if self._pending == self._recent.shape[-2]:
             self._renew()
         elif stale.any():
             self._renew(stale)
 
+    def _refuse(self, features: FloatArray, rewards: FloatArray) -> None:
+        floats(features, "features", shape=(*self.batch, self.dim))
+        floats(rewards, "reward", shape=(*self.batch, self.objectives))
+        raise ValueError("features, reward: expected values whose squares are finite")
+
     def learn(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from a log: (*batch, n, d) and (*batch, n, M)."""
         before, gram = self.theta.copy(), self.gram
-        across = np.swapaxes(features, -1, -2)
-        gram_added = across @ features
-        moments_added = np.swapaxes(rewards, -1, -2) @ features
-        if not (np.isfinite(gram_added).all() and np.isfinite(moments_added).all()):
+        both = np.concatenate((features, rewards), axis=-1)
+        added = np.swapaxes(both, -1, -2) @ features
+        if not np.isfinite(added).all():
             raise ValueError("features, rewards: expected values whose sums of squares are finite")
-        self._recent_gram += gram_added
-        self._recent_moments += moments_added
-        self._recent += features.shape[-2]
+        self._sums += added
         self.count += features.shape[-2]
         self._renew()
         change = self.theta - before
         residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
         self._squares += (residual**2).sum(axis=-2) + np.vecdot(change @ gram, change)
 
-    def spectrum(self, entries: NDArray[np.intp] | None = None) -> Spectrum:
-        """Eigenvalues and eigenvectors of V, of all learners or of those at flat positions."""
-        gram = self.gram
-        if entries is not None:
-            gram = gram.reshape(-1, self.dim, self.dim)[entries]
-        return spectrum(gram, additions=self.count)
+    def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
+        """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
+        where = np.unravel_index(entries, self.batch) if self.batch else None
+        return spectrum(self._gram(where), additions=self.count)
 
     def variances(self, features: FloatArray) -> FloatArray:
         """``x^T V^+ x`` for arms (*batch, K, d), infinite where x has a part never seen."""
@@ -185,7 +193,7 @@ class LinearModel:
         """All that has been learned, to be given to :meth:`restore`."""
         names = [name for name in self.__dict__ if isinstance(self.__dict__[name], np.ndarray)]
         state = {name.lstrip("_"): self.__dict__[name].copy() for name in names}
-        return state | {"counts": np.array([self.count, self._recent])}
+        return state | {"counts": np.array([self.count, self._pending])}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`arrays` of an equal model gave, to the bit."""
@@ -200,27 +208,21 @@ class LinearModel:
                 )
         for name in current.keys() - {"counts"}:
             self.__dict__[name if name in self.__dict__ else f"_{name}"] = arrays[name].copy()
-        self.count, self._recent = (int(number) for number in arrays["counts"])
+        self.count, self._pending = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
     def _adds_direction(self, features: FloatArray, variance: FloatArray) -> BoolArray:
-        """Tell which learners' new features have a part, visible in V, that V had not."""
-        if self._full:
-            return np.zeros(self.batch, dtype=np.bool_)
+        """Tell which learners' new features may have a part that V had not."""
         outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
-        size = np.trace(self.gram, axis1=-2, axis2=-1) + np.vecdot(features, features)
-        visible = _rounding(self.dim, self.count) * size
-        return np.asarray(outside > visible * (1 + variance))
+        inside = np.vecdot(features, features) * (1 + variance)
+        return np.asarray(outside > _rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
         if stale is None:
-            self._gram += self._recent_gram
-            self._moments += self._recent_moments
-            self._recent_gram[...] = 0
-            self._recent_moments[...] = 0
-            self._recent = 0
+            self._sums = np.concatenate((self.gram, self.moments), axis=-2)
+            self._pending = 0
         gram, moments = self.gram[where], self.moments[where]
         values, vectors, rounding = spectrum(gram, additions=self.count)
         seen = values > rounding[..., None]
@@ -229,11 +231,22 @@ class LinearModel:
         theta = moments @ inverse
         theta += (moments - theta @ gram) @ inverse  # one step of refinement
         unseen = vectors * ~seen[..., None, :]
-        self.inverse[where] = inverse
-        self.theta[where] = theta
+        self._solution[where] = np.concatenate((inverse, theta), axis=-2)
         self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
         self._rank[where] = seen.sum(axis=-1)
         self._full = bool((self._rank == self.dim).all())
+
+
+def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
+    if left.ndim == 1:
+        return np.asarray(np.multiply.outer(left, right))
+    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # twice as fast as broadcasting
+
+
+def _total(values: FloatArray) -> float:
+    """Return the sum, which is not finite if any value is not."""
+    return float(values.sum()) if values.ndim else float(values)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:

@@ -145,8 +145,8 @@ def _settings(figures: list[Figure], out: Path) -> str:
             f"{scale['repeats']} repeats, seed {scale['seed']}"
             f"{', quick' if scale['quick'] else ''}"
             f"{', ' + str(scale['rounds']) + ' rounds' if scale['rounds'] else ''}</td>"
-            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>{_text(made['commit'] or 'no commit')[:12]}, "
-            f"{_text(made['made'])}</td></tr>"
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
+            f"{_text(made['commit'] or 'no commit')[:12]}, {_text(made['made'])}</td></tr>"
         )
     return (
         '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '

@@ -1,5 +1,6 @@
 """MOGRO: explore until every direction is known, then be greedy for a random objective."""
 
+import copy
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
@@ -15,14 +16,18 @@ from mogro.exploration import (
     Situation,
     WeakestDirection,
     known_directions,
+    nothing_new,
     open_directions,
     squared_parts,
 )
-from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_nonfinite
+from mogro.policies.base import LinearPolicy, finite_squares, greedy, learners_of
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
-from mogro.scalarization import NonlinearScalarization, RandomWeights, Scalarization
+from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
 
 DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
+
+
+_CACHED = 2**16  # features surveyed at once, so that a batch stays in the cache
 
 
 @dataclass
@@ -30,11 +35,15 @@ class _State:
     """What a policy remembers besides its estimates, one entry for each learner of the batch."""
 
     exploring: BoolArray  # the last arm was chosen to explore
-    over: BoolArray  # exploration has ended for good
+    over: BoolArray  # exploration has ended for good: V is above the threshold everywhere
+    unknown: FloatArray  # directions in columns along which it is not, others zero
     largest: FloatArray  # squared norm of the largest features seen
     empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
     step: int = 0  # arms selected
     warned: bool = False
+
+    def copy(self) -> "_State":
+        return copy.deepcopy(self)
 
 
 @final
@@ -103,6 +112,7 @@ class MOGRO(LinearPolicy):
         state = _State(
             exploring=np.ones(learners, dtype=np.bool_),
             over=np.zeros(learners, dtype=np.bool_),
+            unknown=np.tile(np.eye(self.dim), (learners, 1, 1)),
             largest=np.zeros(learners),
             empty=np.zeros((0, self.dim)),
         )
@@ -116,7 +126,7 @@ class MOGRO(LinearPolicy):
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
-        if self.state.over.all():
+        if self._settled(arms):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
         else:
             chosen = self._explore_or_greedy(arms, rng)
@@ -170,10 +180,20 @@ class MOGRO(LinearPolicy):
         state.exploring[0] = arm is not None
         if arm is None:
             state.over[0] = len(state.empty) == 0
-        else:
+        elif self.rounds is not None and not state.warned:
             size = max(float(state.largest[0]), float(arm @ arm))
-            self._warn_if_endless(threshold, size, self.dim - len(state.empty))
+            state.warned = self._warn(threshold, size, self.dim - len(state.empty))
         return arm
+
+    def _settled(self, features: FloatArray) -> bool:
+        """Tell whether no learner has anything to explore among these arms."""
+        state = self.state
+        if state.over.all():
+            return True
+        if state.exploring.any():
+            return False
+        unknown = state.unknown.reshape(*self.batch, self.dim, self.dim)
+        return nothing_new(features, unknown, state.largest.reshape(self.batch))
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
@@ -183,8 +203,10 @@ class MOGRO(LinearPolicy):
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
         state = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
+        learners = math.prod(self.batch)
         for name in ("exploring", "over", "largest"):
-            check_shape(state[name], f"state.{name}", (math.prod(self.batch),))
+            check_shape(state[name], f"state.{name}", (learners,))
+        check_shape(state["unknown"], "state.unknown", (learners, self.dim, self.dim))
         check_shape(state["empty"], "state.empty", (len(state["empty"]), self.dim))
         super().relearn(arrays)
         step, warned = int(state.pop("step")), bool(state.pop("warned"))
@@ -192,39 +214,49 @@ class MOGRO(LinearPolicy):
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
-        state = self.state
         features = np.broadcast_to(features, (*self.batch, *features.shape[-2:]))
-        asking = np.flatnonzero(~state.over)
-        offered = learners_of(features, self.batch, asking)
-        found = self.model.spectrum(asking)
-        parts = squared_parts(offered, found)
-        norms = parts.sum(axis=-1)
-        refuse_nonfinite(norms, offered)
-        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
-        threshold = self._threshold(largest)
-        opened = open_directions(parts, found, threshold)
-        situation = Situation(offered, found, parts, opened, asking, self.batch, state.step)
-        exploring = np.asarray(opened.any(axis=-1))
-
+        state = self.state.copy()
         chosen = np.full(state.over.size, -1)
-        if exploring.any():
-            there = situation if exploring.all() else situation.only(exploring)
-            pulls = self.exploration.choose(there, rng=part_of(rng, there.learners))
-            chosen[there.learners] = pulls
-            if self.rounds is not None:
-                first = int(exploring.argmax())
-                dims = int(np.linalg.matrix_rank(offered[first]))
-                self._warn_if_endless(float(threshold[first]), float(largest[first]), dims)
+        asking = np.flatnonzero(~state.over)
+        at_once = max(1, _CACHED // math.prod(features.shape[-2:]))
+        for start in range(0, asking.size, at_once):
+            self._explore(features, asking[start : start + at_once], state, chosen, rng)
         rest = np.flatnonzero(chosen < 0)
         if rest.size:
-            arms = learners_of(features, self.batch, rest)
+            offered = learners_of(features, self.batch, rest)
             theta = learners_of(self.model.theta, self.batch, rest)
-            chosen[rest] = self._greedy(arms, theta, part_of(rng, rest), (rest.size,))
-
-        state.exploring[asking] = exploring
-        state.largest[asking] = largest
-        state.over[asking] = known_directions(found, threshold).all(axis=-1)
+            chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
+        object.__setattr__(self, "state", state)
         return chosen
+
+    def _explore(
+        self, features: FloatArray, asking: IntArray, state: _State, chosen: IntArray, rng: Rng
+    ) -> None:
+        """Find out which of some learners have to explore, and choose arms for them."""
+        offered = learners_of(features, self.batch, asking)
+        norms = np.vecdot(offered, offered)
+        finite_squares(norms, offered)
+        spectrum = self.model.spectrum(asking)
+        parts = squared_parts(offered, spectrum)
+        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
+        threshold = self._threshold(largest)
+        opened = open_directions(parts, spectrum, threshold)
+        exploring = np.asarray(opened.any(axis=-1))
+        if exploring.any():
+            there = Situation(offered, spectrum, parts, opened, asking, self.batch, state.step)
+            there = there if exploring.all() else there.only(exploring)
+            chosen[there.learners] = self.exploration.choose(
+                there, rng=part_of(rng, there.learners)
+            )
+            if self.rounds is not None and not state.warned:
+                first = int(exploring.argmax())
+                dims = int(np.linalg.matrix_rank(offered[first]))
+                state.warned = self._warn(float(threshold[first]), float(largest[first]), dims)
+        known = known_directions(spectrum, threshold)
+        state.exploring[asking] = exploring
+        state.over[asking] = known.all(axis=-1)
+        state.unknown[asking] = spectrum.vectors * ~known[:, None, :]
+        state.largest[asking] = largest
 
     def _greedy(
         self, features: FloatArray, theta: FloatArray, rng: Rng, batch: tuple[int, ...]
@@ -238,25 +270,24 @@ class MOGRO(LinearPolicy):
             return np.asarray(DEFAULT_SHARE * largest)
         return np.full(largest.shape, self.threshold)
 
-    def _warn_if_endless(self, threshold: float, largest: float, dims: int) -> None:
-        """Warn, once, if V cannot reach the threshold in so many dimensions in time."""
-        if self.rounds is None or self.state.warned:
-            return
+    def _warn(self, threshold: float, largest: float, dims: int) -> bool:
+        """Warn if V cannot reach the threshold in so many dimensions within the rounds planned."""
+        assert self.rounds is not None
         # The trace of V, at least `dims` times its smallest eigenvalue, grows by `largest` a round.
         bound = self.rounds * largest / dims
         if threshold > bound:
-            self.state.warned = True
             warnings.warn(
                 f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, for "
                 f"with features of squared norm up to {largest:g} in {dims} dimensions the "
                 f"smallest eigenvalue of V stays below {bound:g}",
-                stacklevel=4,
+                stacklevel=5,
             )
+        return threshold > bound
 
     def _check_choose(self) -> None:
         if self.batch:
             raise ValueError(f"batch: expected () to choose with a maximiser, got {self.batch}")
-        if isinstance(self.scalarization, NonlinearScalarization):
+        if is_nonlinear(self.scalarization):
             raise ValueError(
                 f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
                 "no maximiser of linear functions can serve it; use RandomWeights or RoundRobin"
