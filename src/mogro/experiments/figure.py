@@ -41,6 +41,8 @@ class Figure:
         The checks, from the tables alone.
     missing
         Why it cannot be made here, if it cannot.
+    shown
+        Names of tables that the report shows in full.
     """
 
     name: str
@@ -51,3 +53,4 @@ class Figure:
     draw: Callable[[Tables], "Drawing"]
     claims: Callable[[Tables], list[Claim]]
     missing: Callable[[], str | None] = _nothing
+    shown: tuple[str, ...] = ()

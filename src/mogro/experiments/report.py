@@ -103,9 +103,27 @@ def _section(figure: Figure, claims: list[tuple[Figure, Claim]], out: Path) -> s
     return (
         f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
         f'<figure><img alt="{_text(figure.title)}" src="data:image/png;base64,{image}"></figure>'
-        f"{judged if own else ''}<p>Data: {links}; drawing: "
+        f"{_shown(figure, out)}{judged if own else ''}<p>Data: {links}; drawing: "
         f'<a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
     )
+
+
+def _shown(figure: Figure, out: Path) -> str:
+    """Return the tables that a figure wants to be read."""
+    data = tables_of(figure, out) or {}
+    found = []
+    for name in figure.shown:
+        heads = "".join(f"<th>{_text(column.replace('_', ' '))}</th>" for column in data[name])
+        columns = [
+            [f"{value:.3g}" if isinstance(value, float) else _text(value) for value in column]
+            for column in (column.tolist() for column in data[name].values())
+        ]
+        rows = "".join(
+            "<tr>" + "".join(f"<td class='number'>{cell}</td>" for cell in row) + "</tr>"
+            for row in zip(*columns, strict=True)
+        )
+        found.append(f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")
+    return "".join(found)
 
 
 def _claim(claim: Claim) -> str:

@@ -295,8 +295,8 @@ FIGURE = Figure(
     about=(
         "Processor time of all rounds (choosing and learning, not the environment), fixed arms. "
         "Above, one learner at a time, the baselines as the paper built them: the whole Pareto "
-        "front in every round, here with the compiled routine of moocore. Below, as mogro runs them: many "
-        "learners in lockstep, time per learner. Dots are single instances."
+        "front in every round, here with the compiled routine of moocore. Below, as mogro runs "
+        "them: many learners in lockstep, time per learner. Dots are single instances."
     ),
     pieces=_pieces,
     tables=_tables,
