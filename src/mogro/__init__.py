@@ -2,6 +2,7 @@
 
 from mogro import environments, pareto, simulation
 from mogro._streams import Rng, Streams
+from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies import (
     MOGRO,
@@ -27,6 +28,7 @@ __all__ = [
     "MOGRO",
     "UCB",
     "BasisRoundRobin",
+    "Comparison",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
@@ -43,6 +45,7 @@ __all__ = [
     "Trace",
     "Uniform",
     "WeakestDirection",
+    "compare",
     "environments",
     "pareto",
     "simulate",

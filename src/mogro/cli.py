@@ -13,10 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from mogro.experiments import FIGURES, Figure, Scale
 from mogro.experiments.claims import Claim
+from mogro.experiments.figure import Figure
+from mogro.experiments.figures import FIGURES
 from mogro.experiments.report import claims_of, write_report
 from mogro.experiments.reproduce import draw, reproduce, tables_of, work
+from mogro.experiments.scale import Scale
 from mogro.simulation.parallel import Piece, local_pool
 
 _NAMES = {figure.name: figure for figure in FIGURES}

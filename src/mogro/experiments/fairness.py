@@ -151,11 +151,8 @@ def _draw(tables: Tables) -> "Drawing":
     for panel, (name, title) in zip(axes[0], _INDICES.items(), strict=True):
         for policy, how in _looks().items():
             rounds, values = _by_instance(data, policy, name)
-            curve(panel, how, rounds, *statistics.band(values))
-            shown = slice(None, None, 4)
-            panel.plot(
-                rounds[shown], values.mean(axis=-1)[shown], how.marker, color=how.colour, ms=4
-            )
+            middle, low, high = statistics.band(values)
+            curve(panel, how, rounds, middle, np.maximum(low, 0), high, marked=True)
         panel.set_title(title)
         panel.set_xlabel("round")
         panel.set_ylim(bottom=0)
@@ -285,9 +282,10 @@ FIGURE = Figure(
     about=(
         "The effective Pareto fairness index (epsilon = 0.1) over 40,000 rounds for five weight "
         "distributions and round robin, at d = M = 10 and K = 200: exact, and as the paper "
-        "estimates it (pulls in a ball around every member of the effective front). Beside it the regret. A "
-        "policy that cares for one objective only has as little regret, and no fairness. Pulls of "
-        "all repeats of an instance are pooled; bands are 95 % intervals over instances."
+        "estimates it (pulls in a ball around every member of the effective front). Beside it the "
+        "regret. A policy that cares for one objective only may have as little regret, and no "
+        "fairness. Pulls of all repeats of an instance are pooled; bands are 95 % intervals over "
+        "instances."
     ),
     pieces=_pieces,
     tables=_tables,

@@ -29,13 +29,13 @@ def _points(scale: Scale) -> list[Hard]:
 
 
 def _runs(scale: Scale) -> dict[tuple[Hard, Contender], Part]:
-    """Return the runs: all d instances together, a quarter of the repeats."""
+    """Return the runs: all d instances together, half of the repeats."""
     return {
         (world, contender): Part(
             world,
             contender,
             world.rounds,
-            max(1, scale.repeats // 4),
+            max(1, scale.repeats // 2),
             scale.seed,
             0,
             world.dim,

@@ -177,7 +177,6 @@ def time_panel(panel: Any, data: Table) -> None:
         panel.bar(n, seconds.mean(), color=how.colour, label=how.name, width=0.75)
         panel.plot(np.full(len(seconds), n), seconds, ".", color="black", markersize=3)
     panel.set_xticks([])
-    panel.set_ylim(bottom=0)
     panel.grid(axis="x", visible=False)
 
 

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from mogro._validation import FloatArray
 
 if TYPE_CHECKING:
@@ -32,9 +34,13 @@ LOOKS = {
     "random arm": Look("random arm", "#B0B0B0", (0, (1, 2)), "."),
     "one objective only": Look("one objective only", "#D55E00", (0, (2, 1)), "p"),
 }
-# For what is swept, light to dark, and told apart by markers as well.
-SWEEP = ("#8CC5E3", "#3594CC", "#1A6FA8", "#0B4A75", "#06263D", "#000000")
+# Weightings of MOGRO-RW: its own colour for the usual one, the others light to dark, and told
+# apart by markers as well.
+SWEEP = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+# For policies that are not of the house.
+SPARE = ("#D55E00", "#000000", "#F0E442", "#7F7F7F", "#8B5A2B", "#4D4D4D")
 
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -55,12 +61,8 @@ _SETTINGS: dict[str, Any] = {
 
 
 def look(label: str) -> Look:
-    """Return how a policy is drawn; one that nobody knows gets a colour of its own."""
-    known = LOOKS.get(label)
-    if known is not None:
-        return known
-    spare = ("#D55E00", "#F0E442", "#000000", "#7F7F7F")
-    return Look(label, spare[sum(label.encode()) % len(spare)])
+    """Return how a policy is drawn."""
+    return LOOKS.get(label, Look(label, SPARE[0]))
 
 
 @contextlib.contextmanager
@@ -83,11 +85,28 @@ def panels(
 
 
 def curve(
-    axes: "Axes", how: Look, x: FloatArray, middle: FloatArray, low: FloatArray, high: FloatArray
+    axes: "Axes",
+    how: Look,
+    x: NDArray[Any],
+    middle: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    marked: bool = False,
 ) -> None:
-    """Draw a line with its band."""
-    axes.plot(x, middle, color=how.colour, linestyle=how.line, label=how.name)
-    axes.fill_between(x, low, high, color=how.colour, alpha=0.18, linewidth=0)
+    """Draw a line with its band; ``marked`` ones also differ by their markers."""
+    axes.plot(
+        x,
+        middle,
+        color=how.colour,
+        linestyle=how.line,
+        label=how.name,
+        marker=how.marker if marked else None,
+        markevery=max(1, len(x) // 5),
+        markersize=5,
+    )
+    # Where many curves share a panel, bands have to let each other through.
+    axes.fill_between(x, low, high, color=how.colour, alpha=0.06 if marked else 0.16, linewidth=0)
 
 
 def legend(drawing: "Drawing", axes: "Axes", *, columns: int | None = None) -> None:

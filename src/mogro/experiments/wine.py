@@ -76,9 +76,7 @@ def _tables(scale: Scale, results: Results) -> Tables:
 def _looks() -> dict[str, Look]:
     swept = {
         _label(w): Look(_label(w), colour, "-", marker)
-        for w, colour, marker in zip(
-            _WEIGHTINGS, (SWEEP[2], *SWEEP[:2], *SWEEP[3:]), "*PX<>", strict=False
-        )
+        for w, colour, marker in zip(_WEIGHTINGS, SWEEP, "*PX<>", strict=True)
     }
     return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
 
@@ -100,7 +98,7 @@ def _curve_panel(panel: Any, data: Table, objective: str) -> None:
     for policy, how in _looks().items():
         one = select(data, policy=policy)
         values = [one[f"{objective}_{part}"] for part in ("mean", "low", "high")]
-        curve(panel, how, one["round"], *values)
+        curve(panel, how, one["round"], *values, marked=True)
     panel.set_xlabel("round")
     panel.set_ylabel("cumulative reward")
 
