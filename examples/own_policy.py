@@ -67,9 +67,9 @@ def main() -> mogro.Comparison:
             "MOLB-eps-greedy": mogro.EpsilonGreedy,
             "MOLB-UCB": partial(mogro.UCB, noise=Menu.noise, delta=1e-3),
         },
-        [Menu(seed) for seed in range(5)],
-        rounds=400,
-        repeats=10,
+        [Menu(seed) for seed in range(4)],
+        rounds=300,
+        repeats=5,
         seed=1,
     )
 

@@ -23,7 +23,9 @@ _DIM, _ROUNDS = 4, 4000
 
 def _points(scale: Scale) -> list[Hard]:
     """Return what is swept: rounds at one dimension, and dimensions at one number of rounds."""
-    horizons = [scale.horizon(t) for t in (500, 1000, 2000, _ROUNDS, 8000)]
+    # A few rounds do not make an instance: T has to be several times d.
+    middle = max(50 * _DIM, scale.horizon(_ROUNDS))
+    horizons = [middle // 8, middle // 4, middle // 2, middle, 2 * middle]
     swept = [Hard(_DIM, t) for t in horizons]
     return swept + [Hard(d, horizons[3]) for d in (2, 3, 6, 8)]
 

@@ -123,8 +123,10 @@ def run_pieces(
         for future in as_completed(futures):
             finish(future, futures[future])
     except BaseException:
-        for future in futures:
-            future.cancel()
+        for future, piece in futures.items():
+            stopped = future.cancel() or not future.done() or piece in results
+            if not stopped and future.exception() is None:
+                finish(future, piece)
         raise
     for piece in waiting:
         if piece.alone:
@@ -144,7 +146,8 @@ def _read(folder: Path | None, piece: Piece) -> Arrays | None:
     if folder is None:
         return None
     try:
-        with np.load(_file(folder, piece), allow_pickle=False) as file:
+        whole = io.BytesIO(_file(folder, piece).read_bytes())
+        with np.load(whole, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # not there, or damaged: do it
         return None

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,11 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
-from mogro.policies import Policy
 from mogro.simulation._ledger import Ledger
 from mogro.simulation.trace import Trace
 
-MakePolicy = Callable[..., Policy]
+
+class Learner(Protocol):
+    """What a simulation asks of a policy; one of your own may be narrower about its arguments."""
+
+    def select(self, features: Any, *, rng: Any) -> Any:
+        """Choose an arm, or one for each learner of the batch."""
+        ...
+
+    def update(self, features: Any, reward: Any) -> None:
+        """Learn the reward of the arm with these features."""
+        ...
+
+
+MakePolicy = Callable[..., Learner]
 """Called with the numbers of features and objectives and, if it has a parameter of that name, with
 ``batch``. One without it makes a single learner, and is called for each of them."""
 

@@ -1,5 +1,6 @@
 """The record of a simulation, small enough to keep and plain enough to read anywhere."""
 
+import io
 import json
 import os
 import platform
@@ -130,7 +131,7 @@ class Trace:
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
                 header = json.loads(bytes(file["header"]))
                 if header["format"] != _FORMAT:
                     raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
