@@ -1,7 +1,8 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, pareto
+from mogro import environments, pareto, simulation
 from mogro._streams import Rng, Streams
+from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies import (
     MOGRO,
@@ -21,11 +22,13 @@ from mogro.scalarization import (
     RandomWeights,
     RoundRobin,
 )
+from mogro.simulation import Trace, simulate
 
 __all__ = [
     "MOGRO",
     "UCB",
     "BasisRoundRobin",
+    "Comparison",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
@@ -39,9 +42,13 @@ __all__ = [
     "RoundRobin",
     "Streams",
     "ThompsonSampling",
+    "Trace",
     "Uniform",
     "WeakestDirection",
+    "compare",
     "environments",
     "pareto",
+    "simulate",
+    "simulation",
     "single_objective_greedy",
 ]
