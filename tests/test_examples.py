@@ -1,5 +1,6 @@
-"""The examples run, and what they show passes the conformance suites."""
+"""The examples run, say something, and what they show passes the conformance suites."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,21 @@ from examples import own_policy
 
 import mogro
 from mogro.testing import check_environment, check_policy
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)  # whatever an example writes
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
 
 
 def test_own_policy_beside_mogro(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, pareto, simulation
+from mogro import environments, pareto, simulation, theory
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
@@ -23,12 +23,14 @@ from mogro.scalarization import (
     RoundRobin,
 )
 from mogro.simulation import Trace, simulate
+from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
     "MOGRO",
     "UCB",
     "BasisRoundRobin",
     "Comparison",
+    "Diagnosis",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
@@ -46,9 +48,11 @@ __all__ = [
     "Uniform",
     "WeakestDirection",
     "compare",
+    "diagnose",
     "environments",
     "pareto",
     "simulate",
     "simulation",
     "single_objective_greedy",
+    "theory",
 ]
