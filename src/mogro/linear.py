@@ -19,6 +19,7 @@ from mogro._validation import BoolArray, FloatArray, count, floats, real
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
 _LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
+_FADED = 0.25  # once the sums have been scaled down this far, the inverse is computed anew
 
 
 class Spectrum(NamedTuple):
@@ -88,6 +89,7 @@ class LinearModel:
         self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._full = False  # every learner has seen every direction
+        self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
         self._period = max(_RENEW_EVERY, 2 * d)
         if self.ridge > 0:
             self._renew()
@@ -111,8 +113,8 @@ class LinearModel:
             floats(features, "features", shape=(*self.batch, self.dim))
             floats(rewards, "reward", shape=(*self.batch, self.objectives))
             raise ValueError("features, reward: expected values whose squares are finite")
-        stale = self._adds_direction(features, variance)
-        stale |= variance > _LOSSY
+        adds = self._adds_direction(features, variance)
+        stale = adds | (variance > _LOSSY)
         shrink = 1 / np.sqrt(1 + variance)
         step *= shrink[..., None]
         self._recent_gram += features[..., :, None] * features[..., None, :]
@@ -121,6 +123,8 @@ class LinearModel:
         error *= shrink[..., None]
         self.theta += error[..., :, None] * step[..., None, :]
         error *= error
+        if not self._full:
+            error[adds] = 0  # a new direction fits its first observation exactly
         self._squares += error
         self._recent += 1
         self.count += 1
@@ -145,6 +149,36 @@ class LinearModel:
         change = self.theta - before
         residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
         self._squares += (residual**2).sum(axis=-2) + np.vecdot(change @ gram, change)
+
+    def decay(self, factor: FloatArray) -> None:
+        """Weigh down all that was learned by a factor from 0 to 1, one for each learner (*batch).
+
+        New observations count for more beside the old ones. What has faded below rounding of the
+        rest counts as never seen. The penalty does not fade.
+        """
+        scale = factor[..., None, None]
+        if self.ridge > 0:
+            self._decay_to_penalty(scale)
+            return
+        self._scale_sums(scale)
+        self._faded *= factor
+        if (self._faded < _FADED).any():
+            self._renew()
+        else:
+            self.inverse /= scale
+
+    def absorb(self, other: "LinearModel") -> None:
+        """Learn all that another model of the same kind has learned from other observations."""
+        before = [(self.theta.copy(), self.gram), (other.theta, other.gram)]
+        self._gram += other.gram - self.ridge * np.eye(self.dim)
+        self._moments += other.moments
+        self._squares += other._squares
+        self.count += other.count
+        self._renew()
+        for theta, gram in before:
+            change = self.theta - theta
+            self._squares += np.vecdot(change @ gram, change)
+        self._squares -= self.ridge * np.vecdot(self.theta, self.theta)  # it was in both
 
     def spectrum(self, entries: NDArray[np.intp] | None = None) -> Spectrum:
         """Eigenvalues and eigenvectors of V, of all learners or of those at flat positions."""
@@ -203,6 +237,21 @@ class LinearModel:
         self.count, self._recent = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
+    def _scale_sums(self, scale: FloatArray) -> None:
+        for sums in (self._gram, self._moments, self._recent_gram, self._recent_moments):
+            sums *= scale
+        self._squares *= scale[..., 0]
+
+    def _decay_to_penalty(self, scale: FloatArray) -> None:
+        """Fade the observations but not the penalty: the estimates move, unlike without one."""
+        before, gram = self.theta.copy(), self.gram
+        self._scale_sums(scale)
+        self._gram += (1 - scale) * (self.ridge * np.eye(self.dim))
+        self._renew()
+        change, gone = self.theta - before, scale[..., 0]
+        self._squares += gone * np.vecdot(change @ gram, change)
+        self._squares += (1 - gone) * self.ridge * np.vecdot(self.theta, self.theta)
+
     def _adds_direction(self, features: FloatArray, variance: FloatArray) -> BoolArray:
         """Tell which learners' new features have a part, visible in V, that V had not."""
         if self._full:
@@ -215,6 +264,7 @@ class LinearModel:
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
+        self._faded[where] = 1
         if stale is None:
             self._gram += self._recent_gram
             self._moments += self._recent_moments
