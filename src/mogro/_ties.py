@@ -4,13 +4,16 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 
+_SLACK = {np.dtype(kind): 4 * np.finfo(kind).eps for kind in (np.float32, np.float64)}
 
-def first_best(scores: FloatArray) -> IntArray:
+
+def first_best(scores: FloatArray, squares: FloatArray) -> IntArray:
     """Return the first arm, (...), whose score in (..., K) is the largest up to rounding.
 
-    Equal rows of a matrix may get products that differ in the last digits, depending on where
-    they stand, so a plain argmax would not give the lowest index.
+    ``squares`` are the sums of squared scores, (...). Equal rows of a matrix may get products that
+    differ in the last digits, depending on where they stand, so a plain argmax would not give the
+    lowest index.
     """
-    best = scores.max(axis=-1)
-    slack = 4 * np.finfo(scores.dtype).eps * np.sqrt(np.vecdot(scores, scores))
-    return np.asarray((scores >= (best - slack)[..., None]).argmax(axis=-1))
+    slack = _SLACK[scores.dtype] * np.sqrt(squares)
+    level = scores.max(axis=-1) - slack
+    return np.asarray((scores >= level[..., None]).argmax(axis=-1))

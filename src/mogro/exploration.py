@@ -77,6 +77,19 @@ def negligible(dim: int, dtype: DTypeLike = np.float64) -> float:
     return dim * max(8 * _EPS, (8 * float(np.finfo(dtype).eps)) ** 2)
 
 
+def nothing_new(features: FloatArray, unknown: FloatArray, largest: FloatArray) -> bool:
+    """Tell whether no arm (*batch, K, d) is new: none is larger, or has a part in what is unknown.
+
+    ``unknown`` holds the unknown directions in columns, others zero, (*batch, d, d), ``largest``
+    the largest squared norms so far, (*batch). It costs one product; finding the unknown directions
+    takes the eigenvectors.
+    """
+    parts = np.square(features @ unknown.astype(features.dtype, copy=False))
+    norms = np.vecdot(features, features).max(axis=-1)
+    small = negligible(features.shape[-1], features.dtype) * norms
+    return bool(((parts.max(axis=(-1, -2)) <= small) & (norms <= largest)).all())
+
+
 def known_directions(spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
     """Tell along which eigenvectors, (n, d), V has reached the threshold (n,)."""
     values, _, rounding = spectrum
@@ -119,7 +132,8 @@ class WeakestDirection:
         values = situation.spectrum.values
         weakest = np.take_along_axis(values, first[:, None], axis=-1)
         same = np.abs(values - weakest) <= situation.spectrum.rounding[:, None]
-        return first_best((situation.parts * same[:, None, :]).sum(axis=-1))
+        gains = (situation.parts * same[:, None, :]).sum(axis=-1)
+        return first_best(gains, np.vecdot(gains, gains))
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,6 @@ class LinearModel:
 
     Attributes
     ----------
-    theta
-        Estimates, (*batch, M, d).
-    inverse
-        The (pseudo-)inverse of V, (*batch, d, d).
     count
         Number of observations each learner has seen.
 
@@ -77,73 +73,81 @@ class LinearModel:
         self.ridge = real(ridge, "ridge", minimum=0)
         self.batch = tuple(count(size, "batch") for size in batch)
         self.count = 0
-        self.theta: FloatArray = np.zeros((*batch, m, d))
-        self.inverse: FloatArray = np.zeros((*batch, d, d))
+        # V above the b_m, and V^+ above the theta_m: one product and one update serve both.
         # Two levels of sums, the recent and the rest, keep the rounding of a long life small.
-        self._gram: FloatArray = np.tile(self.ridge * np.eye(d), (*batch, 1, 1))
-        self._moments: FloatArray = np.zeros((*batch, m, d))
-        self._recent_gram: FloatArray = np.zeros((*batch, d, d))
-        self._recent_moments: FloatArray = np.zeros((*batch, m, d))
-        self._recent = 0
+        self._sums: FloatArray = np.zeros((*batch, d + m, d))
+        self._sums[..., :d, :] = self.ridge * np.eye(d)
+        self._recent: FloatArray = np.zeros((*batch, d + m, d))
+        self._solution: FloatArray = np.zeros((*batch, d + m, d))
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
-        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
+        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
+        self._since_renewal = 0
         self._period = max(_RENEW_EVERY, 2 * d)
         if self.ridge > 0:
             self._renew()
 
     @property
+    def theta(self) -> FloatArray:
+        """Estimates, (*batch, M, d); a view that updates change."""
+        return self._solution[..., self.dim :, :]
+
+    @property
+    def inverse(self) -> FloatArray:
+        """The (pseudo-)inverse of V, (*batch, d, d); a view that updates change."""
+        return self._solution[..., : self.dim, :]
+
+    @property
     def gram(self) -> FloatArray:
         """V, (*batch, d, d)."""
-        return self._gram + self._recent_gram
+        return self._sums[..., : self.dim, :] + self._recent[..., : self.dim, :]
 
     @property
     def moments(self) -> FloatArray:
         """The right-hand sides b_m, (*batch, M, d)."""
-        return self._moments + self._recent_moments
+        return self._sums[..., self.dim :, :] + self._recent[..., self.dim :, :]
 
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
-        step = np.matvec(self.inverse, features)
-        variance = np.vecdot(features, step)
-        error = rewards - np.matvec(self.theta, features)
-        if not math.isfinite(float(variance.sum()) + float(error.sum())):
-            floats(features, "features", shape=(*self.batch, self.dim))
-            floats(rewards, "reward", shape=(*self.batch, self.objectives))
-            raise ValueError("features, reward: expected values whose squares are finite")
-        adds = self._adds_direction(features, variance)
-        stale = adds | (variance > _LOSSY)
-        shrink = 1 / np.sqrt(1 + variance)
-        step *= shrink[..., None]
-        self._recent_gram += features[..., :, None] * features[..., None, :]
-        self._recent_moments += rewards[..., :, None] * features[..., None, :]
-        self.inverse -= step[..., :, None] * step[..., None, :]
-        error *= shrink[..., None]
-        self.theta += error[..., :, None] * step[..., None, :]
-        error *= error
+        d = self.dim
+        product = np.matvec(self._solution, features)
+        product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
+        variance = np.vecdot(features, product[..., :d])
+        if not math.isfinite(_total(variance) + _total(np.vecdot(product, product))):
+            self._refuse(features, rewards)
+        stale = variance > _LOSSY
         if not self._full:
-            error[adds] = 0  # a new direction fits its first observation exactly
-        self._squares += error
-        self._recent += 1
+            stale = stale | self._adds_direction(features, variance)
+        product *= (1 / np.sqrt(1 + variance))[..., None]
+        both = np.concatenate((features, rewards), axis=-1)
+        self._recent += both[..., :, None] * features[..., None, :]
+        self._solution -= product[..., :, None] * product[..., None, :d]
+        left, rank = product[..., d:] ** 2, None if self._full else self._rank.copy()
+        self._since_renewal += 1
         self.count += 1
-        if self._recent >= self._period:
+        if self._since_renewal >= self._period:
             self._renew()
         elif stale.any():
             self._renew(stale)
+        if rank is not None:
+            left[self._rank > rank] = 0  # a new direction fits its first observation exactly
+        self._squares += left
+
+    def _refuse(self, features: FloatArray, rewards: FloatArray) -> None:
+        floats(features, "features", shape=(*self.batch, self.dim))
+        floats(rewards, "reward", shape=(*self.batch, self.objectives))
+        raise ValueError("features, reward: expected values whose squares are finite")
 
     def learn(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from a log: (*batch, n, d) and (*batch, n, M)."""
         before, gram = self.theta.copy(), self.gram
-        across = np.swapaxes(features, -1, -2)
-        gram_added = across @ features
-        moments_added = np.swapaxes(rewards, -1, -2) @ features
-        if not (np.isfinite(gram_added).all() and np.isfinite(moments_added).all()):
+        both = np.concatenate((features, rewards), axis=-1)
+        added = np.swapaxes(both, -1, -2) @ features
+        if not np.isfinite(added).all():
             raise ValueError("features, rewards: expected values whose sums of squares are finite")
-        self._recent_gram += gram_added
-        self._recent_moments += moments_added
-        self._recent += features.shape[-2]
+        self._recent += added
         self.count += features.shape[-2]
         self._renew()
         change = self.theta - before
@@ -165,13 +169,13 @@ class LinearModel:
         if (self._faded < _FADED).any():
             self._renew()
         else:
-            self.inverse /= scale
+            self._solution[..., : self.dim, :] /= scale
 
     def absorb(self, other: "LinearModel") -> None:
         """Learn all that another model of the same kind has learned from other observations."""
         before = [(self.theta.copy(), self.gram), (other.theta, other.gram)]
-        self._gram += other.gram - self.ridge * np.eye(self.dim)
-        self._moments += other.moments
+        self._sums += other._sums + other._recent
+        self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
         self._squares += other._squares
         self.count += other.count
         self._renew()
@@ -219,7 +223,7 @@ class LinearModel:
         """All that has been learned, to be given to :meth:`restore`."""
         names = [name for name in self.__dict__ if isinstance(self.__dict__[name], np.ndarray)]
         state = {name.lstrip("_"): self.__dict__[name].copy() for name in names}
-        return state | {"counts": np.array([self.count, self._recent])}
+        return state | {"counts": np.array([self.count, self._since_renewal])}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`arrays` of an equal model gave, to the bit."""
@@ -234,43 +238,38 @@ class LinearModel:
                 )
         for name in current.keys() - {"counts"}:
             self.__dict__[name if name in self.__dict__ else f"_{name}"] = arrays[name].copy()
-        self.count, self._recent = (int(number) for number in arrays["counts"])
+        self.count, self._since_renewal = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
-        for sums in (self._gram, self._moments, self._recent_gram, self._recent_moments):
-            sums *= scale
+        self._sums *= scale
+        self._recent *= scale
         self._squares *= scale[..., 0]
 
     def _decay_to_penalty(self, scale: FloatArray) -> None:
         """Fade the observations but not the penalty: the estimates move, unlike without one."""
         before, gram = self.theta.copy(), self.gram
         self._scale_sums(scale)
-        self._gram += (1 - scale) * (self.ridge * np.eye(self.dim))
+        self._sums[..., : self.dim, :] += (1 - scale) * (self.ridge * np.eye(self.dim))
         self._renew()
         change, gone = self.theta - before, scale[..., 0]
         self._squares += gone * np.vecdot(change @ gram, change)
         self._squares += (1 - gone) * self.ridge * np.vecdot(self.theta, self.theta)
 
     def _adds_direction(self, features: FloatArray, variance: FloatArray) -> BoolArray:
-        """Tell which learners' new features have a part, visible in V, that V had not."""
-        if self._full:
-            return np.zeros(self.batch, dtype=np.bool_)
+        """Tell which learners' new features may have a part that V had not."""
         outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
-        size = np.trace(self.gram, axis1=-2, axis2=-1) + np.vecdot(features, features)
-        visible = _rounding(self.dim, self.count) * size
-        return np.asarray(outside > visible * (1 + variance))
+        inside = np.vecdot(features, features) * (1 + variance)
+        return np.asarray(outside > _rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
         self._faded[where] = 1
         if stale is None:
-            self._gram += self._recent_gram
-            self._moments += self._recent_moments
-            self._recent_gram[...] = 0
-            self._recent_moments[...] = 0
-            self._recent = 0
+            self._sums += self._recent
+            self._recent[...] = 0
+            self._since_renewal = 0
         gram, moments = self.gram[where], self.moments[where]
         values, vectors, rounding = spectrum(gram, additions=self.count)
         seen = values > rounding[..., None]
@@ -279,11 +278,15 @@ class LinearModel:
         theta = moments @ inverse
         theta += (moments - theta @ gram) @ inverse  # one step of refinement
         unseen = vectors * ~seen[..., None, :]
-        self.inverse[where] = inverse
-        self.theta[where] = theta
+        self._solution[where] = np.concatenate((inverse, theta), axis=-2)
         self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
         self._rank[where] = seen.sum(axis=-1)
         self._full = bool((self._rank == self.dim).all())
+
+
+def _total(values: FloatArray) -> float:
+    """Return the sum, which is not finite if any value is not."""
+    return float(values.sum()) if values.ndim else float(values)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:

@@ -8,7 +8,7 @@ Any object with these methods will do; nothing has to be registered or inherited
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -26,13 +26,17 @@ class Scalarization(Protocol):
         ...
 
 
-@runtime_checkable
 class NonlinearScalarization(Scalarization, Protocol):
     """A scalarisation that is not linear in the reward vector."""
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
         ...
+
+
+def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:
+    """Tell whether a scalarisation has a ``score`` of its own."""
+    return hasattr(scalarization, "score")
 
 
 @dataclass(frozen=True)

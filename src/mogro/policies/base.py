@@ -15,7 +15,7 @@ from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, as_floats, check_shape, count, floats, real
 from mogro.linear import Estimate, LinearModel
-from mogro.scalarization import NonlinearScalarization, Scalarization
+from mogro.scalarization import Scalarization, is_nonlinear
 
 
 class Policy(Protocol):
@@ -211,21 +211,24 @@ def greedy(
 ) -> IntArray:
     """Return the best arm for the objective of this round, one for each learner."""
     weights = scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng)
-    if isinstance(scalarization, NonlinearScalarization):
+    if is_nonlinear(scalarization):
         scores = scalarization.score(features @ np.swapaxes(theta, -1, -2), weights)
     else:
         direction = np.vecmat(weights, theta)
         scores = np.matvec(features, direction.astype(features.dtype, copy=False))
-    refuse_nonfinite(scores, features)
-    return first_best(scores)
+    return first_best(scores, finite_squares(scores, features))
 
 
-def refuse_nonfinite(scores: FloatArray, features: FloatArray) -> None:
-    """Refuse features that are not finite; scores (..., K) show them for less than a scan."""
-    if not math.isfinite(float(np.vecdot(scores, scores).sum())):
+def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
+    """Return the sums of squares (...) of scores (..., K), and refuse features that are not finite.
+
+    Scores show a bad feature for less than a scan of all features.
+    """
+    squares = np.vecdot(scores, scores)
+    if not math.isfinite(float(squares.sum() if squares.ndim else squares)):
         floats(features, "features", shape=features.shape)
-        if not np.isfinite(scores).all():
-            raise ValueError("features: expected values whose scores are finite, got an overflow")
+        raise ValueError("features: expected values whose squared scores are finite")
+    return squares
 
 
 def learners_of(

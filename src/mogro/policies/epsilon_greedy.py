@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import IntArray, share
 from mogro.pareto import random_member
-from mogro.policies.base import LinearPolicy, refuse_nonfinite
+from mogro.policies.base import LinearPolicy, finite_squares
 
 
 @final
@@ -55,7 +55,7 @@ class EpsilonGreedy(LinearPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
         values = arms @ np.swapaxes(self.model.theta, -1, -2)
-        refuse_nonfinite(values, arms)
+        finite_squares(values, arms)
         draws = rng.random((*self.batch, 2))
         anything = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
         member = random_member(values, rng=rng)

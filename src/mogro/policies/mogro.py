@@ -15,12 +15,13 @@ from mogro.exploration import (
     Situation,
     WeakestDirection,
     known_directions,
+    nothing_new,
     open_directions,
     squared_parts,
 )
-from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_nonfinite
+from mogro.policies.base import LinearPolicy, finite_squares, greedy, learners_of
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
-from mogro.scalarization import NonlinearScalarization, RandomWeights, Scalarization
+from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
 
 DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
 
@@ -30,7 +31,8 @@ class _State:
     """What a policy remembers besides its estimates, one entry for each learner of the batch."""
 
     exploring: BoolArray  # the last arm was chosen to explore
-    over: BoolArray  # exploration has ended for good
+    over: BoolArray  # exploration has ended for good: V is above the threshold everywhere
+    unknown: FloatArray  # directions in columns along which it is not, others zero
     largest: FloatArray  # squared norm of the largest features seen
     empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
     step: int = 0  # arms selected
@@ -103,6 +105,7 @@ class MOGRO(LinearPolicy):
         state = _State(
             exploring=np.ones(learners, dtype=np.bool_),
             over=np.zeros(learners, dtype=np.bool_),
+            unknown=np.tile(np.eye(self.dim), (learners, 1, 1)),
             largest=np.zeros(learners),
             empty=np.zeros((0, self.dim)),
         )
@@ -116,7 +119,7 @@ class MOGRO(LinearPolicy):
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
-        if self.state.over.all():
+        if self._settled(arms):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
         else:
             chosen = self._explore_or_greedy(arms, rng)
@@ -175,6 +178,16 @@ class MOGRO(LinearPolicy):
             self._warn_if_endless(threshold, size, self.dim - len(state.empty))
         return arm
 
+    def _settled(self, features: FloatArray) -> bool:
+        """Tell whether no learner has anything to explore among these arms."""
+        state = self.state
+        if state.over.all():
+            return True
+        if state.exploring.any():
+            return False
+        unknown = state.unknown.reshape(*self.batch, self.dim, self.dim)
+        return nothing_new(features, unknown, state.largest.reshape(self.batch))
+
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
         state = {f"state.{name}": np.array(value) for name, value in vars(self.state).items()}
@@ -183,8 +196,10 @@ class MOGRO(LinearPolicy):
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
         state = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
+        learners = math.prod(self.batch)
         for name in ("exploring", "over", "largest"):
-            check_shape(state[name], f"state.{name}", (math.prod(self.batch),))
+            check_shape(state[name], f"state.{name}", (learners,))
+        check_shape(state["unknown"], "state.unknown", (learners, self.dim, self.dim))
         check_shape(state["empty"], "state.empty", (len(state["empty"]), self.dim))
         super().relearn(arrays)
         step, warned = int(state.pop("step")), bool(state.pop("warned"))
@@ -199,7 +214,7 @@ class MOGRO(LinearPolicy):
         found = self.model.spectrum(asking)
         parts = squared_parts(offered, found)
         norms = parts.sum(axis=-1)
-        refuse_nonfinite(norms, offered)
+        finite_squares(norms, offered)
         largest = np.maximum(state.largest[asking], norms.max(axis=-1))
         threshold = self._threshold(largest)
         opened = open_directions(parts, found, threshold)
@@ -223,7 +238,9 @@ class MOGRO(LinearPolicy):
 
         state.exploring[asking] = exploring
         state.largest[asking] = largest
-        state.over[asking] = known_directions(found, threshold).all(axis=-1)
+        known = known_directions(found, threshold)
+        state.over[asking] = known.all(axis=-1)
+        state.unknown[asking] = found.vectors * ~known[:, None, :]
         return chosen
 
     def _greedy(
@@ -256,7 +273,7 @@ class MOGRO(LinearPolicy):
     def _check_choose(self) -> None:
         if self.batch:
             raise ValueError(f"batch: expected () to choose with a maximiser, got {self.batch}")
-        if isinstance(self.scalarization, NonlinearScalarization):
+        if is_nonlinear(self.scalarization):
             raise ValueError(
                 f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
                 "no maximiser of linear functions can serve it; use RandomWeights or RoundRobin"

@@ -11,9 +11,9 @@ from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, count
 from mogro.pareto import random_effective_member
-from mogro.policies.base import refuse_nonfinite
+from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import NonlinearScalarization, RandomWeights, Scalarization
+from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
 
 
 @dataclass(frozen=True)
@@ -87,17 +87,17 @@ class ThompsonSampling(ConfidentPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
         values = self._sampled_values(arms, rng)
-        refuse_nonfinite(values, arms)
+        finite_squares(values, arms)
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(
             self.objectives, step=self.model.count, batch=self.batch, rng=rng
         )
-        if isinstance(self.selection, NonlinearScalarization):
+        if is_nonlinear(self.selection):
             scores = self.selection.score(values, weights)
         else:
             scores = np.matvec(values, weights)
-        return self._answer(first_best(scores))
+        return self._answer(first_best(scores, np.vecdot(scores, scores)))
 
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""

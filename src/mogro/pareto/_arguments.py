@@ -1,0 +1,48 @@
+"""What the functions of this package accept: means of any batch, and the choice of some arms."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import FloatArray, IntArray, floats
+
+
+def means_of(means: ArrayLike) -> FloatArray:
+    """Return ``means`` as float64 of shape (..., K, M)."""
+    return floats(means, "means", shape=(..., "K", "M")).astype(np.float64, copy=False)
+
+
+def chosen(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tuple[int, ...]]:
+    """Return the flat problem and the arm of every choice, and the shape of the answer.
+
+    With as many axes as the batch or fewer, ``arms`` is one arm per problem; one more axis means
+    several arms per problem. The leading axes broadcast against the batch either way.
+    """
+    batch, count = means.shape[:-2], means.shape[-2]
+    try:
+        array = np.asarray(arms)
+    except ValueError:
+        array = np.empty(0)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"arms: expected integers, got {array.dtype} of shape {array.shape}")
+    if array.size and (array.min() < 0 or array.max() >= count):
+        raise ValueError(
+            f"arms: expected numbers from 0 to {count - 1}, got {array.min()} to {array.max()}"
+        )
+    several = array.ndim > len(batch)
+    leading = array.shape[:-1] if several else array.shape
+    try:
+        shape = np.broadcast_shapes(batch, leading)
+    except ValueError:
+        shape = None
+    if shape is None or array.ndim > len(batch) + 1:
+        raise ValueError(
+            f"arms: expected shape {batch} for one arm per problem or {(*batch, 'n')} for several, "
+            f"got {array.shape}"
+        )
+    problem = np.arange(math.prod(batch)).reshape(batch)
+    if several:
+        problem, shape = problem[..., None], (*shape, array.shape[-1])
+    problem, array = (np.broadcast_to(x, shape).ravel() for x in (problem, array))
+    return problem, array.astype(np.int64, copy=False), shape

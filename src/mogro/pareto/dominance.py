@@ -1,0 +1,144 @@
+"""Pareto fronts and Pareto suboptimality gaps. Every objective is maximised."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.pareto._arguments import chosen, means_of
+
+_COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
+_BLOCK = 1 << 18  # numbers compared at a time, so that they stay in the cache
+
+
+def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
+    """Return which arms are on the Pareto front.
+
+    An arm is on the front if no other arm is at least as good in every objective and better in
+    one. Values are compared exactly as they are: equal arms stand or fall together, and a
+    difference in the last digit decides. See :func:`mogro.pareto.effective_front` for domination
+    by mixtures.
+
+    Parameters
+    ----------
+    means
+        Mean reward vectors, (..., K, M); leading axes are separate problems.
+    arms
+        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
+
+    Returns
+    -------
+    Booleans of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+
+    Examples
+    --------
+    >>> front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.0, 0.5]])
+    array([ True,  True,  True, False])
+    >>> front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.0, 0.5]], arms=3)
+    array(False)
+    """
+    points = means_of(means)
+    if arms is None:
+        return _front(points)
+    problem, arm, shape = chosen(points, arms)
+    flat = points.reshape(-1, *points.shape[-2:])
+    return undominated(flat, problem, flat[problem, arm]).reshape(shape)
+
+
+def _front(points: FloatArray) -> BoolArray:
+    """Return the front of checked means."""
+    count, objectives = points.shape[-2:]
+    if objectives == 1:
+        values = points[..., 0]
+        return values == values.max(-1, keepdims=True)
+    if points.ndim == 2:
+        return _front_of_one(points)
+    flat = points.reshape(-1, count, objectives)
+    if count * count * objectives <= _COMPARISONS:
+        problem = np.repeat(np.arange(len(flat)), count)
+        mask = undominated(flat, problem, flat.reshape(-1, objectives))
+    else:
+        mask = np.array([_front_of_one(one) for one in flat], dtype=bool)
+    return mask.reshape(points.shape[:-1])
+
+
+def _front_of_one(points: FloatArray) -> BoolArray:
+    from moocore import is_nondominated
+
+    return is_nondominated(points, maximise=True, keep_weakly=True)  # type: ignore[no-any-return]
+
+
+def undominated(flat: FloatArray, problem: np.ndarray, candidates: FloatArray) -> BoolArray:
+    """Return which ``candidates`` (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
+    count, objectives = flat.shape[1:]
+    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
+    step = max(1, _BLOCK // count)
+    result = np.empty(len(candidates), dtype=bool)
+    for i in range(0, len(candidates), step):
+        block = slice(i, i + step)
+        where = problem[block]
+        reached = np.ones((len(where), count), dtype=bool)
+        exceeded = np.zeros_like(reached)
+        for m in range(objectives):
+            rivals = by_objective[m, where]
+            own = candidates[block, m, None]
+            reached &= rivals >= own
+            exceeded |= rivals > own
+        result[block] = ~(reached & exceeded).any(1)
+    return result
+
+
+def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
+    """Return the Pareto suboptimality gap of every arm.
+
+    The gap of arm i is max(0, max_j min_m (mu_jm - mu_im)): the least amount that, added to all
+    objectives of the arm, leaves no arm that is better in every one of them. It is 0 on the front,
+    but also for an arm that is dominated without being beaten in every objective: next to (1, 1),
+    the arm (1, 0) has gap 0.
+
+    Parameters
+    ----------
+    means
+        Mean reward vectors, (..., K, M); leading axes are separate problems.
+    arms
+        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
+
+    Returns
+    -------
+    Floats of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+
+    Examples
+    --------
+    >>> gaps([[1.0, 0.0], [0.0, 1.0], [0.25, 0.25], [0.0, 0.5]])
+    array([0., 0., 0., 0.])
+    >>> gaps([[1.0, 1.0], [0.25, 0.5]])
+    array([0. , 0.5])
+    """
+    points = means_of(means)
+    count, objectives = points.shape[-2:]
+    flat = points.reshape(-1, count, objectives)
+    if arms is None:
+        problem = np.repeat(np.arange(len(flat)), count)
+        own, shape = flat.reshape(-1, objectives), points.shape[:-1]
+    else:
+        problem, arm, shape = chosen(points, arms)
+        own = flat[problem, arm]
+    if objectives == 1:
+        return np.asarray(flat.max(1)[problem, 0] - own[:, 0]).reshape(shape)
+    if len(flat) == 1 and len(own) > 1:
+        flat = flat[:, _front_of_one(flat[0])]  # only members can be the best rival
+    return _leads(flat, problem, own).reshape(shape)
+
+
+def _leads(flat: FloatArray, problem: np.ndarray, own: FloatArray) -> FloatArray:
+    count, objectives = flat.shape[1:]
+    by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
+    step = max(1, _BLOCK // count)
+    result = np.empty(len(own))
+    for i in range(0, len(own), step):
+        block = slice(i, i + step)
+        where = problem[block]
+        least = by_objective[0, where] - own[block, 0, None]
+        for m in range(1, objectives):
+            np.minimum(least, by_objective[m, where] - own[block, m, None], out=least)
+        result[block] = least.max(1)
+    return np.maximum(result, 0)

@@ -1,0 +1,199 @@
+"""Effective Pareto fronts and gaps: arms against all mixtures of arms. Every objective is maximised.
+
+Which algorithm serves which size. A gap is the value of a matrix game of the arm against all arms.
+Many small problems, or a few arms of any problem, are solved together by a batched simplex that
+prices all K columns (:mod:`mogro.pareto._games`): no work is shared between problems, so nothing is
+prepared. Many arms of one problem share what can be prepared: first the Pareto front (compiled
+code, nearly linear time), then those of its members that other members do not dominate as a
+mixture; only these, often few, are columns, and pricing becomes one matrix product for all games.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.pareto import _certified
+from mogro.pareto._arguments import chosen, means_of
+from mogro.pareto._games import Games
+from mogro.pareto.dominance import _front, undominated
+
+_ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
+_LEAST_WEIGHT = 2.0**-23
+_MANY = 100  # arms of one problem from which preparing its front pays
+
+
+class Certificates(NamedTuple):
+    """Effective gaps with their proofs.
+
+    Attributes
+    ----------
+    gaps
+        (...) as :func:`effective_gaps` gives them.
+    weights
+        (..., M) on the simplex: under them no arm is better than this one by more than the gap.
+    support
+        (..., M) arms of a mixture that is better than this arm by the gap in every objective.
+    shares
+        (..., M) their shares, which sum to 1; some may be 0.
+    """
+
+    gaps: FloatArray
+    weights: FloatArray
+    support: IntArray
+    shares: FloatArray
+
+
+def effective_gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
+    """Return the effective Pareto gap of every arm.
+
+    The gap of arm i is the largest amount by which some mixture of the arms beats it in every
+    objective at once; equally, the least over weights w on the simplex of
+    max_j w . mu_j - w . mu_i. It is never below the Pareto gap. Gap 0 does not mean membership of
+    the effective front: next to (1, 1), the arm (1, 0) has gap 0.
+
+    Values are exact up to rounding: each is enclosed by a mixture and a weight vector that agree to
+    1e-11 of the largest range of an objective (usually 1e-15), or is computed again by a slower
+    solver. Gaps below 1e-13 of that range are given as 0.
+
+    Parameters
+    ----------
+    means
+        Mean reward vectors, (..., K, M); leading axes are separate problems.
+    arms
+        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
+
+    Returns
+    -------
+    Floats of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+
+    Examples
+    --------
+    >>> effective_gaps([[1.0, 0.0], [0.0, 1.0], [0.25, 0.25]])
+    array([0.  , 0.  , 0.25])
+    >>> effective_gaps([[1.0, 0.0], [0.0, 1.0], [0.25, 0.25]], arms=2)
+    array(0.25)
+    """
+    return effective_certificates(means, arms=arms).gaps
+
+
+def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -> Certificates:
+    """Return effective Pareto gaps with the weights and the mixtures that prove them.
+
+    Parameters are those of :func:`effective_gaps`.
+
+    Examples
+    --------
+    >>> proof = effective_certificates([[1.0, 0.0], [0.0, 1.0], [0.25, 0.25]], arms=2)
+    >>> proof.gaps, proof.weights, proof.shares
+    (array(0.25), array([0.5, 0.5]), array([0.5, 0.5]))
+    """
+    points = means_of(means)
+    flat = points.reshape(-1, *points.shape[-2:])
+    if arms is None:
+        problem, arm = (x.ravel() for x in np.indices(flat.shape[:2]))
+        shape = points.shape[:-1]
+    else:
+        problem, arm, shape = chosen(points, arms)
+    pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
+    games = solve(flat, *np.divmod(pairs, flat.shape[1]))
+    gap = np.where(games.upper > _ROUNDING * games.size, np.maximum(games.lower, 0), 0)
+    return Certificates(
+        *(
+            part[inverse].reshape(shape + part.shape[1:])
+            for part in (gap, games.weights, games.support, games.shares)
+        )
+    )
+
+
+def solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
+    """Solve the games of some arms of the problems ``flat`` (P, K, M), sorted by problem."""
+    points = flat[problem, arm]
+    first = np.flatnonzero(np.diff(problem, prepend=-1))
+    many = np.diff(first, append=len(problem)) >= _MANY
+    if not many.any():
+        return _certified.solve(flat, points, problem=problem)
+    parts = []
+    for start, stop in zip(first, np.append(first[1:], len(problem)), strict=True):
+        one = problem[start]
+        columns = columns_of(flat[one])
+        games = _certified.solve(flat[one, columns], points[start:stop])
+        parts.append(games._replace(support=columns[games.support]))
+    return Games(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def columns_of(means: FloatArray) -> IntArray:
+    """Return arms of one problem whose mixtures reach whatever mixtures of all arms reach."""
+    members = np.flatnonzero(_front(means))
+    members = members[np.unique(means[members], axis=0, return_index=True)[1]]
+    count, objectives = len(members), means.shape[1]
+    if count <= 8 * objectives:
+        return members
+    means = means[members]
+    weights = np.random.default_rng(0).dirichlet(np.ones(objectives), 32 * objectives)
+    best = np.unique(np.concatenate([(means @ weights.T).argmax(0), means.argmax(0)]))
+    if len(best) > count // 2:
+        return members
+    games = _certified.solve(means[best], means)
+    inside = games.lower > _ROUNDING * games.size
+    inside[best] = False
+    return members[~inside]
+
+
+def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
+    """Return which arms are on the effective Pareto front.
+
+    An arm is on it if no mixture of the arms is at least as good in every objective and better in
+    one; equally, if it is the best arm under weights that are all positive. Equal arms are members
+    together, and so is an arm inside a face: a mixture of other members.
+
+    Dominance by a single arm is decided exactly. Dominance by a mixture is decided up to rounding:
+    with every objective scaled to the range 1, an arm is a member if it is within 1e-13 of
+    the best under some weights that are all at least 1e-7.
+
+    Parameters
+    ----------
+    means
+        Mean reward vectors, (..., K, M); leading axes are separate problems.
+    arms
+        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
+
+    Returns
+    -------
+    Booleans of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+
+    Examples
+    --------
+    >>> effective_front([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.3, 0.3]])
+    array([ True,  True,  True, False])
+    """
+    points = means_of(means)
+    flat = points.reshape(-1, *points.shape[-2:])
+    if arms is None:
+        problem, arm = np.nonzero(_front(flat))
+        result = np.zeros(flat.shape[:2], dtype=bool)
+        result[problem, arm] = members(flat, problem, arm)
+        return result.reshape(points.shape[:-1])
+    problem, arm, shape = chosen(points, arms)
+    pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
+    problem, arm = np.divmod(pairs, flat.shape[1])
+    result = undominated(flat, problem, flat[problem, arm])
+    result[result] = members(flat, problem[result], arm[result])
+    return result[inverse].reshape(shape)
+
+
+def members(flat: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+    """Return which of some arms, all on the Pareto front, are on the effective front.
+
+    To be best under weights that are all positive is to have gap 0 after a small part of the sum of
+    all objectives has been added to each of them.
+    """
+    if flat.shape[2] == 1:
+        return np.ones(len(arm), dtype=bool)
+    low = flat.min(1, keepdims=True)
+    span = flat.max(1, keepdims=True) - low
+    scaled = np.ldexp(flat - low, -np.frexp(span)[1])  # powers of two: no rounding
+    tilted = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
+    games = solve(tilted, problem, arm)
+    return games.upper <= _ROUNDING * games.size
