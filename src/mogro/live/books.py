@@ -123,7 +123,7 @@ class Books:
             self._learn(block, i, fresh)
         for m, value in new:
             block.values[i, m] = value
-        if fresh and PENDING not in block.state[i].tolist():
+        if len(fresh) == states.count(PENDING) > 0:
             self.complete([row])
         outcome = Outcome(len(fresh), len(values) - len(new), len(new) - len(fresh))
         self.tally.learned += outcome.learned
@@ -182,11 +182,11 @@ class Books:
         return new
 
     def _learn(self, block: Block, i: int, fresh: list[tuple[int, float]]) -> None:
-        which = np.zeros(len(self.units), dtype=np.bool_)
-        inward = np.zeros(len(self.units))
+        seen, found = [False] * len(self.units), [0.0] * len(self.units)
         for m, value in fresh:
-            which[m] = True
-            inward[m] = (value - self.units.offsets[m]) / self.units.slopes[m]
+            seen[m] = True
+            found[m] = (value - self.units.offsets[m]) / self.units.slopes[m]
+        which, inward = np.array(seen), np.array(found)
         if block.flags[i] & TEACHES:
             weight = self.learner.weight(block.time.item(i))
             self.learner.learn(block.features[i], inward, which, weight)

@@ -1,6 +1,6 @@
 """The choice itself: one plan, one draw, one arm."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from mogro.policies import EffectiveFront
 from mogro.scalarization import is_nonlinear
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """All that decides a decision but its draw; propensities are computed from it.
 
     Attributes
@@ -53,7 +52,7 @@ class Plan:
             best[name] = float(self.units.outward(values.max(axis=0))[m])
         if not clears.any():
             raise NoArmClears(floors, best)
-        return replace(self, offer=offer.only(clears))
+        return self._replace(offer=offer.only(clears))
 
 
 def choose(plan: Plan, *, rng: Rng) -> tuple[int, FloatArray | None]:

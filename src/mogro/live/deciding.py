@@ -3,7 +3,6 @@
 import itertools
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Desk:
             plan = Plan(offer, beliefs, setup.driver, setup.units, selection, step)
             found = books.explore(offer, rng=rng)
             if found is not None:
-                plan = replace(plan, offer=offer.listed(), situation=found.situation)
+                plan = plan._replace(offer=offer.listed(), situation=found.situation)
                 return self._recorded(name, plan, found.arm, None, time)
         if limits:
             plan = plan.cleared(limits)

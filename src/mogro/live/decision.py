@@ -1,6 +1,5 @@
 """What an agent decided, and what came of it."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -127,7 +126,7 @@ class Decision:
                 "again; only the object of the first call knows"
             )
         if self._plan.offer.eligible is not None:
-            self._plan = replace(self._plan, offer=self._plan.offer.listed())
+            self._plan = self._plan._replace(offer=self._plan.offer.listed())
         return self._plan
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, real
+from mogro._validation import BoolArray, FloatArray, check_shape, real
 from mogro.linear import LinearModel
 
 
@@ -56,7 +56,6 @@ class Learner:
     ) -> None:
         self.model = LinearModel(size, 1, ridge=ridge, batch=(objectives,))
         self.half_life = half_life
-        self.observed: IntArray = np.zeros(objectives, dtype=np.int64)
         self.effective: FloatArray = np.zeros(objectives)  # sums of the observations' weights
         self.time = -math.inf  # to which the weights refer; the latest seen
         updates = half_life.updates if half_life else None
@@ -101,10 +100,10 @@ class Learner:
         """Learn the objectives (M,) ``which`` from an arm (p,) with values (M,), of weight w."""
         if self.keep is not None:
             self._fade(np.where(which, self.keep, 1.0))
-        roots = which * math.sqrt(w)
+        weights = which * w
+        roots = weights if w == 1 else np.sqrt(weights)
         self.model.update(roots[:, None] * features, (roots * values)[:, None])
-        self.effective += w * which
-        self.observed += which
+        self.effective += weights
 
     def learn_many(
         self, features: FloatArray, values: FloatArray, which: BoolArray, times: FloatArray
@@ -119,7 +118,6 @@ class Learner:
         roots = np.sqrt(weights).T[..., None]
         self.model.learn(roots * features, roots * np.where(which, values, 0).T[..., None])
         self.effective += weights.sum(axis=0)
-        self.observed += which.sum(axis=0)
 
     def merge(self, other: "Learner") -> float:
         """Learn what another has learned, and return the weight its time gives it now."""
@@ -128,21 +126,18 @@ class Learner:
         factor = theirs.advance(self.time)
         self.model.absorb(theirs.model)
         self.effective += theirs.effective
-        self.observed += theirs.observed
         return factor
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """All that has been learned, to be given to :meth:`restore`."""
-        own = {"observed": self.observed, "effective": self.effective, "time": np.array(self.time)}
+        own = {"effective": self.effective, "time": np.array(self.time)}
         return own | {f"model.{name}": array for name, array in self.model.arrays().items()}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`arrays` of an equal learner gave, to the bit."""
-        check_shape(arrays["observed"], "observed", self.observed.shape)
         check_shape(arrays["effective"], "effective", self.effective.shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
         self.model.restore({name.removeprefix("model."): array for name, array in parts.items()})
-        self.observed = arrays["observed"].astype(np.int64)
         self.effective = arrays["effective"].astype(np.float64)
         self.time = float(arrays["time"].astype(np.float64))
 

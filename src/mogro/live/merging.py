@@ -14,9 +14,7 @@ def check_merge(
     (setup, books, lineage), (other_setup, other_books, other_lineage) = mine, theirs
     different = setup.differences(other_setup)
     if different:
-        raise CannotMerge(
-            f"other: expected an agent of the same kind, which differs in {different}"
-        )
+        raise CannotMerge(f"other: expected an agent of the same kind; it differs in {different}")
     if lineage & other_lineage:
         raise CannotMerge(
             "other: expected an agent with a past of its own, but what one of them learned is in "

@@ -1,7 +1,7 @@
 """What a decision chooses among."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,7 @@ from mogro.live.objective import LARGEST
 Arms = Sequence[str] | Mapping[str, ArrayLike] | Catalogue
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """Arms on offer.
 
     Attributes
@@ -57,7 +56,7 @@ class Offer:
         """Return an offer with a mask, (K,); of a catalogue without copying it."""
         if self.version is None:
             return self.only(eligible)
-        return replace(self, eligible=eligible.copy())
+        return self._replace(eligible=eligible.copy())
 
     def listed(self) -> "Offer":
         """Return an offer of exactly the eligible arms."""
@@ -78,12 +77,15 @@ def offer_of(
         raise ValueError("features: expected one row for each arm, got None")
     else:
         ids, rows = arm_ids(arms), as_floats(features, "features")
-    check_shape(rows, "features", (len(ids), mapping.dim))
+    if rows.shape != (len(ids), mapping.dim):
+        check_shape(rows, "features", (len(ids), mapping.dim))
     rows = rows.copy()
-    size = float(np.vecdot(rows, rows).max())
+    size = float(np.vdot(rows, rows))
     if not size <= LARGEST:
         floats(rows, "features", shape=rows.shape)
-        raise ValueError(f"features: expected squared norms up to {LARGEST:g}, got {size:g}")
+        raise ValueError(
+            f"features: expected squares that sum to at most {LARGEST:g}, got {size:g}"
+        )
     offer = Offer(ids, rows, mapping)
     return offer if eligible is None else offer.only(_mask(eligible, len(ids)))
 

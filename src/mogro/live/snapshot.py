@@ -121,7 +121,7 @@ def _write(file: BinaryIO, setup: Setup, books: Books, lineage: frozenset[str]) 
         digest.update(part)
         file.write(part)
     for array in arrays.values():
-        raw = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         digest.update(raw)
         file.write(raw)
     file.write(digest.digest())
@@ -196,7 +196,8 @@ def _restore(books: Books, arrays: Arrays) -> None:
     columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
     block = Block(**columns)  # type: ignore[arg-type]
     ids, arms = list(_texts(arrays, "ids")), list(_texts(arrays, "arms"))
-    for name, column, usual in zip(Block._fields, block, empty, strict=True):
+    for name, usual in empty._asdict().items():
+        column = columns[name]
         if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
             raise DamagedSnapshot(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
     if len(arms) != len(ids) or len(set(ids)) != len(ids):

@@ -62,14 +62,15 @@ class Steering:
 
     def depart(self, features: FloatArray, weight: float) -> None:
         """Count a decision (p,) that is now in flight for every objective."""
-        self.gram += weight * (features[:, None] * features)
+        outer = features[:, None] * features
+        self.gram += outer if weight == 1 else weight * outer
         self.pending += 1
         self.added += 1
 
     def arrive(self, features: FloatArray, which: BoolArray, weight: float) -> None:
         """Take a decision (p,) out for the objectives (M,) ``which`` that were observed."""
         self.pending -= which
-        if self.pending.any():
+        if np.count_nonzero(self.pending):
             self.gram[which] -= weight * (features[:, None] * features)
             self.removed += which * (weight * float(features @ features))
             empty = self.pending == 0
