@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import FloatArray
 
-_AHEAD = 4096  # numbers drawn ahead for each learner and kind of draw
+_AHEAD = 2048  # numbers drawn ahead for each learner and kind of draw
 
 
 class Streams:
@@ -58,29 +58,31 @@ class Streams:
 
     def random(self, size: int | tuple[int, ...]) -> FloatArray:
         """Uniform numbers in [0, 1)."""
-        return self._draw(("random",), size, lambda g, n: g.random(n))
+        return self._draw(("random",), size, 1, lambda g, n: g.random(n))
 
     def standard_normal(self, size: int | tuple[int, ...]) -> FloatArray:
         """Standard normal numbers."""
-        return self._draw(("normal",), size, lambda g, n: g.standard_normal(n))
+        return self._draw(("normal",), size, 1, lambda g, n: g.standard_normal(n))
 
     def dirichlet(self, alpha: ArrayLike, size: int | tuple[int, ...]) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""
         concentration = np.asarray(alpha, dtype=np.float64)
         key = ("dirichlet", concentration.tobytes())
-        return self._draw(key, size, lambda g, n: g.dirichlet(concentration, n))
+        each = concentration.size
+        return self._draw(key, size, each, lambda g, n: g.dirichlet(concentration, n))
 
     def _draw(
         self,
         kind: tuple[str | bytes, ...],
         size: int | tuple[int, ...],
+        each: int,
         draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
     ) -> FloatArray:
         sizes = tuple(size) if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
-        values = self._pool.draw(kind, sizes[axes:], draw, self._index)
+        values = self._pool.draw(kind, sizes[axes:], each, draw, self._index)
         return values.reshape(self.batch + values.shape[1:])
 
 
@@ -97,6 +99,7 @@ class _Pool:
         self,
         kind: tuple[str | bytes, ...],
         shape: tuple[int, ...],
+        each: int,
         draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
         index: NDArray[np.intp],
     ) -> FloatArray:
@@ -105,7 +108,7 @@ class _Pool:
         if not self.ahead:
             return np.stack([draw(self.generators[i], shape) for i in index])
         key = (*kind, shape)
-        length = max(1, _AHEAD // max(1, math.prod(shape)))
+        length = max(1, _AHEAD // max(1, math.prod(shape) * each))
         if key not in self.used:
             self.used[key] = np.full(len(self.generators), length)
         used = self.used[key]

@@ -31,7 +31,7 @@ class Situation:
     spectrum
         Eigenvalues (n, d) and eigenvectors (n, d, d) of V.
     parts
-        Squared parts of every arm along the eigenvectors, (n, K, d).
+        Squared parts of every arm along the eigenvectors, (n, d, K).
     open
         Directions still to explore: below the threshold, and some arm has a part there, (n, d).
     learners, batch
@@ -61,14 +61,16 @@ class Situation:
 
 
 def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
-    """Return the squared parts (n, K, d) of arms (n, K, d) along the eigenvectors of V."""
-    return np.square(features @ spectrum.vectors.astype(features.dtype, copy=False))
+    """Return the squared parts (n, d, K) of arms (n, K, d) along the eigenvectors of V."""
+    vectors = spectrum.vectors.astype(features.dtype, copy=False)
+    parts = np.swapaxes(vectors, -1, -2) @ np.swapaxes(features, -1, -2)
+    return np.square(parts, out=parts)
 
 
 def open_directions(parts: FloatArray, spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
     """Tell which eigenvectors, (n, d), are below the threshold (n,) and in reach of some arm."""
-    reach = parts.max(axis=-2)
-    small = negligible(parts.shape[-1], parts.dtype) * reach.sum(axis=-1, keepdims=True)
+    reach = parts.max(axis=-1)
+    small = negligible(parts.shape[-2], parts.dtype) * reach.sum(axis=-1, keepdims=True)
     return np.asarray((reach > small) & ~known_directions(spectrum, threshold))
 
 
@@ -132,7 +134,7 @@ class WeakestDirection:
         values = situation.spectrum.values
         weakest = np.take_along_axis(values, first[:, None], axis=-1)
         same = np.abs(values - weakest) <= situation.spectrum.rounding[:, None]
-        gains = (situation.parts * same[:, None, :]).sum(axis=-1)
+        gains = np.vecmat(same.astype(situation.parts.dtype), situation.parts)
         return first_best(gains, np.vecdot(gains, gains))
 
 

@@ -9,7 +9,7 @@ features that span only a subspace need no special care.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,18 +74,17 @@ class LinearModel:
         self.batch = tuple(count(size, "batch") for size in batch)
         self.count = 0
         # V above the b_m, and V^+ above the theta_m: one product and one update serve both.
-        # Two levels of sums, the recent and the rest, keep the rounding of a long life small.
         self._sums: FloatArray = np.zeros((*batch, d + m, d))
         self._sums[..., :d, :] = self.ridge * np.eye(d)
-        self._recent: FloatArray = np.zeros((*batch, d + m, d))
         self._solution: FloatArray = np.zeros((*batch, d + m, d))
+        # Observations (x, y) that are not in the sums yet: one product will add them all.
+        self._recent: FloatArray = np.zeros((*batch, max(_RENEW_EVERY, 2 * d), d + m))
+        self._pending = 0
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
-        self._since_renewal = 0
-        self._period = max(_RENEW_EVERY, 2 * d)
         if self.ridge > 0:
             self._renew()
 
@@ -102,12 +101,20 @@ class LinearModel:
     @property
     def gram(self) -> FloatArray:
         """V, (*batch, d, d)."""
-        return self._sums[..., : self.dim, :] + self._recent[..., : self.dim, :]
+        return self._gram(...)
+
+    def _gram(self, where: Any) -> FloatArray:
+        """V of the learners at an index of the batch axes."""
+        sums = self._sums[..., : self.dim, :][where]
+        recent = self._recent[..., : self._pending, : self.dim][where]
+        return np.asarray(sums + np.swapaxes(recent, -1, -2) @ recent)
 
     @property
     def moments(self) -> FloatArray:
         """The right-hand sides b_m, (*batch, M, d)."""
-        return self._sums[..., self.dim :, :] + self._recent[..., self.dim :, :]
+        recent = self._recent[..., : self._pending, :]
+        rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
+        return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
@@ -121,13 +128,13 @@ class LinearModel:
         if not self._full:
             stale = stale | self._adds_direction(features, variance)
         product *= (1 / np.sqrt(1 + variance))[..., None]
-        both = np.concatenate((features, rewards), axis=-1)
-        self._recent += both[..., :, None] * features[..., None, :]
-        self._solution -= product[..., :, None] * product[..., None, :d]
+        self._recent[..., self._pending, :d] = features
+        self._recent[..., self._pending, d:] = rewards
+        self._solution -= _outer(product, product[..., :d])
         left, rank = product[..., d:] ** 2, None if self._full else self._rank.copy()
-        self._since_renewal += 1
+        self._pending += 1
         self.count += 1
-        if self._since_renewal >= self._period:
+        if self._pending == self._recent.shape[-2]:
             self._renew()
         elif stale.any():
             self._renew(stale)
@@ -147,7 +154,7 @@ class LinearModel:
         added = np.swapaxes(both, -1, -2) @ features
         if not np.isfinite(added).all():
             raise ValueError("features, rewards: expected values whose sums of squares are finite")
-        self._recent += added
+        self._sums += added
         self.count += features.shape[-2]
         self._renew()
         change = self.theta - before
@@ -174,7 +181,7 @@ class LinearModel:
     def absorb(self, other: "LinearModel") -> None:
         """Learn all that another model of the same kind has learned from other observations."""
         before = [(self.theta.copy(), self.gram), (other.theta, other.gram)]
-        self._sums += other._sums + other._recent
+        self._sums += np.concatenate((other.gram, other.moments), axis=-2)
         self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
         self._squares += other._squares
         self.count += other.count
@@ -184,12 +191,10 @@ class LinearModel:
             self._squares += np.vecdot(change @ gram, change)
         self._squares -= self.ridge * np.vecdot(self.theta, self.theta)  # it was in both
 
-    def spectrum(self, entries: NDArray[np.intp] | None = None) -> Spectrum:
-        """Eigenvalues and eigenvectors of V, of all learners or of those at flat positions."""
-        gram = self.gram
-        if entries is not None:
-            gram = gram.reshape(-1, self.dim, self.dim)[entries]
-        return spectrum(gram, additions=self.count)
+    def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
+        """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
+        where = np.unravel_index(entries, self.batch) if self.batch else None
+        return spectrum(self._gram(where), additions=self.count)
 
     def variances(self, features: FloatArray) -> FloatArray:
         """``x^T V^+ x`` for arms (*batch, K, d), infinite where x has a part never seen."""
@@ -223,7 +228,7 @@ class LinearModel:
         """All that has been learned, to be given to :meth:`restore`."""
         names = [name for name in self.__dict__ if isinstance(self.__dict__[name], np.ndarray)]
         state = {name.lstrip("_"): self.__dict__[name].copy() for name in names}
-        return state | {"counts": np.array([self.count, self._since_renewal])}
+        return state | {"counts": np.array([self.count, self._pending])}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`arrays` of an equal model gave, to the bit."""
@@ -238,12 +243,12 @@ class LinearModel:
                 )
         for name in current.keys() - {"counts"}:
             self.__dict__[name if name in self.__dict__ else f"_{name}"] = arrays[name].copy()
-        self.count, self._since_renewal = (int(number) for number in arrays["counts"])
+        self.count, self._pending = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
         self._sums *= scale
-        self._recent *= scale
+        self._recent[..., : self._pending, :] *= np.sqrt(scale)
         self._squares *= scale[..., 0]
 
     def _decay_to_penalty(self, scale: FloatArray) -> None:
@@ -267,9 +272,8 @@ class LinearModel:
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
         self._faded[where] = 1
         if stale is None:
-            self._sums += self._recent
-            self._recent[...] = 0
-            self._since_renewal = 0
+            self._sums = np.concatenate((self.gram, self.moments), axis=-2)
+            self._pending = 0
         gram, moments = self.gram[where], self.moments[where]
         values, vectors, rounding = spectrum(gram, additions=self.count)
         seen = values > rounding[..., None]
@@ -282,6 +286,13 @@ class LinearModel:
         self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
         self._rank[where] = seen.sum(axis=-1)
         self._full = bool((self._rank == self.dim).all())
+
+
+def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
+    if left.ndim == 1:
+        return np.asarray(np.multiply.outer(left, right))
+    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # twice as fast as broadcasting
 
 
 def _total(values: FloatArray) -> float:

@@ -42,7 +42,9 @@ def _is_member(rows: list[list[Fraction]], arm: int) -> bool:
     lead = [[a - b for a, b in zip(row, rows[arm], strict=True)] for row in rows]
     objectives = len(rows[0])
     table = [
-        [-d[m] for d in lead] + [Fraction(int(k == m)) for k in range(objectives + 1)] + [Fraction(0)]
+        [-d[m] for d in lead]
+        + [Fraction(int(k == m)) for k in range(objectives + 1)]
+        + [Fraction(0)]
         for m in range(objectives)
     ]
     table.append(
@@ -64,9 +66,7 @@ def _is_member(rows: list[list[Fraction]], arm: int) -> bool:
         table[leaves] = [value / pivot for value in table[leaves]]
         for k, row in enumerate(table):
             if k != leaves and row[enters]:
-                table[k] = [
-                    a - row[enters] * b for a, b in zip(row, table[leaves], strict=True)
-                ]
+                table[k] = [a - row[enters] * b for a, b in zip(row, table[leaves], strict=True)]
         factor = cost[enters]
         cost = [a - factor * b for a, b in zip(cost, table[leaves], strict=True)]
         basis[leaves] = enters

@@ -169,7 +169,8 @@ class _Source:
 
 def _start(program: _Program, index: IntArray, shift: FloatArray) -> _State:
     """Bases of one arm each, the best under equal weights, and the slacks of all objectives but
-    the one where it beats the point least."""
+    the one where it beats the point least.
+    """
     games, objectives = program.points.shape
     each = np.arange(games)
     length = program.columns.shape[-1] - objectives

@@ -228,7 +228,7 @@ def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     if not math.isfinite(float(squares.sum() if squares.ndim else squares)):
         floats(features, "features", shape=features.shape)
         raise ValueError("features: expected values whose squared scores are finite")
-    return squares
+    return np.asarray(squares)
 
 
 def learners_of(

@@ -1,5 +1,6 @@
 """MOGRO: explore until every direction is known, then be greedy for a random objective."""
 
+import copy
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
@@ -26,6 +27,9 @@ from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
 DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
 
 
+_CACHED = 2**16  # features surveyed at once, so that a batch stays in the cache
+
+
 @dataclass
 class _State:
     """What a policy remembers besides its estimates, one entry for each learner of the batch."""
@@ -37,6 +41,9 @@ class _State:
     empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
     step: int = 0  # arms selected
     warned: bool = False
+
+    def copy(self) -> "_State":
+        return copy.deepcopy(self)
 
 
 @final
@@ -173,9 +180,9 @@ class MOGRO(LinearPolicy):
         state.exploring[0] = arm is not None
         if arm is None:
             state.over[0] = len(state.empty) == 0
-        else:
+        elif self.rounds is not None and not state.warned:
             size = max(float(state.largest[0]), float(arm @ arm))
-            self._warn_if_endless(threshold, size, self.dim - len(state.empty))
+            state.warned = self._warn(threshold, size, self.dim - len(state.empty))
         return arm
 
     def _settled(self, features: FloatArray) -> bool:
@@ -207,41 +214,49 @@ class MOGRO(LinearPolicy):
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
-        state = self.state
         features = np.broadcast_to(features, (*self.batch, *features.shape[-2:]))
-        asking = np.flatnonzero(~state.over)
-        offered = learners_of(features, self.batch, asking)
-        found = self.model.spectrum(asking)
-        parts = squared_parts(offered, found)
-        norms = parts.sum(axis=-1)
-        finite_squares(norms, offered)
-        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
-        threshold = self._threshold(largest)
-        opened = open_directions(parts, found, threshold)
-        situation = Situation(offered, found, parts, opened, asking, self.batch, state.step)
-        exploring = np.asarray(opened.any(axis=-1))
-
+        state = self.state.copy()
         chosen = np.full(state.over.size, -1)
-        if exploring.any():
-            there = situation if exploring.all() else situation.only(exploring)
-            pulls = self.exploration.choose(there, rng=part_of(rng, there.learners))
-            chosen[there.learners] = pulls
-            if self.rounds is not None:
-                first = int(exploring.argmax())
-                dims = int(np.linalg.matrix_rank(offered[first]))
-                self._warn_if_endless(float(threshold[first]), float(largest[first]), dims)
+        asking = np.flatnonzero(~state.over)
+        at_once = max(1, _CACHED // math.prod(features.shape[-2:]))
+        for start in range(0, asking.size, at_once):
+            self._explore(features, asking[start : start + at_once], state, chosen, rng)
         rest = np.flatnonzero(chosen < 0)
         if rest.size:
-            arms = learners_of(features, self.batch, rest)
+            offered = learners_of(features, self.batch, rest)
             theta = learners_of(self.model.theta, self.batch, rest)
-            chosen[rest] = self._greedy(arms, theta, part_of(rng, rest), (rest.size,))
-
-        state.exploring[asking] = exploring
-        state.largest[asking] = largest
-        known = known_directions(found, threshold)
-        state.over[asking] = known.all(axis=-1)
-        state.unknown[asking] = found.vectors * ~known[:, None, :]
+            chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
+        object.__setattr__(self, "state", state)
         return chosen
+
+    def _explore(
+        self, features: FloatArray, asking: IntArray, state: _State, chosen: IntArray, rng: Rng
+    ) -> None:
+        """Find out which of some learners have to explore, and choose arms for them."""
+        offered = learners_of(features, self.batch, asking)
+        norms = np.vecdot(offered, offered)
+        finite_squares(norms, offered)
+        spectrum = self.model.spectrum(asking)
+        parts = squared_parts(offered, spectrum)
+        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
+        threshold = self._threshold(largest)
+        opened = open_directions(parts, spectrum, threshold)
+        exploring = np.asarray(opened.any(axis=-1))
+        if exploring.any():
+            there = Situation(offered, spectrum, parts, opened, asking, self.batch, state.step)
+            there = there if exploring.all() else there.only(exploring)
+            chosen[there.learners] = self.exploration.choose(
+                there, rng=part_of(rng, there.learners)
+            )
+            if self.rounds is not None and not state.warned:
+                first = int(exploring.argmax())
+                dims = int(np.linalg.matrix_rank(offered[first]))
+                state.warned = self._warn(float(threshold[first]), float(largest[first]), dims)
+        known = known_directions(spectrum, threshold)
+        state.exploring[asking] = exploring
+        state.over[asking] = known.all(axis=-1)
+        state.unknown[asking] = spectrum.vectors * ~known[:, None, :]
+        state.largest[asking] = largest
 
     def _greedy(
         self, features: FloatArray, theta: FloatArray, rng: Rng, batch: tuple[int, ...]
@@ -255,20 +270,19 @@ class MOGRO(LinearPolicy):
             return np.asarray(DEFAULT_SHARE * largest)
         return np.full(largest.shape, self.threshold)
 
-    def _warn_if_endless(self, threshold: float, largest: float, dims: int) -> None:
-        """Warn, once, if V cannot reach the threshold in so many dimensions in time."""
-        if self.rounds is None or self.state.warned:
-            return
+    def _warn(self, threshold: float, largest: float, dims: int) -> bool:
+        """Warn if V cannot reach the threshold in so many dimensions within the rounds planned."""
+        assert self.rounds is not None
         # The trace of V, at least `dims` times its smallest eigenvalue, grows by `largest` a round.
         bound = self.rounds * largest / dims
         if threshold > bound:
-            self.state.warned = True
             warnings.warn(
                 f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, for "
                 f"with features of squared norm up to {largest:g} in {dims} dimensions the "
                 f"smallest eigenvalue of V stays below {bound:g}",
-                stacklevel=4,
+                stacklevel=5,
             )
+        return threshold > bound
 
     def _check_choose(self) -> None:
         if self.batch:

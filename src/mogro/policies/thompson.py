@@ -101,11 +101,11 @@ class ThompsonSampling(ConfidentPolicy):
 
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
-        shape = (*self.batch, self.draws, self.objectives, self.dim)
+        normal = rng.standard_normal((*self.batch, self.draws, self.objectives, self.dim))
         root = self.radius * np.linalg.cholesky(self.model.inverse)
-        noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
-        thetas = self.model.theta[..., None, :, :] + noise
-        flat = thetas.reshape(*self.batch, -1, self.dim)
-        values = arms @ np.swapaxes(flat, -1, -2)
-        drawn = values.reshape(*values.shape[:-1], self.draws, self.objectives)
-        return np.asarray(drawn.max(axis=-2))
+        values = np.full((*self.batch, arms.shape[-2], self.objectives), -np.inf)
+        # One draw at a time: all values of all draws would not fit the cache.
+        for draw in range(self.draws):
+            theta = self.model.theta + normal[..., draw, :, :] @ np.swapaxes(root, -1, -2)
+            np.maximum(values, arms @ np.swapaxes(theta, -1, -2), out=values)
+        return values
