@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray, IntArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 
 _TOLERANCE = 1e-13  # violations of optimality below this part of a game's size are rounding
 _PIVOT = 1e-9  # a smaller pivot would ruin the basis
 _STEPS = 60  # per objective; games that need more have lost their way
-_CHUNK = 1 << 20  # bytes in work at a time: about what the cache of a core holds
+_FEWEST, _MOST, _BYTES = 16, 256, 1 << 25  # games that step together, and their memory
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
 
 
@@ -40,7 +40,7 @@ class Games(NamedTuple):
 class _State(NamedTuple):
     """Games in work."""
 
-    index: IntArray  # (G,) their positions in the batch
+    place: IntArray  # (G,) in the batch
     rows: FloatArray  # (G, M+1, M+2) inverse of the basis | perturbed solution; v is in row 0
     basis: IntArray  # (G, M+1) the column of each row
 
@@ -75,29 +75,29 @@ def solve(
     shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
     source = _Source(columns, points, problem)
     waiting = []
-    for index in source.chunks(np.arange(games)):
+    for index in source.chunks(games):
         program = source.take(index)
         state = _start(program, index, shift)
         waiting.append(_work(state, program, out, patience=games > len(index)))
     while waiting:
         rest = _State(*map(np.concatenate, zip(*waiting, strict=True)))
         waiting = []
-        for part in source.chunks(np.arange(len(rest.index))):
+        for part in source.chunks(len(rest.place)):
             state = _State(*(x[part] for x in rest))
-            program = source.take(state.index)
-            left = _work(state, program, out, patience=len(rest.index) > len(part))
-            waiting += [left] if len(left.index) else []
+            program = source.take(state.place)
+            left = _work(state, program, out, patience=len(rest.place) > len(part))
+            waiting += [left] if len(left.place) else []
     return out
 
 
 class _Program(NamedTuple):
-    """The linear programs of a chunk of games."""
+    """The linear programs of a chunk of games. Lengths count in units of the size of the game."""
 
-    columns: FloatArray  # (G or none, M+1, L+M): arms with a last row of ones, slacks of size -1
+    columns: FloatArray  # (G or none, M+1, L+M): arms with a last row of ones, then the slacks
     points: FloatArray  # (G, M)
-    size: FloatArray  # (G,) unit of length, by which columns and points are divided
+    size: FloatArray  # (G,)
 
-    def part(self, which: np.ndarray) -> "_Program":
+    def part(self, which: BoolArray) -> "_Program":
         columns = self.columns if self.columns.ndim == 2 else self.columns[which]
         return _Program(columns, self.points[which], self.size[which])
 
@@ -115,90 +115,91 @@ class _Program(NamedTuple):
 
 
 class _Source:
-    """Builds the programs of chunks of games."""
+    """Builds the programs of chunks of games, always in the same memory."""
 
     def __init__(self, columns: FloatArray, points: FloatArray, problem: IntArray | None) -> None:
         self.columns = columns
         self.points = points
         self.problem = problem
         length, objectives = columns.shape[-2:]
+        width = 8 * (length + objectives) * (objectives + 1 if problem is not None else 1)
+        self.length = min(len(points), max(_FEWEST, min(_MOST, _BYTES // width)))
+        games = () if problem is None else (self.length,)
+        self.buffer = np.empty((*games, objectives + 1, length + objectives))
+        self.buffer[..., :objectives, length:] = 0
+        self.buffer[..., objectives, :length] = 1
+        self.buffer[..., objectives, length:] = 0
         if problem is None:
             self.origin = columns[0]
-            self.length = max(64, _CHUNK // (8 * length))
-            self.buffer = np.zeros((objectives + 1, length + objectives))
             self.size = self._fill(self.buffer, columns, self.origin, points)
-        else:
-            self.length = min(512, max(128, _CHUNK // (8 * length * objectives)))
-            self.buffer = np.zeros(
-                (min(self.length, len(points)), objectives + 1, length + objectives)
-            )
 
-    def chunks(self, index: IntArray) -> list[IntArray]:
-        return [index[i : i + self.length] for i in range(0, len(index), self.length)]
+    def chunks(self, games: int) -> list[IntArray]:
+        return [np.arange(i, min(i + self.length, games)) for i in range(0, games, self.length)]
 
     def take(self, index: IntArray) -> _Program:
         points = self.points[index]
         if self.problem is None:
-            points = (points - self.origin) / self.size
-            return _Program(self.buffer, points, np.broadcast_to(self.size, len(index)))
+            return _Program(
+                self.buffer, points - self.origin, np.broadcast_to(self.size, len(index))
+            )
         problem = self.problem[index]
         if (np.diff(problem) == 1).all():
             columns = self.columns[problem[0] : problem[-1] + 1]
         else:
             columns = self.columns[problem]
         own = self.buffer[: len(index)]
-        size = self._fill(own, columns, points, points[:, None])
-        return _Program(own, np.zeros_like(points), size)
+        return _Program(own, np.zeros_like(points), self._fill(own, columns, points, points))
 
     @staticmethod
     def _fill(
         out: FloatArray, columns: FloatArray, origin: FloatArray, points: FloatArray
     ) -> FloatArray:
+        """Write arms and slacks, and return the size of the games."""
         length, objectives = columns.shape[-2:]
         arms = out[..., :objectives, :length]
         np.subtract(columns.swapaxes(-1, -2), origin[..., None], out=arms)
         size = np.maximum(arms.max((-1, -2)), -arms.min((-1, -2)))
-        size = np.maximum(size, np.abs(points - origin[..., None, :]).max((-1, -2)))
+        if arms.ndim == 2:
+            size = np.maximum(size, np.abs(points - origin).max())
         size = np.where(size > 0, size, 1.0)
-        arms /= size[..., None, None]
-        out[..., objectives, :length] = 1
         diagonal = np.arange(objectives)
-        out[..., diagonal, length + diagonal] = -1
+        out[..., diagonal, length + diagonal] = -size[..., None]
         return size
 
 
 def _start(program: _Program, index: IntArray, shift: FloatArray) -> _State:
-    """Bases of one arm each, the best under equal weights, and the slacks of all objectives but
-    the one where it beats the point least.
+    """Return bases of one arm each: the best under equal weights.
+
+    All slacks are in the basis, but the one of the objective where the arm beats the point least.
     """
     games, objectives = program.points.shape
-    each = np.arange(games)
-    length = program.columns.shape[-1] - objectives
-    equal = np.ones(objectives + 1)
-    arm = np.broadcast_to(np.matmul(equal, program.columns).argmax(-1), (games,))
+    each, diagonal = np.arange(games), np.arange(objectives)
+    arms = program.columns.shape[-1] - objectives
+    equal = np.append(np.ones(objectives), 0.0)
+    arm = np.broadcast_to(np.matmul(equal, program.columns)[..., :arms].argmax(-1), (games,))
     chosen = program.pick(arm)[:, :objectives]
-    lead = chosen - program.points + shift
+    lead = chosen - program.points + shift * program.size[:, None]
     least = lead.argmin(1)
+    unit = 1 / program.size
     rows = np.zeros((games, objectives + 1, objectives + 2))
-    diagonal = np.arange(objectives)
-    rows[:, diagonal + 1, diagonal] = -1
-    rows[each, 1:, least] = 1
-    rows[each, 0, least] = -1
+    rows[:, diagonal + 1, diagonal] = -unit[:, None]
+    rows[each, 1:, least] = unit[:, None]
+    rows[each, 0, least] = -unit
     for column, values in ((objectives, chosen), (objectives + 1, lead)):
         base = values[each, least]
-        rows[:, 0, column] = base
-        rows[:, 1:, column] = values - base[:, None]
+        rows[:, 0, column] = base * unit
+        rows[:, 1:, column] = (values - base[:, None]) * unit[:, None]
     rows[each, least + 1] = 0
     rows[each, least + 1, objectives:] = 1
     basis = np.empty((games, objectives + 1), dtype=np.int64)
-    basis[:, 1:] = length + diagonal
+    basis[:, 1:] = arms + diagonal
     basis[each, least + 1] = arm
     return _State(index, rows, basis)
 
 
 def _work(state: _State, program: _Program, out: Games, *, patience: bool) -> _State:
     """Pivot until all games are solved, or (with ``patience``) until few are left: return these."""
-    enough = len(state.index) // 4 if patience else 0
+    enough = len(state.place) // 4 if patience else 0
     width = state.rows.shape[1]
     for _ in range(_STEPS * width):
         scores = program.scores(state.rows[:, 0, :width])
@@ -217,7 +218,7 @@ def _work(state: _State, program: _Program, out: Games, *, patience: bool) -> _S
     return _State(*(x[:0] for x in state))
 
 
-def _pivot(state: _State, entering: FloatArray, enters: IntArray, active: np.ndarray) -> None:
+def _pivot(state: _State, entering: FloatArray, enters: IntArray, active: BoolArray) -> None:
     """Let one column enter each active basis, in place."""
     _, rows, basis = state
     games, width, _ = rows.shape
@@ -228,18 +229,18 @@ def _pivot(state: _State, entering: FloatArray, enters: IntArray, active: np.nda
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(usable, rows[:, :, width] / change, np.inf)
     leaving = ratio.argmin(1)
-    place = (each, leaving)
-    active &= usable[place]
-    row = rows[place] / change[place][:, None]
-    change[place] -= 1
+    pivot = (each, leaving)
+    active &= usable[pivot]
+    row = rows[pivot] / change[pivot][:, None]
+    change[pivot] -= 1
     change[~active] = 0
-    basis[place] = np.where(active, enters, basis[place])
-    rows -= change[:, :, None] * row[:, None, :]
+    basis[pivot] = np.where(active, enters, basis[pivot])
+    rows -= np.einsum("gi,gj->gij", change, row)
 
 
 def _finish(state: _State, program: _Program, out: Games) -> None:
     """Evaluate the final bases at the true points."""
-    index, rows, basis = state
+    place, rows, basis = state
     games, objectives = program.points.shape
     length = program.columns.shape[-1] - objectives
     weights = np.maximum(-rows[:, 0, :objectives], 0)
@@ -256,9 +257,9 @@ def _finish(state: _State, program: _Program, out: Games) -> None:
     dual = np.zeros((games, objectives + 1))
     dual[:, :objectives] = weights
     best = program.scores(dual)[:, :length].max(1) - (weights * program.points).sum(1)
-    out.lower[index] = lead.min(1) * program.size
-    out.upper[index] = best * program.size
-    out.weights[index] = weights
-    out.support[index] = support
-    out.shares[index] = shares
-    out.size[index] = program.size
+    out.lower[place] = lead.min(1)
+    out.upper[place] = best
+    out.weights[place] = weights
+    out.support[place] = support
+    out.shares[place] = shares
+    out.size[place] = program.size
