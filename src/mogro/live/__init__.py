@@ -15,6 +15,7 @@ from mogro.live.errors import (
 from mogro.live.features import Scaling
 from mogro.live.learning import HalfLife
 from mogro.live.objective import Objective
+from mogro.live.views import Explanation, Front, Rival
 
 __all__ = [
     "Agent",
@@ -25,12 +26,15 @@ __all__ = [
     "DamagedSnapshot",
     "Decision",
     "ExactIndex",
+    "Explanation",
+    "Front",
     "HalfLife",
     "Index",
     "NoArmClears",
     "Objective",
     "Outcome",
     "Propensities",
+    "Rival",
     "Scaling",
     "UnknownDecision",
     "UnknownObjective",

@@ -4,9 +4,8 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
@@ -14,7 +13,6 @@ from mogro.live.asking import Weights
 from mogro.live.books import Books
 from mogro.live.deciding import Desk
 from mogro.live.decision import Decision, Outcome
-from mogro.live.errors import NoArmClears
 from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learning import HalfLife
 from mogro.live.merging import check_merge, merge
@@ -22,7 +20,11 @@ from mogro.live.objective import Objective
 from mogro.live.offer import Arms, offer_of
 from mogro.live.setup import Setup
 from mogro.live.snapshot import Draft, read
+from mogro.live.views import Explanation, Front, diagnosis, explain, front_of, html, text
 from mogro.policies import MOGRO, LinearPolicy
+
+if TYPE_CHECKING:
+    from mogro.theory import Diagnosis
 
 MakePolicy = Callable[[int, int], LinearPolicy]
 
@@ -165,23 +167,9 @@ class Agent:
         ``id``, ``id + "/2"``, ``id + "/3"`` and so on.
         """
         offer = offer_of(arms, features, eligible, self._desk.setup.mapping)
-        left = np.ones(len(offer.ids), dtype=np.bool_)
-        if offer.eligible is not None:
-            left &= offer.eligible
-        decisions: list[Decision] = []
-        for place in range(1, min(count(top, "top"), int(left.sum())) + 1):
-            name = id if place == 1 else f"{decisions[0].id}/{place}"
-            try:
-                decision = self._desk.decide(
-                    offer.narrowed(left), id=name, weights=weights, floors=floors, now=now
-                )
-            except NoArmClears:
-                if not decisions:
-                    raise
-                break
-            decisions.append(decision)
-            left[offer.ids.index(decision.arm)] = False
-        return tuple(decisions)
+        return self._desk.decide_top(
+            offer, top=count(top, "top"), id=id, weights=weights, floors=floors, now=now
+        )
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -231,6 +219,56 @@ class Agent:
         """The effective number of observations of each objective: the sum of their weights."""
         with self._desk.lock:
             return self._desk.setup.units.named(self._desk.books.learner.effective)
+
+    def front(self, arms: Arms, features: ArrayLike | None = None) -> Front:
+        """Return the estimated effective front of some arms, and what share of weights each wins.
+
+        It belongs to the estimates: with few observations it may be far from the true one.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("taste"), mogro.Objective("price",
+        ...     direction="min")], dim=2, seed=0)
+        >>> arms = {"cake": [1.0, 0.0], "bread": [0.0, 1.0]}
+        >>> for name, taste, price in (("cake", 5.0, 4.0), ("bread", 1.0, 2.0)):
+        ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
+        ...     outcome = agent.reward(decision.id, {"taste": taste, "price": price})
+        >>> agent.front(arms)
+        arm    taste  price  wins
+        cake   5      4      66...%
+        bread  1      2      33...%
+        """
+        setup = self._desk.setup
+        offer = offer_of(arms, features, None, setup.mapping)
+        with self._desk.lock:
+            theta = self._desk.books.learner.theta.copy()
+        return front_of(offer, theta, setup)
+
+    def explain(self, decision: Decision) -> Explanation:
+        """Say what an arm was chosen over, and on which objectives it led."""
+        return explain(decision, self._desk.setup)
+
+    def diagnose(
+        self, arms: Arms, features: ArrayLike | None = None, *, rounds: int
+    ) -> "Diagnosis":
+        """Say which assumptions of the theory these arms meet, by the estimates so far.
+
+        Noise is taken from the residuals, the largest of all objectives in units; features are as
+        the learner sees them. See :func:`mogro.theory.diagnose`.
+        """
+        offer = offer_of(arms, features, None, self._desk.setup.mapping)
+        with self._desk.lock:
+            theta, noise = self._desk.books.learner.theta.copy(), self._desk.books.learner.noise
+        return diagnosis(offer, theta, noise, self._desk.setup, rounds=rounds)
+
+    def __repr__(self) -> str:
+        with self._desk.lock:
+            return text(self._desk.setup, self._desk.books)
+
+    def _repr_html_(self) -> str:
+        with self._desk.lock:
+            return html(self._desk.setup, self._desk.books)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.

@@ -12,6 +12,7 @@ from mogro.live.books import Books
 from mogro.live.choosing import Plan, choose
 from mogro.live.decision import Decision
 from mogro.live.draws import draws_of
+from mogro.live.errors import NoArmClears
 from mogro.live.ledger import EXPLORED
 from mogro.live.offer import Offer
 from mogro.live.setup import Setup
@@ -63,6 +64,33 @@ class Desk:
             if name in books.ledger.rows:  # another thread was faster
                 return self._recalled(name)
             return self._recorded(name, plan, arm, drawn, time)
+
+    def decide_top(
+        self,
+        offer: Offer,
+        *,
+        top: int,
+        id: str | None,
+        weights: Weights | None,
+        floors: Mapping[str, float] | None,
+        now: float | None,
+    ) -> tuple[Decision, ...]:
+        """Make decisions about distinct arms, one after the other."""
+        left = np.zeros(len(offer.ids), dtype=np.bool_)
+        left[offer.rows] = True
+        decisions: list[Decision] = []
+        for place in range(1, min(top, int(left.sum())) + 1):
+            name = id if place == 1 else f"{decisions[0].id}/{place}"
+            rest = offer.narrowed(left)
+            try:
+                decision = self.decide(rest, id=name, weights=weights, floors=floors, now=now)
+            except NoArmClears:
+                if not decisions:
+                    raise
+                break
+            decisions.append(decision)
+            left[offer.ids.index(decision.arm)] = False
+        return tuple(decisions)
 
     def _recorded(
         self, id: str, plan: Plan, arm: int, weights: FloatArray | None, time: float

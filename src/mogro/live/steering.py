@@ -58,6 +58,7 @@ class Steering:
         # When last nothing was to explore: directions unknown then, in columns, others zero; and
         # a lower bound, kept up since, on the sums along the others.
         self.unknown: FloatArray = np.tile(np.eye(size), (objectives, 1, 1))
+        self._everything = False  # no direction was unknown
         self.floor: FloatArray = np.full(objectives, -_HUGE)
 
     def depart(self, features: FloatArray, weight: float) -> None:
@@ -138,6 +139,7 @@ class Steering:
         self.largest = largest
         self.floor = np.where(known, found.values, _HUGE).min(axis=1)
         self.unknown = found.vectors * ~known[:, None, :]
+        self._everything = bool(known.all())
         return None
 
     def merge(self, other: "Steering", weight: float) -> None:
@@ -163,15 +165,16 @@ class Steering:
                 setattr(self, name, arrays[name].astype(value.dtype))
         added, largest = arrays["numbers"].astype(np.float64).tolist()
         self.added, self.largest = int(added), largest
+        self._everything = not self.unknown.any()
 
     def _threshold(self, largest: float) -> float:
         return DEFAULT_SHARE * largest if self.threshold is None else self.threshold
 
     def _settled(self, offer: Offer) -> bool:
         """Tell, without eigenvectors, that nothing here is left to explore."""
-        if not (self.floor >= self._threshold(self.largest)).all():
+        if min(self.floor.tolist()) < self._threshold(self.largest):
             return False
-        if not self.unknown.any():
+        if self._everything:
             return True
         if offer.version is not None:
             return False
