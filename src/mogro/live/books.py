@@ -65,8 +65,14 @@ class Books:
         self.ledger = Ledger(size, objectives)
         self.steering = None
         if driver.exploration is not None:
+            unsure = any(one.window and one.default is None for one in units.objectives)
+            losing = unsure or setup.half_life is not None
             self.steering = Steering(
-                size, objectives, threshold=driver.threshold, exploration=driver.exploration
+                size,
+                objectives,
+                threshold=driver.threshold,
+                exploration=driver.exploration,
+                losing=losing,
             )
         self.tally = Tally()
         self.made = 0  # ids made
@@ -194,7 +200,7 @@ class Books:
                 self.steering.arrive(block.features[i], which, weight)
                 if self.learner.keep is not None:
                     self.steering.fade(np.where(which, self.learner.keep, 1.0), pending=False)
-        block.state[i, which] = LEARNED
+        block.state[i] = np.where(which, LEARNED, block.state[i])
 
     def _close(self, rows: IntArray, now: float) -> int:
         """Close windows of these decisions that end by now."""

@@ -7,7 +7,8 @@ window closes unobserved is taken out again, and exploration may resume.
 
 Taking out leaves rounding behind, which must not look like a direction. So the sum over what is
 pending is zero whenever nothing is, and it is added up anew from the ledger once more has been
-taken out of it than is left.
+taken out of it than is left. Where nothing can ever be lost (no forgetting, no window that closes
+with nothing learned), all that ends for good once every direction is known.
 """
 
 from typing import NamedTuple
@@ -46,10 +47,17 @@ class Steering:
     """Decisions in flight, and the exploration that they and the observed ones call for."""
 
     def __init__(
-        self, size: int, objectives: int, *, threshold: float | None, exploration: Exploration
+        self,
+        size: int,
+        objectives: int,
+        *,
+        threshold: float | None,
+        exploration: Exploration,
+        losing: bool,
     ) -> None:
         self.threshold = threshold
         self.exploration = exploration
+        self.losing = losing  # whether what is known or in flight can get less
         self.gram: FloatArray = np.zeros((objectives, size, size))  # of what is pending
         self.pending: IntArray = np.zeros(objectives, dtype=np.int64)
         self.removed: FloatArray = np.zeros(objectives)  # trace taken out since last added up
@@ -59,10 +67,13 @@ class Steering:
         # a lower bound, kept up since, on the sums along the others.
         self.unknown: FloatArray = np.tile(np.eye(size), (objectives, 1, 1))
         self._everything = False  # no direction was unknown
+        self._over = False  # and none will be again
         self.floor: FloatArray = np.full(objectives, -_HUGE)
 
     def depart(self, features: FloatArray, weight: float) -> None:
         """Count a decision (p,) that is now in flight for every objective."""
+        if self._over:
+            return
         outer = features[:, None] * features
         self.gram += outer if weight == 1 else weight * outer
         self.pending += 1
@@ -70,6 +81,8 @@ class Steering:
 
     def arrive(self, features: FloatArray, which: BoolArray, weight: float) -> None:
         """Take a decision (p,) out for the objectives (M,) ``which`` that were observed."""
+        if self._over:
+            return
         self.pending -= which
         if np.count_nonzero(self.pending):
             self.gram[which] -= weight * (features[:, None] * features)
@@ -86,6 +99,8 @@ class Steering:
 
         Where they are also ``lost`` they were never observed.
         """
+        if self._over:
+            return
         masses = w * np.vecdot(features, features)
         for m, mine in enumerate(due.T):
             scaled = features[mine] * np.sqrt(w[mine])[:, None]
@@ -140,6 +155,7 @@ class Steering:
         self.floor = np.where(known, found.values, _HUGE).min(axis=1)
         self.unknown = found.vectors * ~known[:, None, :]
         self._everything = bool(known.all())
+        self._over = self._everything and not self.losing
         return None
 
     def merge(self, other: "Steering", weight: float) -> None:
@@ -150,11 +166,14 @@ class Steering:
         self.added += other.added
         self.largest = max(self.largest, other.largest)
         self.floor[:] = -_HUGE
+        if self._over or other._over:  # which no longer kept its sums: add them up anew
+            self.removed[:] = _HUGE
+            self._over = False
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Everything that changes, to be given to :meth:`restore`."""
         names = ("gram", "pending", "removed", "unknown", "floor")
-        numbers = np.array([float(self.added), self.largest])
+        numbers = np.array([self.added, self.largest, self._everything, self._over])
         return {name: getattr(self, name) for name in names} | {"numbers": numbers}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -163,15 +182,16 @@ class Steering:
             check_shape(arrays[name], name, value.shape)
             if name != "numbers":
                 setattr(self, name, arrays[name].astype(value.dtype))
-        added, largest = arrays["numbers"].astype(np.float64).tolist()
-        self.added, self.largest = int(added), largest
-        self._everything = not self.unknown.any()
+        added, self.largest, everything, over = arrays["numbers"].astype(np.float64).tolist()
+        self.added, self._everything, self._over = int(added), everything == 1, over == 1
 
     def _threshold(self, largest: float) -> float:
         return DEFAULT_SHARE * largest if self.threshold is None else self.threshold
 
     def _settled(self, offer: Offer) -> bool:
         """Tell, without eigenvectors, that nothing here is left to explore."""
+        if self._over:
+            return True
         if min(self.floor.tolist()) < self._threshold(self.largest):
             return False
         if self._everything:
@@ -189,6 +209,7 @@ class Steering:
             return total
         self.removed[worn] = 0
         self.gram[worn] = 0
+        self.pending[worn] = 0
         for _, rows in ledger.gather(ledger.pending()):
             weights = learner.weights(rows.time)
             waiting = (rows.state == PENDING) & (rows.flags & TEACHES > 0)[:, None]
@@ -196,6 +217,7 @@ class Steering:
                 scale = np.sqrt(waiting[:, m] * weights)
                 scaled = scale[:, None] * rows.features
                 self.gram[m] += scaled.T @ scaled
+                self.pending[m] += waiting[:, m].sum()
         return np.asarray(learner.model.gram + self.gram)
 
 
