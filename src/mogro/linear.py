@@ -265,7 +265,7 @@ class LinearModel:
         """Tell which learners' new features may have a part that V had not."""
         outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
         inside = np.vecdot(features, features) * (1 + variance)
-        return np.asarray(outside > _rounding(self.dim, self.count) * inside)
+        return np.asarray(outside > relative_rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
@@ -303,9 +303,9 @@ def _total(values: FloatArray) -> float:
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
     """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
     values, vectors = np.linalg.eigh(np.asarray(gram))
-    return Spectrum(values, vectors, _rounding(values.shape[-1], additions) * values[..., -1])
+    return Spectrum(values, vectors, relative_rounding(values.shape[-1], additions) * values[..., -1])
 
 
-def _rounding(dim: int, additions: int) -> float:
+def relative_rounding(dim: int, additions: int) -> float:
     """Bound what rounding does to an eigenvalue of the sums, relative to the largest."""
     return _EPS * (8 * dim + min(additions, _RENEW_EVERY) + additions / _RENEW_EVERY)

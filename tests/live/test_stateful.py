@@ -14,10 +14,10 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from tests.oracles.live import SlowAgent
 
 import mogro
 from mogro.live import BadReward, CannotMerge, ConflictingReward, UnknownDecision, UnknownObjective
-from tests.oracles.live import SlowAgent
 
 OBJECTIVES = [
     mogro.Objective("click"),
@@ -91,7 +91,7 @@ class Machine(RuleBasedStateMachine):
             agent.reward("nobody", {"click": 1.0})
         for id in list(slow.decisions)[:1]:
             with pytest.raises(UnknownObjective):
-                agent.reward(id, {"click": 1.0, "likes": 1.0})
+                agent.reward(id, {"likes": 1.0, "click": 1.0})
             with pytest.raises(BadReward):
                 agent.reward(id, {"watch": float("nan")})
 

@@ -27,7 +27,7 @@ from mogro.exploration import (
     open_directions,
     squared_parts,
 )
-from mogro.linear import Spectrum, spectrum
+from mogro.linear import Spectrum, relative_rounding, spectrum
 from mogro.live.learning import Learner
 from mogro.live.ledger import PENDING, TEACHES, Ledger
 from mogro.live.offer import Offer
@@ -78,6 +78,7 @@ class Steering:
         self.gram += outer if weight == 1 else weight * outer
         self.pending += 1
         self.added += 1
+        self.largest = max(self.largest, float(features @ features))
 
     def arrive(self, features: FloatArray, which: BoolArray, weight: float) -> None:
         """Take a decision (p,) out for the objectives (M,) ``which`` that were observed."""
@@ -123,10 +124,10 @@ class Steering:
         self, offer: Offer, learner: Learner, ledger: Ledger, *, step: int, rng: Rng
     ) -> Explored | None:
         """Return the arm to explore, and why; None if there is nothing to explore."""
-        if self._settled(offer):
+        additions = learner.model.count + self.added
+        if self._settled(offer, learner.effective, additions):
             return None
         total = self._total(learner, ledger)
-        additions = learner.model.count + self.added
         found = spectrum(total, additions=additions)
         survey = None if offer.version is None else offer.version.survey(offer.mapping)
         listed = offer.listed()
@@ -188,11 +189,14 @@ class Steering:
     def _threshold(self, largest: float) -> float:
         return DEFAULT_SHARE * largest if self.threshold is None else self.threshold
 
-    def _settled(self, offer: Offer) -> bool:
+    def _settled(self, offer: Offer, observations: FloatArray, additions: int) -> bool:
         """Tell, without eigenvectors, that nothing here is left to explore."""
         if self._over:
             return True
         if min(self.floor.tolist()) < self._threshold(self.largest):
+            return False
+        trace = self.largest * (observations + self.pending)  # an upper bound
+        if (self.floor <= relative_rounding(self.unknown.shape[-1], additions) * trace).any():
             return False
         if self._everything:
             return True

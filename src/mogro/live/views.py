@@ -185,8 +185,10 @@ def _reason(decision: Decision, plan: Plan) -> str:
 
 def _heading(setup: Setup, books: Books) -> str:
     tally, ledger = books.tally, books.ledger
+    policy = " ".join(repr(setup.driver.policy).split())
+    policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
     return (
-        f"Agent: {setup.driver.policy!r}, {tally.decisions} decisions ({tally.explored} to "
+        f"Agent: {policy}, {tally.decisions} decisions ({tally.explored} to "
         f"explore), {len(ledger) - len(ledger.completed)} pending, {tally.learned} rewards learned"
     )
 

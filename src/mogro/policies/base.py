@@ -155,7 +155,8 @@ class LinearPolicy(ABC):
         shown = [f"dim={self.dim}", f"objectives={self.objectives}"]
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if field.init and field.name not in ("dim", "objectives") and value != field.default:
+            usual = repr(value) == repr(field.default)
+            if field.init and field.name not in ("dim", "objectives") and not usual:
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
