@@ -5,6 +5,7 @@ and needs no lock and no copy. Adding appends in place; removing and updating co
 do them for many arms at a time.
 """
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -183,10 +184,10 @@ class Catalogue:
     def _checked(self, ids: Sequence[str], features: ArrayLike) -> tuple[list[str], FloatArray]:
         names = arm_ids(ids)
         arms = floats(features, "features", shape=(len(names), self.dim))
-        arms = arms.astype(self.dtype)
-        if not np.isfinite(np.vecdot(arms, arms)).all():
-            raise ValueError(f"features: expected values whose squares are finite in {self.dtype}")
-        return names, arms
+        limit = math.sqrt(np.finfo(self.dtype).max / 1e10)  # sums of squares stay finite
+        if np.abs(arms).max() > limit:
+            raise ValueError(f"features: expected numbers up to {limit:.0g} in {self.dtype}")
+        return names, arms.astype(self.dtype)
 
 
 def arm_ids(ids: Sequence[str]) -> list[str]:

@@ -31,7 +31,8 @@ from mogro.scalarization import (
 )
 
 RAYS = 1024  # draws where weights are integrated along rays
-DRAWS = 4096  # draws elsewhere
+DRAWS = 4096  # draws of weights elsewhere
+CHOICES = 1024  # whole choices, where nothing simpler can be drawn
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -55,7 +56,7 @@ def chances(plan: Plan, *, rng: Rng) -> Chances:
         values = plan.driver.values(plan.offer, plan.beliefs, rng)
         greedy = _selected(values, plan.selection, plan.step, rng)
     else:  # values that are random themselves
-        greedy = _counted(np.array([choose(plan, rng=rng)[0] for _ in range(DRAWS)]), arms)
+        greedy = _counted(np.array([choose(plan, rng=rng)[0] for _ in range(CHOICES)]), arms)
     return Chances(epsilon * uniform + (1 - epsilon) * greedy.values, (1 - epsilon) * greedy.errors)
 
 
@@ -165,7 +166,7 @@ def _exploring(plan: Plan, arms: int, rng: Rng) -> Chances:
         return _exactly(np.full(arms, 1 / arms))
     if isinstance(exploration, WeakestDirection | BasisRoundRobin):
         return _exactly(np.eye(arms)[exploration.choose(situation, rng=rng)[0]])
-    drawn = [int(exploration.choose(situation, rng=rng)[0]) for _ in range(DRAWS)]
+    drawn = [int(exploration.choose(situation, rng=rng)[0]) for _ in range(CHOICES)]
     return _counted(np.array(drawn), arms)
 
 

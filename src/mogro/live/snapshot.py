@@ -30,7 +30,7 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -59,15 +59,13 @@ class Draft:
         self, path: str | os.PathLike[str], setup: Setup, books: Books, lineage: frozenset[str]
     ) -> None:
         self._target = Path(path)
-        handle, self._name = tempfile.mkstemp(
-            dir=self._target.parent, prefix=f".{self._target.name}."
-        )
-        self._file: BinaryIO = os.fdopen(handle, "wb")
+        self._draft = self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex}")
+        self._file: BinaryIO = open(self._draft, "xb")  # noqa: SIM115
         try:
             _write(self._file, setup, books, lineage)
         except BaseException:
             self._file.close()
-            os.unlink(self._name)
+            os.unlink(self._draft)
             raise
 
     def publish(self) -> None:
@@ -76,9 +74,9 @@ class Draft:
             with self._file:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-            os.replace(self._name, self._target)
+            os.replace(self._draft, self._target)
         except BaseException:
-            os.unlink(self._name)
+            os.unlink(self._draft)
             raise
         if hasattr(os, "O_DIRECTORY"):  # the new name itself has to reach the disk too
             folder = os.open(self._target.parent, os.O_RDONLY | os.O_DIRECTORY)
