@@ -136,7 +136,7 @@ class LinearModel:
         self.count += 1
         if self._pending == self._recent.shape[-2]:
             self._renew()
-        elif stale.any():
+        elif np.count_nonzero(stale):
             self._renew(stale)
         if rank is not None:
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
@@ -297,13 +297,15 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def _total(values: FloatArray) -> float:
     """Return the sum, which is not finite if any value is not."""
-    return float(values.sum()) if values.ndim else float(values)
+    return float(np.add.reduce(values, axis=None)) if values.ndim else float(values)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
     """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
     values, vectors = np.linalg.eigh(np.asarray(gram))
-    return Spectrum(values, vectors, relative_rounding(values.shape[-1], additions) * values[..., -1])
+    return Spectrum(
+        values, vectors, relative_rounding(values.shape[-1], additions) * values[..., -1]
+    )
 
 
 def relative_rounding(dim: int, additions: int) -> float:

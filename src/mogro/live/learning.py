@@ -100,8 +100,12 @@ class Learner:
         """Learn the objectives (M,) ``which`` from an arm (p,) with values (M,), of weight w."""
         if self.keep is not None:
             self._fade(np.where(which, self.keep, 1.0))
+        if w == 1 and np.count_nonzero(which) == len(which):
+            self.model.update(features, values[:, None])
+            self.effective += 1
+            return
         weights = which * w
-        roots = weights if w == 1 else np.sqrt(weights)
+        roots = np.sqrt(weights)
         self.model.update(roots[:, None] * features, (roots * values)[:, None])
         self.effective += weights
 
