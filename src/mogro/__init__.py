@@ -1,7 +1,8 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, live, pareto
+from mogro import environments, live, pareto, simulation, theory
 from mogro._streams import Rng, Streams
+from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling
 from mogro.policies import (
@@ -22,6 +23,8 @@ from mogro.scalarization import (
     RandomWeights,
     RoundRobin,
 )
+from mogro.simulation import Trace, simulate
+from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
     "MOGRO",
@@ -29,7 +32,9 @@ __all__ = [
     "Agent",
     "BasisRoundRobin",
     "Catalogue",
+    "Comparison",
     "Decision",
+    "Diagnosis",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
@@ -47,10 +52,16 @@ __all__ = [
     "Scaling",
     "Streams",
     "ThompsonSampling",
+    "Trace",
     "Uniform",
     "WeakestDirection",
+    "compare",
+    "diagnose",
     "environments",
     "live",
     "pareto",
+    "simulate",
+    "simulation",
     "single_objective_greedy",
+    "theory",
 ]

@@ -1,6 +1,6 @@
 """Weights that serve the pulled arms worst: a mixed-integer program by branch and bound.
 
-In the cell of the simplex where member j is best, arm a is excluded if w . (mu_j - mu_a) >= epsilon.
+Where member j is best, arm a is excluded by the weights w if w . (mu_j - mu_a) >= epsilon.
 Relaxed, z_a in [0, 1] says how far arm a is from being excluded, and a linear program minimises the
 pulls of the sum of z. Whether a set of arms can be excluded together is decided by a game, to
 rounding: mu_j against the members and the arms of the set, these lifted by epsilon in every
@@ -8,7 +8,7 @@ objective; if it loses nothing under some weights, these weights exclude the set
 """
 
 import heapq
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class _Cell(NamedTuple):
 
 
 def fewest_served(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> float:
-    """Return the least sum of ``pulls`` of arms less than ``epsilon`` behind the best, over weights."""
+    """Return the least sum, over weights, of ``pulls`` of arms within ``epsilon`` of the best."""
     size = max(float(np.ptp(means, axis=0).max()), epsilon)
     means, epsilon = (means - means[0]) / size, epsilon / size
     members = means[columns_of(means)]
@@ -114,11 +114,11 @@ def _conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
     if game.upper[0] <= _ROUNDING:
         return None
     support = game.support[0][game.shares[0] > 0]
-    return chosen[support[support >= len(cell.members)] - len(cell.members)]
+    return np.asarray(chosen[support[support >= len(cell.members)] - len(cell.members)])
 
 
 class _Relaxation:
-    """The linear program over (w, z) of one cell; nodes of the search differ in bounds of z only."""
+    """The linear program over (w, z) of one cell; nodes of the search bound z differently."""
 
     def __init__(self, cell: _Cell) -> None:
         lead = cell.best - cell.arms
@@ -126,20 +126,19 @@ class _Relaxation:
         rivals = cell.members - cell.best
         slack = cell.epsilon - np.maximum(lead.min(1), 0)
         self.objectives, self.lead, self.epsilon = objectives, lead, cell.epsilon
-        self.cost = np.concatenate(
-            [np.zeros(objectives), cell.pulls / max(cell.pulls.sum(), 1e-300)]
-        )
+        self.cost = np.append(np.zeros(objectives), cell.pulls / cell.pulls.max(initial=1e-300))
         self.rows = np.block([[rivals, np.zeros((len(rivals), arms))], [-lead, -np.diag(slack)]])
         self.right = np.concatenate([np.zeros(len(rivals)), np.full(arms, -cell.epsilon)])
         self.one = np.concatenate([np.ones(objectives), np.zeros(arms)])[None]
 
     def solve(self, low: FloatArray, high: FloatArray) -> tuple[BoolArray, FloatArray] | None:
-        """Return which arms the best weights seem to exclude, and z; None if nothing is feasible."""
+        """Return which arms the best weights seem to exclude, and z; None if none is feasible."""
         from scipy.optimize import linprog
 
         free = np.zeros(self.objectives)
-        bounds = np.column_stack([np.append(free, low), np.append(free + 1, high)])
-        for method in ("highs-ds", "highs-ipm"):
+        bounds = list(zip(np.append(free, low), np.append(free + 1, high), strict=True))
+        methods: tuple[Literal["highs-ds", "highs-ipm"], ...] = ("highs-ds", "highs-ipm")
+        for method in methods:
             result = linprog(
                 self.cost,
                 A_ub=self.rows,
@@ -151,7 +150,7 @@ class _Relaxation:
             )
             if result.status == 2:
                 return None
-            if result.status == 0:
+            if result.status == 0 and result.x is not None:
                 weights, served = np.split(result.x, [self.objectives])
                 return self.lead @ weights >= self.epsilon - _NEAR, np.clip(served, low, high)
         return high == 0, low  # no help from the solver: decide the arms one by one

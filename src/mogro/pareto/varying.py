@@ -31,7 +31,7 @@ def fairness_bracket(
     bound), and the share at any corner is an upper bound. Simplices with the smallest lower bound
     are halved until the bounds meet or ``evaluations`` corners were looked at.
 
-    With up to about four objectives the bracket closes; with ten it stays wide, and its upper end is
+    With two or three objectives the bracket closes; with ten it stays wide, and its upper end is
     much nearer to the truth. Rounding as in :func:`mogro.pareto.fairness_index`.
 
     Parameters
@@ -65,7 +65,7 @@ def fairness_bracket(
     budget = count(evaluations, "evaluations")
 
     def near(weights: FloatArray) -> BoolArray:
-        return np.matmul(behind, weights).max(1) < within
+        return np.asarray(np.matmul(behind, weights).max(1) < within)
 
     corners = np.eye(objectives)
     served = np.array([near(corner) for corner in corners])

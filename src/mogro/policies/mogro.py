@@ -16,6 +16,7 @@ from mogro.exploration import (
     Situation,
     WeakestDirection,
     known_directions,
+    negligible,
     nothing_new,
     open_directions,
     squared_parts,
@@ -39,6 +40,7 @@ class _State:
     unknown: FloatArray  # directions in columns along which it is not, others zero
     largest: FloatArray  # squared norm of the largest features seen
     empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
+    covered: bool = False  # a maximiser has nothing in a direction that is neither known nor empty
     step: int = 0  # arms selected
     warned: bool = False
 
@@ -161,13 +163,17 @@ class MOGRO(LinearPolicy):
         True
         """
         self._check_choose()
-        arm = None if self.state.over[0] else self._explore_unlisted(maximise)
+        state = self.state
+        arm = None if state.over[0] or state.covered else self._explore_unlisted(maximise)
         if arm is None:
-            step = self.state.step
+            step = state.step
             weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
             arm = ask(maximise, np.vecmat(weights, self.model.theta))
-        self.state.largest = np.maximum(self.state.largest, arm @ arm)
-        self.state.step += 1
+            # An arm that is larger, or in a direction that was empty: look again next time.
+            new = np.square(state.empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
+            state.covered = not new and bool(arm @ arm <= state.largest[0])
+        state.largest = np.maximum(state.largest, arm @ arm)
+        state.step += 1
         return arm
 
     def _explore_unlisted(self, maximise: Maximiser) -> FloatArray | None:
@@ -202,15 +208,20 @@ class MOGRO(LinearPolicy):
 
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
-        state = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
+        kept = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
         learners = math.prod(self.batch)
         for name in ("exploring", "over", "largest"):
-            check_shape(state[name], f"state.{name}", (learners,))
-        check_shape(state["unknown"], "state.unknown", (learners, self.dim, self.dim))
-        check_shape(state["empty"], "state.empty", (len(state["empty"]), self.dim))
+            check_shape(kept[name], f"state.{name}", (learners,))
+        check_shape(kept["unknown"], "state.unknown", (learners, self.dim, self.dim))
+        check_shape(kept["empty"], "state.empty", (len(kept["empty"]), self.dim))
         super().relearn(arrays)
-        step, warned = int(state.pop("step")), bool(state.pop("warned"))
-        object.__setattr__(self, "state", _State(**state, step=step, warned=warned))
+        state = self.state
+        state.exploring, state.over, state.largest = (
+            kept[name] for name in ("exploring", "over", "largest")
+        )
+        state.unknown, state.empty = kept["unknown"], kept["empty"]
+        state.covered, state.warned = bool(kept["covered"]), bool(kept["warned"])
+        state.step = int(kept["step"])
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""

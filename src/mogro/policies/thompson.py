@@ -96,16 +96,17 @@ class ThompsonSampling(ConfidentPolicy):
         if is_nonlinear(self.selection):
             scores = self.selection.score(values, weights)
         else:
-            scores = np.matvec(values, weights)
+            scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
         return self._answer(first_best(scores, np.vecdot(scores, scores)))
 
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
-        normal = rng.standard_normal((*self.batch, self.draws, self.objectives, self.dim))
+        shape = (*self.batch, self.draws, self.objectives, self.dim)
         root = self.radius * np.linalg.cholesky(self.model.inverse)
-        values = np.full((*self.batch, arms.shape[-2], self.objectives), -np.inf)
-        # One draw at a time: all values of all draws would not fit the cache.
-        for draw in range(self.draws):
-            theta = self.model.theta + normal[..., draw, :, :] @ np.swapaxes(root, -1, -2)
-            np.maximum(values, arms @ np.swapaxes(theta, -1, -2), out=values)
-        return values
+        noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
+        thetas = self.model.theta[..., None, :, :] + noise
+        flat = thetas.reshape(*self.batch, -1, self.dim)
+        # Arms last: the maximum over the draws then runs along memory, several times faster.
+        values = flat @ np.swapaxes(arms, -1, -2)
+        drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
+        return np.swapaxes(drawn.max(axis=-3), -1, -2)

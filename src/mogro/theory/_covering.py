@@ -23,6 +23,7 @@ _BOX = 2.0  # P is cut by a box that holds the ball, so that a highest vertex ex
 _VERTICES = 2000  # visited at most
 _PIVOTS = 10_000
 _FLAT = 1e-12
+_ROUNDING = 1e-14  # an arm that misses the level by a smaller share may be at it
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ def nearest_uncovered(
 
     A ceiling of at most ``floor`` is as good as any lower one to the caller.
     """
-    if (features @ direction).max() < level:
-        return Uncovered(1.0, direction)
+    if (best := (features @ direction).max()) < level:
+        return Uncovered(1.0, direction if best < level * (1 - _ROUNDING) else None)
     if direction.size == 1:
         return Uncovered(-1.0, None)  # the only other direction is the opposite one
     rng = np.random.default_rng(0)
@@ -264,6 +265,6 @@ def _sharpened(
     tight = tight[tight < len(features)]
     lower = np.full(tight.size, level * (1 - _WIDER))
     witness = _on_sphere(features[tight], lower, point)
-    if witness is None or (features @ witness).max() >= level:
+    if witness is None or (features @ witness).max() >= level * (1 - _ROUNDING):
         return None
     return witness / np.linalg.norm(witness)

@@ -71,6 +71,11 @@ class Goodness:
     smallest_norm: float
     largest_norm: float
 
+    @property
+    def bound_norm(self) -> float:
+        """The x_max that the bounds take: 1 unless the version is the one with x_max."""
+        return self.feature_norm if self.version == "all norms" else 1.0
+
 
 @dataclass(frozen=True)
 class Promises:
@@ -129,13 +134,15 @@ class _Version:
         )
 
     def cap(self, lam: float, gamma: float) -> float:
+        level = min(gamma, self.perfect)  # a norm may be above 1 by rounding
         return radius_cap(
-            lam, gamma, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
+            lam, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
         )
 
     def left(self, lam: float, gamma: float, alpha: float) -> float:
+        level = min(gamma, self.perfect)
         return diversity_left(
-            lam, alpha, gamma, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
+            lam, alpha, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
         )
 
     @property
@@ -198,14 +205,12 @@ def promises(
     rounds: int,
 ) -> Promises:
     """Collect what the theory promises; ``weights`` are Dirichlet parameters, None: round robin."""
-    dim, epsilon = features.shape[1], _SLACK * good.feature_norm * good.largest_norm
+    dim, epsilon = features.shape[1], _SLACK * good.bound_norm * good.largest_norm
     alpha = _radius(good)
     if alpha is None:
         return Promises(None, True, True, None, None, None, None, None, True, epsilon, None, False)
     of_theorem = threshold_round_robin if weights is None else threshold_random_weights
-    threshold = of_theorem(
-        alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=good.feature_norm
-    )
+    threshold = of_theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=good.bound_norm)
     basis = features[BasisRoundRobin(features).basis]
     start = initial_rounds_round_robin(basis, threshold=threshold)
     bounds = _bounds(theta, good, start, epsilon, weights=weights, noise=noise, rounds=rounds)
@@ -222,7 +227,7 @@ def promises(
         or says_nothing(
             bounds.regret,
             rounds=rounds,
-            feature_norm=good.feature_norm,
+            feature_norm=good.bound_norm,
             parameter_norm=good.largest_norm,
         ),
         epsilon=epsilon,
@@ -270,7 +275,7 @@ def _bounds(
             objectives=objectives,
             rounds=rounds,
             initial_rounds=start,
-            feature_norm=good.feature_norm,
+            feature_norm=good.bound_norm,
             parameter_norm=good.largest_norm,
         )
         return _Bounds(increment=good.left, regret=regret)
@@ -285,10 +290,10 @@ def _bounds(
         objectives=objectives,
         rounds=rounds,
         initial_rounds=start,
-        feature_norm=good.feature_norm,
+        feature_norm=good.bound_norm,
         parameter_norm=good.largest_norm,
     )
-    near = regularity(theta, weights, epsilon=epsilon / 3 / good.feature_norm)
+    near = regularity(theta, weights, epsilon=epsilon / 3 / good.bound_norm)
     fairness = fairness_bound(
         epsilon,
         psi=near.psi.low,
@@ -298,6 +303,6 @@ def _bounds(
         objectives=objectives,
         rounds=rounds,
         initial_rounds=start,
-        feature_norm=good.feature_norm,
+        feature_norm=good.bound_norm,
     )
     return _Bounds(phi, increment, regret, fairness.index, near.guaranteed)

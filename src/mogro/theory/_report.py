@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
-    from mogro.theory._promises import Goodness, Promises
-    from mogro.theory.diagnosis import Assumption, Conflict, Diagnosis
+    from mogro.theory.diagnosis import Assumption, Diagnosis
 
 _WIDTH = 92
 
@@ -85,59 +85,6 @@ def scalarization_text(scalarization: RandomWeights | RoundRobin) -> str:
     return "RoundRobin()"
 
 
-def reasons(
-    good: Goodness,
-    promised: Promises,
-    conflict: Conflict,
-    *,
-    usable: bool,
-    taken: int | None,
-    paper: int | None,
-) -> tuple[str, ...]:
-    """Explain the advice."""
-    out = []
-    if usable:
-        out.append("The threshold is the theorem's: it leaves at least nine tenths of the rounds.")
-    elif good.alpha is None:
-        out.append(
-            "No theorem applies, so the threshold is a tuning parameter: the default, a tenth "
-            "of the largest squared feature norm. Greedy may still do well, as it does in the "
-            "paper's experiments; compare it with UCB and Thompson sampling in a simulation."
-        )
-    else:
-        out.append(
-            "Reaching the theorem's threshold would take more than a tenth of the rounds, so the "
-            "default is taken, a tenth of the largest squared feature norm; the bounds do not "
-            "hold for it."
-        )
-    if good.diversity == 0:
-        out.append(
-            "Greedy choices for these objectives need not explore every direction by themselves: "
-            "a larger threshold is the safeguard."
-        )
-    if taken is not None:
-        other = "does not end in time" if paper is None else f"takes {paper}"
-        out.append(
-            f"Exploring the weakest direction takes {taken} rounds; round robin over a basis "
-            f"{other}."
-        )
-    if conflict.largest == 0:
-        out.append("One arm is best for every objective: there is nothing to trade off.")
-    if conflict.single_best < conflict.effective_front:
-        out.append(
-            f"Only {conflict.single_best} of {conflict.effective_front} arms of the effective "
-            "front are best for a single objective: round robin would leave out the others, "
-            "random weights reach them all."
-        )
-    if conflict.effective_front < conflict.pareto_front:
-        out.append(
-            f"Mixtures of others dominate {conflict.pareto_front - conflict.effective_front} of "
-            f"{conflict.pareto_front} Pareto arms: no linear weights reach these; "
-            "RandomHypervolume does, if wanted."
-        )
-    return tuple(out)
-
-
 def _problem(found: Diagnosis) -> list[Line]:
     conflict = found.conflict
     size = f"{found.arms} arms, {found.dim} features, {found.objectives} objectives"
@@ -187,12 +134,13 @@ def _promise_lines(found: Diagnosis) -> list[Line]:
     )
     even = "even for perfect arms " if promised.hypothetical else ""
     lines.append(Line("threshold", f"{even}B = {promised.threshold:.4g}; {ending}"))
-    worst = 2 * found.rounds * good.feature_norm * good.largest_norm
+    worst = 2 * found.rounds * good.bound_norm * good.largest_norm
     if promised.regret is None:
         lines.append(Line("regret", "no theorem applies"))
     else:
         judged = f"VACUOUS: it cannot exceed {worst:.4g}" if promised.vacuous else f"of {worst:.4g}"
-        lines.append(Line("regret", f"at most {promised.regret:.4g}, {judged}"))
+        amount = f"at most {promised.regret:.4g}" if math.isfinite(promised.regret) else "unbounded"
+        lines.append(Line("regret", f"{amount}, {judged}"))
     lines.append(Line("fairness", _fairness(found)))
     return lines
 

@@ -209,7 +209,9 @@ def radius_cap(
     """
     needed = goodness_needed(lam, feature_norm=feature_norm, parameter_norms=parameter_norms)
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
-    gamma = between(gamma, "gamma", needed, 1 if xmax is None else xmax, closed="(]")
+    top = 1.0 if xmax is None else xmax
+    if gamma != top:  # where lambda is so small that the level needed is rounded to the top
+        gamma = between(gamma, "gamma", needed, top, closed="(]")
     if xmax is None and parameter_norms is None:
         return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
     smallest = norms(parameter_norms)[0]

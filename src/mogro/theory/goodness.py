@@ -32,7 +32,7 @@ def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> Interval
     covers, and at most |theta_m|. The lower bound is certified by a dual solution or by a walk over
     the vertices of {u: x . u <= gamma}; the upper one by a direction that was checked to be
     uncovered. They agree to about 1e-9 unless the walk, which grows quickly with the dimension,
-    has to stop early (many arms all around, six or more dimensions). The lower bound is then
+    has to stop early (hundreds of arms all around, from about four dimensions on). The lower bound is then
     still valid.
 
     Parameters
@@ -128,7 +128,8 @@ def best_goodness(
     needed
         The level that gamma has to exceed, :func:`goodness_needed`.
     cap
-        The cap on alpha at a gamma above that, increasing in it: :func:`radius_cap`.
+        The cap on alpha at a gamma above that, increasing in it and smaller than every parameter
+        norm: :func:`radius_cap`.
 
     Returns
     -------
@@ -146,27 +147,38 @@ def best_goodness(
     (True, 0.135)
     """
     arms, parameters = problem(features, theta)
-    low, high = real(needed, "needed", minimum=0), goodness_level(arms, parameters).upper
-    sizes = np.linalg.norm(parameters, axis=1)
-    directions = parameters / sizes[:, None]
-    best = None
+    low, level = real(needed, "needed", minimum=0), goodness_level(arms, parameters).upper
+    gamma = level
+    for parameter in parameters:
+        # The level of the objectives so far is kept by most others; only the rest is searched.
+        if not gamma > low or not _good_up_to_cap(arms, parameter, gamma, cap):
+            gamma = _largest_level(arms, parameter, low, gamma, cap)
+    return (gamma, cap(gamma)) if gamma > low else None
+
+
+def _largest_level(
+    arms: FloatArray, parameter: FloatArray, low: float, high: float, cap: Callable[[float], float]
+) -> float:
+    """Return the largest level above ``low`` that is good up to the cap; ``low`` if none is."""
     for _ in range(50):
         gamma = (low + high) / 2
         if not low < gamma < high:
             break
-        alpha = min(cap(gamma), float(sizes.min()))
-        cosines = np.sqrt(1 - (alpha / sizes) ** 2)
-        covered = alpha > 0 and all(
-            nearest_uncovered(arms, t, gamma, floor=c).ceiling <= c
-            for t, c in zip(directions, cosines.tolist(), strict=True)
-        )
-        if covered:
-            best, low = (gamma, alpha), gamma
-        elif alpha > 0:
+        if _good_up_to_cap(arms, parameter, gamma, cap):
+            low = gamma
+        else:
             high = gamma
-        else:  # so close to what is needed that the cap vanishes in rounding
-            break
-    return best
+    return low
+
+
+def _good_up_to_cap(
+    arms: FloatArray, parameter: FloatArray, gamma: float, cap: Callable[[float], float]
+) -> bool:
+    size = float(np.linalg.norm(parameter))
+    sine = min(cap(gamma) / size, 1.0)
+    cosine = math.sqrt((1 - sine) * (1 + sine))
+    found = nearest_uncovered(arms, parameter / size, gamma, floor=cosine)
+    return sine > 0 and found.ceiling <= cosine
 
 
 def _radius(arms: FloatArray, parameter: FloatArray, level: float) -> Interval:

@@ -14,6 +14,7 @@ from mogro._validation import FloatArray, count, floats, real
 from mogro.theory._checks import parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
+_DRAWS = 200_000  # at most, over all corners, to tell which is the least
 _STARTS = 32  # points of the simplex where the search for psi begins, besides the symmetric ones
 
 
@@ -92,7 +93,7 @@ def regularity(
     epsilon
         Radius, larger than 0.
     samples
-        Draws for the final estimate. As many go before it, to tell which corner is the least.
+        Draws for the final estimate. Others go before it, to tell which corner is the least.
     rng
         Source of randomness; None: a fixed one, so that the same question has the same answer.
 
@@ -140,7 +141,8 @@ def _phi(
     if objectives == 1:
         return LogEstimate(0.0, 0.0, 0.0)
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
-    first = [_corner(theta, a, m, radius, samples, rng) for m in range(objectives)]
+    few = min(samples, max(1000, _DRAWS // objectives))
+    first = [_corner(theta, a, m, radius, few, rng) for m in range(objectives)]
     if objectives == 2:
         return min(first, key=lambda estimate: estimate.log)
     least = min(range(objectives), key=lambda m: first[m].log)
