@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: run test format clean
 
 run: .venv/ready
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/mogro reproduce main
 
 test: .venv/ready
 	$(BIN)/ruff check

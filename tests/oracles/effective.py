@@ -23,7 +23,7 @@ def effective_gap(means: FloatArray, arm: int) -> float:
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return float(result.fun) * size
+    return float(result.fun or 0.0) * size
 
 
 def effective_front_exactly(means: FloatArray) -> BoolArray:

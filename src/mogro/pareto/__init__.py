@@ -8,14 +8,36 @@ from mogro.pareto.effective import (
     effective_front,
     effective_gaps,
 )
+from mogro.pareto.fairness import (
+    fairness_ball_estimate,
+    fairness_index,
+    fairness_lower_bound,
+    fairness_sampled_upper_bound,
+    unfairness,
+)
+from mogro.pareto.indicators import epsilon_indicator, hypervolume, igd_plus
+from mogro.pareto.learned import LearnedFront, learned_front
+from mogro.pareto.varying import Bracket, fairness_bracket
 
 __all__ = [
+    "Bracket",
     "Certificates",
+    "LearnedFront",
     "effective_certificates",
     "effective_front",
     "effective_gaps",
+    "epsilon_indicator",
+    "fairness_ball_estimate",
+    "fairness_bracket",
+    "fairness_index",
+    "fairness_lower_bound",
+    "fairness_sampled_upper_bound",
     "front",
     "gaps",
+    "hypervolume",
+    "igd_plus",
+    "learned_front",
     "random_effective_member",
     "random_member",
+    "unfairness",
 ]

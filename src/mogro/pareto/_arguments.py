@@ -9,8 +9,18 @@ from mogro._validation import FloatArray, IntArray, floats
 
 
 def means_of(means: ArrayLike) -> FloatArray:
-    """Return ``means`` as float64 of shape (..., K, M)."""
-    return floats(means, "means", shape=(..., "K", "M")).astype(np.float64, copy=False)
+    """Return ``means`` as contiguous float64 of shape (..., K, M)."""
+    if (
+        type(means) is np.ndarray
+        and means.dtype == np.float64
+        and means.ndim >= 2
+        and means.size
+        # The sum of squares is finite only if all numbers are: much cheaper than to look at each.
+        and math.isfinite(np.vdot(means, means))
+    ):
+        return np.ascontiguousarray(means)
+    checked = floats(means, "means", shape=(..., "K", "M"))
+    return np.ascontiguousarray(checked, dtype=np.float64)
 
 
 def chosen(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tuple[int, ...]]:
@@ -41,8 +51,8 @@ def chosen(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tupl
             f"arms: expected shape {batch} for one arm per problem or {(*batch, 'n')} for several, "
             f"got {array.shape}"
         )
-    problem = np.arange(math.prod(batch)).reshape(batch)
+    problem: IntArray = np.arange(math.prod(batch)).reshape(batch)
     if several:
         problem, shape = problem[..., None], (*shape, array.shape[-1])
-    problem, array = (np.broadcast_to(x, shape).ravel() for x in (problem, array))
-    return problem, array.astype(np.int64, copy=False), shape
+    problem = np.broadcast_to(problem, shape).ravel()
+    return problem, np.broadcast_to(array, shape).ravel().astype(np.int64, copy=False), shape

@@ -1,29 +1,29 @@
-"""The values of many small matrix games at once: a revised simplex over a batch, in NumPy.
+"""The values of many small matrix games at once.
 
 A game has columns c_1 .. c_L in R^M (arms) and a point q in R^M. Its value
 
     max over mixtures p of min_m (sum_j p_j c_jm - q_m) = min over weights w of max_j w . (c_j - q)
 
-says by how much some mixture of the columns beats the point in every objective. The linear program
-
-    maximise v   subject to   sum_j p_j c_jm - v - s_m = q_m,   sum_j p_j = 1,   p >= 0,   s >= 0
-
-has M + 1 rows, so a basis is tiny and all the work is pricing: one product of the columns with the
-weights. All games of a chunk step together, and each enters the column that violates optimality
-most; games that need many steps wait and are then taken together, so that chunks stay full.
+says by how much some mixture of the columns beats the point in every objective. Games are solved in
+chunks that step together; those that need many steps wait and are then taken together, so that
+chunks stay full. Where each game has columns of its own, reading them is what costs: then single
+precision serves until it sees nothing more to gain, and double precision finishes.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray
+from mogro.pareto import _simplex
+from mogro.pareto._simplex import Columns, State
 
-_TOLERANCE = 1e-13  # violations of optimality below this part of a game's size are rounding
-_PIVOT = 1e-9  # a smaller pivot would ruin the basis
-_STEPS = 60  # per objective; games that need more have lost their way
-_CHUNK = 1 << 20  # bytes in work at a time: about what the cache of a core holds
+_ROUGH, _FINE = 1e-6, 1e-13  # gains below these parts of a game's size are rounding
+_CLOSE = 1e-14  # bounds that are nearer than this need no polish
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
+_MOST, _BYTES = 512, 1 << 25  # games in a chunk, and its memory
+_MANY = 64  # columns from which single precision pays
 
 
 class Games(NamedTuple):
@@ -34,19 +34,16 @@ class Games(NamedTuple):
     weights: FloatArray  # (G, M)
     support: IntArray  # (G, M) the columns of the mixture
     shares: FloatArray  # (G, M) their shares, 0 for fillers
-    size: FloatArray  # (G,) the largest distance in an objective, the unit of all tolerances
-
-
-class _State(NamedTuple):
-    """Games in work."""
-
-    index: IntArray  # (G,) their positions in the batch
-    rows: FloatArray  # (G, M+1, M+2) inverse of the basis | perturbed solution; v is in row 0
-    basis: IntArray  # (G, M+1) the column of each row
+    size: FloatArray  # (G,) the unit of all tolerances
 
 
 def solve(
-    columns: FloatArray, points: FloatArray, *, problem: IntArray | None = None, nudge: float = 1e-9
+    columns: FloatArray,
+    points: FloatArray,
+    *,
+    size: FloatArray,
+    problem: IntArray | None = None,
+    nudge: float = 1e-9,
 ) -> Games:
     """Solve G games.
 
@@ -56,209 +53,150 @@ def solve(
         (L, M), the same for all games, or (P, L, M).
     points
         (G, M).
+    size
+        (G,) the unit of length and of all tolerances: at least the largest number in the columns
+        and the point of the game. The origin should be near them, or rounding grows.
     problem
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
     nudge
-        Points are lowered by about this part of a game's size, differently in each objective, while
-        pivots are chosen: ties, and with them cycles, are then unlikely. The final basis is
-        evaluated at the true points, so ``lower`` and ``upper`` hold whatever the nudge.
+        Points are lowered by about this part of the size, differently in each objective, while
+        pivots are chosen. The final basis is evaluated at the true points, so ``lower`` and
+        ``upper`` hold whatever the nudge.
     """
     games, objectives = points.shape
-    out = Games(
-        np.empty(games),
-        np.empty(games),
-        np.empty((games, objectives)),
-        np.empty((games, objectives), dtype=np.int64),
-        np.empty((games, objectives)),
-        np.empty(games),
-    )
+    floats, integers = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
+    out = Games(np.empty(games), np.empty(games), floats, integers, np.empty_like(floats), size)
     shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
-    source = _Source(columns, points, problem)
-    waiting = []
-    for index in source.chunks(np.arange(games)):
-        program = source.take(index)
-        state = _start(program, index, shift)
-        waiting.append(_work(state, program, out, patience=games > len(index)))
-    while waiting:
-        rest = _State(*map(np.concatenate, zip(*waiting, strict=True)))
-        waiting = []
-        for part in source.chunks(np.arange(len(rest.index))):
-            state = _State(*(x[part] for x in rest))
-            program = source.take(state.index)
-            left = _work(state, program, out, patience=len(rest.index) > len(part))
-            waiting += [left] if len(left.index) else []
+    source = Columns(columns, problem)
+    rough: list[State] = []
+
+    def begin(places: slice, prices: FloatArray) -> State:
+        place = np.arange(games)[places]
+        return _simplex.start(source, prices, place, points[place], size[place], shift)
+
+    def finish(state: State) -> None:
+        _write(state.place, _evaluated(state, source), out)
+        _polish(state, source, shift, out)
+
+    everywhere = np.arange(games)
+    if problem is None or columns.shape[1] < _MANY or not games:
+        _solve(source, everywhere, begin, finish, _exact_prices, _FINE)
+    else:
+        _solve(source, everywhere, begin, rough.append, _Rough(), _ROUGH)
+        state = _simplex.joined(rough)
+        state = state.part(state.place.argsort())  # neighbours in memory need no copy
+        _solve(source, state.place, _resumed(state), finish, _exact_prices, _FINE)
     return out
 
 
-class _Program(NamedTuple):
-    """The linear programs of a chunk of games."""
-
-    columns: FloatArray  # (G or none, M+1, L+M): arms with a last row of ones, slacks of size -1
-    points: FloatArray  # (G, M)
-    size: FloatArray  # (G,) unit of length, by which columns and points are divided
-
-    def part(self, which: np.ndarray) -> "_Program":
-        columns = self.columns if self.columns.ndim == 2 else self.columns[which]
-        return _Program(columns, self.points[which], self.size[which])
-
-    def pick(self, arm: IntArray) -> FloatArray:
-        """Return the column of each game's arm, (G, M+1), or of several arms, (G, n, M+1)."""
-        if self.columns.ndim == 2:
-            return self.columns.T[arm]
-        each = np.arange(len(arm)).reshape(-1, *[1] * (arm.ndim - 1))
-        return self.columns[each, :, arm]
-
-    def scores(self, dual: FloatArray) -> FloatArray:
-        if self.columns.ndim == 2:
-            return np.matmul(dual, self.columns)
-        return np.matmul(dual[:, None, :], self.columns)[:, 0]
-
-
-class _Source:
-    """Builds the programs of chunks of games."""
-
-    def __init__(self, columns: FloatArray, points: FloatArray, problem: IntArray | None) -> None:
-        self.columns = columns
-        self.points = points
-        self.problem = problem
-        length, objectives = columns.shape[-2:]
-        if problem is None:
-            self.origin = columns[0]
-            self.length = max(64, _CHUNK // (8 * length))
-            self.buffer = np.zeros((objectives + 1, length + objectives))
-            self.size = self._fill(self.buffer, columns, self.origin, points)
-        else:
-            self.length = min(512, max(128, _CHUNK // (8 * length * objectives)))
-            self.buffer = np.zeros(
-                (min(self.length, len(points)), objectives + 1, length + objectives)
+def _solve(
+    columns: Columns,
+    places: IntArray,
+    begin: Callable[[slice, FloatArray], State],
+    finish: Callable[[State], None],
+    prices_of: Callable[[Columns, IntArray], FloatArray],
+    tolerance: float,
+) -> None:
+    """Solve games chunk by chunk: ``begin`` gives their states, ``finish`` takes them solved."""
+    length, objectives = columns.values.shape[-2:]
+    width = 8 * length * (1 if columns.problem is None else objectives)
+    chunk = max(1, min(_MOST, _BYTES // width))
+    while len(places):
+        left = []
+        for first in range(0, len(places), chunk):
+            which = slice(first, first + chunk)
+            prices = prices_of(columns, places[which])
+            state = begin(which, prices)
+            patience = len(places) > chunk
+            solved, more = _simplex.run(
+                state, columns, prices, tolerance=tolerance, patience=patience
             )
-
-    def chunks(self, index: IntArray) -> list[IntArray]:
-        return [index[i : i + self.length] for i in range(0, len(index), self.length)]
-
-    def take(self, index: IntArray) -> _Program:
-        points = self.points[index]
-        if self.problem is None:
-            points = (points - self.origin) / self.size
-            return _Program(self.buffer, points, np.broadcast_to(self.size, len(index)))
-        problem = self.problem[index]
-        if (np.diff(problem) == 1).all():
-            columns = self.columns[problem[0] : problem[-1] + 1]
-        else:
-            columns = self.columns[problem]
-        own = self.buffer[: len(index)]
-        size = self._fill(own, columns, points, points[:, None])
-        return _Program(own, np.zeros_like(points), size)
-
-    @staticmethod
-    def _fill(
-        out: FloatArray, columns: FloatArray, origin: FloatArray, points: FloatArray
-    ) -> FloatArray:
-        length, objectives = columns.shape[-2:]
-        arms = out[..., :objectives, :length]
-        np.subtract(columns.swapaxes(-1, -2), origin[..., None], out=arms)
-        size = np.maximum(arms.max((-1, -2)), -arms.min((-1, -2)))
-        size = np.maximum(size, np.abs(points - origin[..., None, :]).max((-1, -2)))
-        size = np.where(size > 0, size, 1.0)
-        arms /= size[..., None, None]
-        out[..., objectives, :length] = 1
-        diagonal = np.arange(objectives)
-        out[..., diagonal, length + diagonal] = -1
-        return size
+            if len(solved.place):
+                finish(solved)
+            left.append(more)
+        rest = _simplex.joined(left)
+        places, begin = rest.place, _resumed(rest)
 
 
-def _start(program: _Program, index: IntArray, shift: FloatArray) -> _State:
-    """Bases of one arm each, the best under equal weights, and the slacks of all objectives but
-    the one where it beats the point least.
-    """
-    games, objectives = program.points.shape
-    each = np.arange(games)
-    length = program.columns.shape[-1] - objectives
-    equal = np.ones(objectives + 1)
-    arm = np.broadcast_to(np.matmul(equal, program.columns).argmax(-1), (games,))
-    chosen = program.pick(arm)[:, :objectives]
-    lead = chosen - program.points + shift
-    least = lead.argmin(1)
-    rows = np.zeros((games, objectives + 1, objectives + 2))
-    diagonal = np.arange(objectives)
-    rows[:, diagonal + 1, diagonal] = -1
-    rows[each, 1:, least] = 1
-    rows[each, 0, least] = -1
-    for column, values in ((objectives, chosen), (objectives + 1, lead)):
-        base = values[each, least]
-        rows[:, 0, column] = base
-        rows[:, 1:, column] = values - base[:, None]
-    rows[each, least + 1] = 0
-    rows[each, least + 1, objectives:] = 1
-    basis = np.empty((games, objectives + 1), dtype=np.int64)
-    basis[:, 1:] = length + diagonal
-    basis[each, least + 1] = arm
-    return _State(index, rows, basis)
+def _resumed(state: State) -> Callable[[slice, FloatArray], State]:
+    return lambda which, _: state.part(which)
 
 
-def _work(state: _State, program: _Program, out: Games, *, patience: bool) -> _State:
-    """Pivot until all games are solved, or (with ``patience``) until few are left: return these."""
-    enough = len(state.index) // 4 if patience else 0
-    width = state.rows.shape[1]
-    for _ in range(_STEPS * width):
-        scores = program.scores(state.rows[:, 0, :width])
-        enters = scores.argmin(1)
-        active = scores[np.arange(len(scores)), enters] < -_TOLERANCE
-        left = np.count_nonzero(active)
-        if left <= max(len(active) // 2, enough):
-            done = ~active
-            _finish(_State(*(x[done] for x in state)), program.part(done), out)
-            state = _State(*(x[active] for x in state))
-            if left <= enough:
-                return state
-            program, enters, active = program.part(active), enters[active], active[active]
-        _pivot(state, program.pick(enters), enters, active)
-    _finish(state, program, out)
-    return _State(*(x[:0] for x in state))
+def _exact_prices(columns: Columns, place: IntArray) -> FloatArray:
+    if columns.problem is None:
+        return columns.values.T
+    which = columns.problem[place]
+    if (np.diff(which) == 1).all():
+        return columns.values[which[0] : which[-1] + 1].transpose(0, 2, 1)
+    return np.asarray(columns.values[which]).transpose(0, 2, 1)
 
 
-def _pivot(state: _State, entering: FloatArray, enters: IntArray, active: np.ndarray) -> None:
-    """Let one column enter each active basis, in place."""
-    _, rows, basis = state
-    games, width, _ = rows.shape
-    each = np.arange(games)
-    change = np.matmul(rows[:, :, :width], entering[:, :, None])[:, :, 0]
-    usable = change > _PIVOT
-    usable[:, 0] = False  # v is free and stays
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(usable, rows[:, :, width] / change, np.inf)
-    leaving = ratio.argmin(1)
-    place = (each, leaving)
-    active &= usable[place]
-    row = rows[place] / change[place][:, None]
-    change[place] -= 1
-    change[~active] = 0
-    basis[place] = np.where(active, enters, basis[place])
-    rows -= change[:, :, None] * row[:, None, :]
+class _Rough:
+    """Columns in single precision, always in the same memory."""
+
+    def __init__(self) -> None:
+        self.memory = np.empty((0, 0, 0), dtype=np.float32)
+
+    def __call__(self, columns: Columns, place: IntArray) -> FloatArray:
+        exact = _exact_prices(columns, place)
+        if len(self.memory) < len(exact):
+            self.memory = np.empty(exact.shape, dtype=np.float32)
+        rough = self.memory[: len(exact)]
+        np.copyto(rough, exact, casting="same_kind")
+        return rough
 
 
-def _finish(state: _State, program: _Program, out: Games) -> None:
-    """Evaluate the final bases at the true points."""
-    index, rows, basis = state
-    games, objectives = program.points.shape
-    length = program.columns.shape[-1] - objectives
-    weights = np.maximum(-rows[:, 0, :objectives], 0)
-    weights /= weights.sum(1, keepdims=True)
-    right = np.ones((games, objectives + 1, 1))
-    right[:, :-1, 0] = program.points
-    solution = np.matmul(rows[:, 1:, : objectives + 1], right)[:, :, 0]
-    support = basis[:, 1:]
-    shares = np.where(support < length, np.maximum(solution, 0), 0)
+def _evaluated(state: State, columns: Columns) -> Games:
+    """Evaluate final bases at the true points."""
+    place, points, size, rows, basis, gain = state
+    length = columns.values.shape[-2]
+    right = np.append(points, np.ones((len(points), 1)), axis=1)
+    values = np.matmul(rows[:, :, :-1], right[:, :, None])[:, :, 0]
+    shares = np.where(basis < length, np.maximum(values[:, 1:], 0), 0)
     shares /= shares.sum(1, keepdims=True)
-    support = np.where(support < length, support, support.min(1, keepdims=True))
-    chosen = program.pick(support)[:, :, :objectives] - program.points[:, None, :]
-    lead = np.matmul(shares[:, None, :], chosen)[:, 0]
-    dual = np.zeros((games, objectives + 1))
-    dual[:, :objectives] = weights
-    best = program.scores(dual)[:, :length].max(1) - (weights * program.points).sum(1)
-    out.lower[index] = lead.min(1) * program.size
-    out.upper[index] = best * program.size
-    out.weights[index] = weights
-    out.support[index] = support
-    out.shares[index] = shares
-    out.size[index] = program.size
+    support = np.where(basis < length, basis, basis.min(1, keepdims=True))
+    lead = np.matmul(shares[:, None, :], columns.pick(place, support) - points[:, None, :])[:, 0]
+    weights = np.maximum(-rows[:, 0, :-2], 0)
+    weights /= weights.sum(1, keepdims=True)
+    upper = (values[:, 0] + np.maximum(gain, 0)) * size
+    return Games(lead.min(1), upper, weights, support, shares, size)
+
+
+def _write(place: IntArray, games: Games, out: Games) -> None:
+    for values, target in zip(games[:-1], out[:-1], strict=True):
+        target[place] = values
+
+
+def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> None:
+    """Solve again, around the point and from a fresh inverse, where rounding keeps bounds apart."""
+    apart = out.upper[state.place] - out.lower[state.place] > _CLOSE * state.size
+    state = state.part(apart)
+    length, objectives = columns.values.shape[-2:]
+    chunk = max(1, _BYTES // (8 * length * objectives))
+    for first in range(0, len(state.place), chunk):
+        part = state.part(slice(first, first + chunk))
+        near = _exact_prices(columns, part.place).swapaxes(-1, -2) - part.points[:, None, :]
+        around = Columns(near, np.arange(len(near)))
+        try:
+            fresh = _simplex.rebuilt(
+                part._replace(place=np.arange(len(near)), points=np.zeros_like(part.points)),
+                around,
+                shift,
+            )
+        except np.linalg.LinAlgError:
+            continue
+        solved, _ = _simplex.run(
+            fresh, around, near.transpose(0, 2, 1), tolerance=_CLOSE, patience=False
+        )
+        games = _evaluated(solved, around)
+        exact = np.matmul(near[solved.place], games.weights[:, :, None])[:, :, 0].max(1)
+        improve(out, part.place[solved.place], games._replace(upper=exact))
+
+
+def improve(games: Games, place: IntArray, found: Games) -> None:
+    """Keep the better of the old and the newly found mixtures and weights."""
+    higher = ~(found.lower <= games.lower[place])
+    lower = ~(found.upper >= games.upper[place])
+    for better, names in ((higher, ("lower", "support", "shares")), (lower, ("upper", "weights"))):
+        for name in names:
+            getattr(games, name)[place[better]] = getattr(found, name)[better]

@@ -1,5 +1,8 @@
 """Pareto fronts and Pareto suboptimality gaps. Every objective is maximised."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -7,6 +10,7 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.pareto._arguments import chosen, means_of
 
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
+_MOST_OBJECTIVES = 31  # that every version of moocore accepts
 _BLOCK = 1 << 18  # numbers compared at a time, so that they stay in the cache
 
 
@@ -38,18 +42,18 @@ def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
     """
     points = means_of(means)
     if arms is None:
-        return _front(points)
+        return pareto_front(points)
     problem, arm, shape = chosen(points, arms)
     flat = points.reshape(-1, *points.shape[-2:])
     return undominated(flat, problem, flat[problem, arm]).reshape(shape)
 
 
-def _front(points: FloatArray) -> BoolArray:
+def pareto_front(points: FloatArray) -> BoolArray:
     """Return the front of checked means."""
     count, objectives = points.shape[-2:]
     if objectives == 1:
         values = points[..., 0]
-        return values == values.max(-1, keepdims=True)
+        return np.asarray(values == values.max(-1, keepdims=True))
     if points.ndim == 2:
         return _front_of_one(points)
     flat = points.reshape(-1, count, objectives)
@@ -62,13 +66,20 @@ def _front(points: FloatArray) -> BoolArray:
 
 
 def _front_of_one(points: FloatArray) -> BoolArray:
+    if points.shape[1] > _MOST_OBJECTIVES:
+        return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
+    return _compiled()(points, maximise=True, keep_weakly=True)
+
+
+@cache
+def _compiled() -> Callable[..., BoolArray]:
     from moocore import is_nondominated
 
-    return is_nondominated(points, maximise=True, keep_weakly=True)  # type: ignore[no-any-return]
+    return is_nondominated  # type: ignore[no-any-return]
 
 
 def undominated(flat: FloatArray, problem: np.ndarray, candidates: FloatArray) -> BoolArray:
-    """Return which ``candidates`` (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
+    """Return which candidates (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
     count, objectives = flat.shape[1:]
     by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
     step = max(1, _BLOCK // count)

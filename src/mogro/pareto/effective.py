@@ -1,4 +1,4 @@
-"""Effective Pareto fronts and gaps: arms against all mixtures of arms. Every objective is maximised.
+"""Effective Pareto fronts and gaps: arms against all mixtures of arms. All maximise.
 
 Which algorithm serves which size. A gap is the value of a matrix game of the arm against all arms.
 Many small problems, or a few arms of any problem, are solved together by a batched simplex that
@@ -17,7 +17,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.pareto import _certified
 from mogro.pareto._arguments import chosen, means_of
 from mogro.pareto._games import Games
-from mogro.pareto.dominance import _front, undominated
+from mogro.pareto.dominance import pareto_front, undominated
 
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
@@ -99,33 +99,32 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     games = solve(flat, *np.divmod(pairs, flat.shape[1]))
     gap = np.where(games.upper > _ROUNDING * games.size, np.maximum(games.lower, 0), 0)
-    return Certificates(
-        *(
-            part[inverse].reshape(shape + part.shape[1:])
-            for part in (gap, games.weights, games.support, games.shares)
-        )
-    )
+    floats = (x[inverse].reshape(shape + x.shape[1:]) for x in (gap, games.weights, games.shares))
+    gap, weights, shares = floats
+    return Certificates(gap, weights, games.support[inverse].reshape(weights.shape), shares)
 
 
 def solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     """Solve the games of some arms of the problems ``flat`` (P, K, M), sorted by problem."""
     points = flat[problem, arm]
     first = np.flatnonzero(np.diff(problem, prepend=-1))
-    many = np.diff(first, append=len(problem)) >= _MANY
-    if not many.any():
-        return _certified.solve(flat, points, problem=problem)
-    parts = []
-    for start, stop in zip(first, np.append(first[1:], len(problem)), strict=True):
-        one = problem[start]
-        columns = columns_of(flat[one])
-        games = _certified.solve(flat[one, columns], points[start:stop])
+    counts = np.diff(first, append=len(problem))
+    few = np.flatnonzero(np.repeat(counts < _MANY, counts))
+    parts = [_certified.solve(flat, points[few], problem=problem[few])]
+    places = [few]
+    for start, count in zip(first[counts >= _MANY], counts[counts >= _MANY], strict=True):
+        one, place = flat[problem[start]], np.arange(start, start + count)
+        columns = columns_of(one)
+        games = _certified.solve(one[columns], points[place])
         parts.append(games._replace(support=columns[games.support]))
-    return Games(*map(np.concatenate, zip(*parts, strict=True)))
+        places.append(place)
+    order = np.concatenate(places).argsort()
+    return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
 def columns_of(means: FloatArray) -> IntArray:
     """Return arms of one problem whose mixtures reach whatever mixtures of all arms reach."""
-    members = np.flatnonzero(_front(means))
+    members = np.flatnonzero(pareto_front(means))
     members = members[np.unique(means[members], axis=0, return_index=True)[1]]
     count, objectives = len(members), means.shape[1]
     if count <= 8 * objectives:
@@ -171,29 +170,36 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     points = means_of(means)
     flat = points.reshape(-1, *points.shape[-2:])
     if arms is None:
-        problem, arm = np.nonzero(_front(flat))
+        problem, arm = np.nonzero(pareto_front(flat))
         result = np.zeros(flat.shape[:2], dtype=bool)
-        result[problem, arm] = members(flat, problem, arm)
+        result[problem, arm] = unbeaten(tilt(flat), problem, arm)
         return result.reshape(points.shape[:-1])
     problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])
-    result[result] = members(flat, problem[result], arm[result])
+    result[result] = unbeaten(tilt(flat), problem[result], arm[result])
     return result[inverse].reshape(shape)
 
 
-def members(flat: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
-    """Return which of some arms, all on the Pareto front, are on the effective front.
+def unbeaten(tilted: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+    """Return which of some arms, all on the Pareto front, are on the effective front."""
+    if tilted.shape[2] == 1:
+        return np.ones(len(arm), dtype=bool)
+    games = solve(tilted, problem, arm)
+    return np.asarray(games.upper <= _ROUNDING * games.size)
+
+
+def tilt(flat: FloatArray) -> FloatArray:
+    """Return means whose gaps are 0 on the effective front only, among arms on the Pareto front.
 
     To be best under weights that are all positive is to have gap 0 after a small part of the sum of
-    all objectives has been added to each of them.
+    all objectives, each scaled to about the range 1, has been added to each of them.
     """
-    if flat.shape[2] == 1:
-        return np.ones(len(arm), dtype=bool)
-    low = flat.min(1, keepdims=True)
-    span = flat.max(1, keepdims=True) - low
-    scaled = np.ldexp(flat - low, -np.frexp(span)[1])  # powers of two: no rounding
-    tilted = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
-    games = solve(tilted, problem, arm)
-    return games.upper <= _ROUNDING * games.size
+    values = np.ascontiguousarray(flat.transpose(2, 0, 1))
+    low = values.min(-1, keepdims=True)
+    values -= low
+    span = values.max(-1, keepdims=True)
+    values = np.ldexp(values, -np.frexp(span)[1])  # powers of two: no rounding
+    values += _LEAST_WEIGHT * values.sum(0)
+    return np.ascontiguousarray(values.transpose(1, 2, 0))

@@ -173,7 +173,7 @@ class LinearPolicy(ABC):
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             needed = field.default is dataclasses.MISSING
-            if field.init and (needed or value != field.default):
+            if field.init and (needed or repr(value) != repr(field.default)):
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -1,0 +1,201 @@
+"""The command line: ``mogro reproduce``, ``mogro report``, ``mogro list``."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from mogro.experiments.claims import Claim
+from mogro.experiments.figure import Figure
+from mogro.experiments.figures import FIGURES
+from mogro.experiments.report import claims_of, write_report
+from mogro.experiments.reproduce import draw, reproduce, tables_of, work
+from mogro.experiments.scale import Scale
+from mogro.simulation.parallel import Piece, local_pool
+
+_NAMES = {figure.name: figure for figure in FIGURES}
+_OUT = click.Path(file_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mogro")
+def main() -> None:
+    r"""Multi-objective linear bandits: the paper's experiments on your machine.
+
+    \b
+    mogro list                    what there is
+    mogro reproduce main          the main figure, as large as in the paper
+    mogro reproduce --quick       everything, small: a look in two minutes
+    mogro reproduce               everything
+    mogro report                  the page again, from the files that are there
+    """
+
+
+@main.command("list")
+def list_figures() -> None:
+    """List the figures and what they show."""
+    console = Console()
+    shown = Table(box=None, padding=(0, 2, 1, 0))
+    shown.add_column("figure", style="bold cyan", no_wrap=True)
+    shown.add_column("what it shows")
+    for figure in FIGURES:
+        missing = figure.missing()
+        note = f"\n[yellow]not here: {missing}[/]" if missing else ""
+        shown.add_row(figure.name, f"[bold]{figure.title}.[/] {figure.about}{note}")
+    console.print(shown)
+
+
+@main.command("reproduce")
+@click.argument("names", metavar="[FIGURE ...]", nargs=-1, type=click.Choice(list(_NAMES)))
+@click.option("--quick", is_flag=True, help="Fewer instances, repeats and rounds: a look.")
+@click.option("--rounds", type=click.IntRange(10), help="Rounds, in place of every figure's own.")
+@click.option("--instances", type=click.IntRange(1), help="Problem instances [10].")
+@click.option("--repeats", type=click.IntRange(1), help="Runs in each instance [20].")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Where all randomness comes from.")
+@click.option("--workers", type=click.IntRange(1), help="Processes of this machine [all cores].")
+@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, such as tcp://10.0.0.1:8786.")
+@click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files go.")
+def run(
+    names: Sequence[str],
+    quick: bool,
+    rounds: int | None,
+    instances: int | None,
+    repeats: int | None,
+    seed: int,
+    workers: int | None,
+    cluster: str | None,
+    out: Path,
+) -> None:
+    r"""Run FIGUREs (all without a name), draw them, and write the report.
+
+    Results are the same, to the byte, for any number of workers and on a cluster; only running
+    times differ. Finished pieces are kept in OUT/pieces: after Ctrl-C or a crash the same command
+    goes on where it stopped.
+
+    \b
+    mogro reproduce main
+    mogro reproduce fairness wine --instances 4 --repeats 5
+    mogro reproduce --cluster tcp://10.0.0.1:8786
+    """
+    if workers is not None and cluster is not None:
+        raise click.UsageError("--workers is for this machine, --cluster for another: give one")
+    base = Scale.small(seed=seed) if quick else Scale(seed=seed)
+    scale = Scale(
+        instances=instances or base.instances,
+        repeats=repeats or base.repeats,
+        seed=seed,
+        rounds=rounds,
+        quick=quick,
+    )
+    console = Console()
+    figures = _possible([_NAMES[name] for name in dict.fromkeys(names)] or list(FIGURES), console)
+    start = time.perf_counter()
+    try:
+        with _executor(workers, cluster) as executor, _progress(figures, scale, console) as done:
+            reproduce(figures, scale, executor=executor, out=out, done=done)
+    except KeyboardInterrupt:
+        console.print("[yellow]Stopped.[/] What is finished is kept: run the same command again.")
+        sys.exit(130)
+    except BrokenExecutor as error:
+        raise click.ClickException(
+            f"a worker was lost ({error}); what is finished is kept: run the same command again"
+        ) from error
+    _finish(figures, out, console)
+    console.print(f"[dim]{time.perf_counter() - start:.0f} s in all[/]")
+
+
+@main.command("report")
+@click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files are.")
+def report(out: Path) -> None:
+    """Draw the figures and write the report again, from the CSV files in OUT."""
+    made = [figure for figure in FIGURES if tables_of(figure, out) is not None]
+    if not made:
+        raise click.ClickException(f"no figures in {out}: run `mogro reproduce --out {out}` first")
+    for figure in made:
+        draw(figure, out)
+    _finish(made, out, Console())
+
+
+def _possible(figures: list[Figure], console: Console) -> list[Figure]:
+    """Return the figures that can be made here, and say why the others cannot."""
+    for figure in figures:
+        if missing := figure.missing():
+            console.print(f"[yellow]{figure.name} is left out:[/] {missing}")
+    return [figure for figure in figures if not figure.missing()]
+
+
+@contextlib.contextmanager
+def _executor(workers: int | None, cluster: str | None) -> Iterator[Executor]:
+    if cluster is None:
+        with local_pool(workers or os.cpu_count() or 1) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise click.ClickException("a cluster needs Dask: pip install 'mogro[cluster]'") from error
+    try:
+        client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"no Dask scheduler at {cluster}: {error}") from error
+    with client, client.get_executor(pure=False) as executor:  # type: ignore[no-untyped-call]
+        yield executor
+
+
+class _Bar:
+    """Progress, weighted by how long pieces take."""
+
+    def __init__(self, bar: Progress, pieces: Sequence[Piece]) -> None:
+        self._bar = bar
+        self._count = 0
+        self._pieces = len(pieces)
+        self._task = bar.add_task(self._label(), total=sum(piece.cost for piece in pieces))
+
+    def __call__(self, piece: Piece, kept: bool) -> None:
+        self._count += 1
+        self._bar.update(self._task, advance=piece.cost, description=self._label())
+
+    def _label(self) -> str:
+        return f"{self._count} of {self._pieces} pieces"
+
+
+@contextlib.contextmanager
+def _progress(figures: Sequence[Figure], scale: Scale, console: Console) -> Iterator[_Bar]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=console) as bar:
+        yield _Bar(bar, work(figures, scale))
+
+
+def _finish(figures: Sequence[Figure], out: Path, console: Console) -> None:
+    page = write_report(FIGURES, out)
+    shown = Table(title="Claims", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("claim", "number [95 % interval]", "verdict"):
+        shown.add_column(heading)
+    for _, claim in claims_of(figures, out):
+        shown.add_row(claim.name, _number(claim), _coloured(claim.verdict))
+    console.print(shown)
+    console.print(f"The report: [bold]{page}[/]")
+
+
+def _number(claim: Claim) -> str:
+    value, low, high = claim.closest.number
+    return f"{value:.3g} \\[{low:.3g}, {high:.3g}]"
+
+
+def _coloured(verdict: str) -> str:
+    colour = {"reproduced": "green", "not reproduced": "red"}.get(verdict, "yellow")
+    return f"[{colour}]{verdict}[/]"

@@ -1,0 +1,196 @@
+"""One page that a person wants to read: figures, claims, settings, and how long it took."""
+
+import base64
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from mogro.experiments import claims as checks
+from mogro.experiments import table
+from mogro.experiments.claims import Claim
+from mogro.experiments.figure import Figure
+from mogro.experiments.reproduce import manifest_of, tables_of
+from mogro.simulation._atomic import written_whole
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1c2733; max-width: 1080px;
+       margin: 2.5rem auto; padding: 0 1.2rem; }
+h1 { font-size: 2rem; margin-bottom: .2rem; } h2 { margin-top: 3rem; }
+p.lead { color: #51606e; max-width: 46rem; }
+nav a { margin-right: 1rem; } a { color: #0072B2; text-decoration: none; }
+figure { margin: 1.2rem 0; } figure img { width: 100%; height: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .45rem .7rem;
+         border-bottom: 1px solid #e3e8ed; }
+th { color: #51606e; font-weight: 600; } td.number { white-space: nowrap;
+     font-variant-numeric: tabular-nums; }
+.badge { display: inline-block; padding: .05rem .55rem; border-radius: 1rem; font-size: .85rem;
+         white-space: nowrap; }
+.yes { background: #d9efe6; color: #00563f; } .no { background: #f9e0d2; color: #8a3c00; }
+.part { background: #fdf1cf; color: #6d5200; }
+details { font-size: .9rem; color: #51606e; } summary { cursor: pointer; }
+.note { background: #f4f6f8; border-radius: .5rem; padding: .6rem 1rem; }
+"""
+
+
+def claims_of(figures: Sequence[Figure], out: Path) -> list[tuple[Figure, Claim]]:
+    """Return the claims of the figures that were made, from their tables on disk."""
+    found = []
+    for figure in figures:
+        data = tables_of(figure, out)
+        if data is not None:
+            found += [(figure, claim) for claim in figure.claims(data)]
+    return found
+
+
+def write_report(figures: Sequence[Figure], out: Path) -> Path:
+    """Write ``claims.csv`` and ``report.html`` for the figures that were made; return the page."""
+    claims = claims_of(figures, out)
+    table.write(out / "claims.csv", checks.as_table([(f.name, c) for f, c in claims]))
+    made = [figure for figure in figures if tables_of(figure, out) is not None]
+    links = "".join(f'<a href="#{f.name}">{_text(f.title)}</a> ' for f in made)
+    body = [
+        "<h1>Multi-objective linear bandits, reproduced</h1>",
+        '<p class="lead">What the paper on greedy choices with a randomised objective (MOGRO) '
+        "claims, run again on this machine. Every number below was computed from the CSV files "
+        "beside this page; nothing was tuned after looking at a verdict.</p>",
+        f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
+        _summary(claims),
+        *(_section(figure, claims, out) for figure in made),
+        *(_absent(figure) for figure in figures if figure not in made and figure.missing()),
+        _settings(made, out),
+    ]
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>mogro: report</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+    path = out / "report.html"
+    with written_whole(path) as file:
+        file.write(page.encode())
+    return path
+
+
+def _summary(claims: list[tuple[Figure, Claim]]) -> str:
+    held = sum(claim.verdict == "reproduced" for _, claim in claims)
+    failed = sum(claim.verdict == "not reproduced" for _, claim in claims)
+    rows = "".join(
+        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
+        f'<td class="number">{_number(claim)}</td><td>{_badge(claim)}</td></tr>'
+        for figure, claim in claims
+    )
+    return (
+        f'<h2 id="claims">Claims</h2><p>{len(claims)} claims: {held} reproduced, {failed} not '
+        f"reproduced, {len(claims) - held - failed} depend on something. The number is that of the "
+        "first case that fails, or of the first one; what it means and all other cases stand with "
+        "the figure.</p><table><thead><tr><th>Claim</th><th>Number and 95 % interval</th>"
+        f"<th>Verdict</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _section(figure: Figure, claims: list[tuple[Figure, Claim]], out: Path) -> str:
+    image = base64.b64encode((out / figure.name / f"{figure.name}.png").read_bytes()).decode()
+    own = [claim for other, claim in claims if other is figure]
+    files = sorted(path.name for path in (out / figure.name).glob("*.csv"))
+    links = ", ".join(f'<a href="{figure.name}/{name}">{name}</a>' for name in files)
+    listed = "".join(_claim(claim) for claim in own)
+    judged = (
+        "<table><thead><tr><th>Claim</th><th>Measure</th><th>Number and 95 % interval</th>"
+        f"<th>Verdict</th></tr></thead><tbody>{listed}</tbody></table>"
+    )
+    return (
+        f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
+        f'<figure><img alt="{_text(figure.title)}" src="data:image/png;base64,{image}"></figure>'
+        f"{_shown(figure, out)}{judged if own else ''}<p>Data: {links}; drawing: "
+        f'<a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
+    )
+
+
+def _shown(figure: Figure, out: Path) -> str:
+    """Return the tables that a figure wants to be read."""
+    data = tables_of(figure, out) or {}
+    found = []
+    for name in figure.shown:
+        heads = "".join(f"<th>{_text(column.replace('_', ' '))}</th>" for column in data[name])
+        columns = [
+            [f"{value:.3g}" if isinstance(value, float) else _text(value) for value in column]
+            for column in (column.tolist() for column in data[name].values())
+        ]
+        rows = "".join(
+            "<tr>" + "".join(f"<td class='number'>{cell}</td>" for cell in row) + "</tr>"
+            for row in zip(*columns, strict=True)
+        )
+        found.append(f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")
+    return "".join(found)
+
+
+def _claim(claim: Claim) -> str:
+    cases = "".join(
+        f"<tr><td>{_text(case.where)}</td><td class='number'>{_interval(case)}</td>"
+        f"<td>{'holds' if case.holds else 'fails'}</td></tr>"
+        for case in claim.cases
+    )
+    more = (
+        f"<details><summary>all {len(claim.cases)} cases</summary><table>{cases}</table></details>"
+        if len(claim.cases) > 1
+        else ""
+    )
+    return (
+        f"<tr><td>{_text(claim.says)}{more}</td><td>{_text(claim.measure)}</td>"
+        f'<td class="number">{_number(claim)}</td><td>{_badge(claim)}</td></tr>'
+    )
+
+
+def _absent(figure: Figure) -> str:
+    return (
+        f'<h2 id="{figure.name}">{_text(figure.title)}</h2>'
+        f'<p class="note">Not made here: {_text(figure.missing() or "")}.</p>'
+    )
+
+
+def _settings(figures: list[Figure], out: Path) -> str:
+    rows = []
+    for figure in figures:
+        made = manifest_of(figure, out)
+        scale = made["scale"]
+        versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+        others = len(made["together with"])
+        share = f" for {others} figures" if others > 1 else ""
+        rows.append(
+            f"<tr><td>{_text(figure.title)}</td><td>{scale['instances']} instances x "
+            f"{scale['repeats']} repeats, seed {scale['seed']}"
+            f"{', quick' if scale['quick'] else ''}"
+            f"{', ' + str(scale['rounds']) + ' rounds' if scale['rounds'] else ''}</td>"
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
+            f"{_text(made['commit'] or 'no commit')[:12]}, {_text(made['made'])}</td></tr>"
+        )
+    return (
+        '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '
+        "sigma = the noise of the environment, epsilon = 0.1; Thompson sampling selects by random "
+        "weights, as in the paper's experiments. MOGRO: B = 1 and the paper's exploration unless a "
+        "figure says otherwise. Every policy meets the same instances, contexts and noise. "
+        "Intervals take instances as the sample; repeats within an instance are averaged first. "
+        "Pieces kept from an earlier run count no time.</p>"
+        "<table><thead><tr><th>Figure</th><th>Scale</th><th>Time</th><th>Made with</th></tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _number(claim: Claim) -> str:
+    return _interval(claim.closest)
+
+
+def _interval(case: checks.Case) -> str:
+    value, low, high = (f"{x:.3g}" for x in case.number)
+    return value if value == low == high else f"{value} [{low}, {high}]"
+
+
+def _badge(claim: Claim) -> str:
+    kind = {"reproduced": "yes", "not reproduced": "no"}.get(claim.verdict, "part")
+    return f'<span class="badge {kind}">{_text(claim.verdict)}</span>'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))

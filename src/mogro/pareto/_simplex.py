@@ -1,0 +1,190 @@
+"""A revised simplex on a batch of small linear programs, in NumPy.
+
+The program of a game with columns c_1 .. c_L in R^M and a point q in R^M (:mod:`._games`):
+
+    maximise v   subject to   sum_j p_j c_jm - v - s_m = q_m,   sum_j p_j = 1,   p >= 0,   s >= 0.
+
+It has M + 1 rows, so a basis is tiny, its inverse is kept and updated, and most of the work is
+pricing: one product of the columns with the weights, minus the dual variables of the first M rows.
+Lengths count in units of the size of a game. ``prices`` are the columns as pricing reads them: (M,
+L) of all games or (G, M, L) of each, perhaps in single precision.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, IntArray
+
+TOLERANCE = 1e-13  # gains below this part of a game's size are rounding
+_PIVOT = 1e-9  # a smaller pivot would ruin the basis
+_STEPS = 60  # per objective; games that need more have lost their way
+
+
+class State(NamedTuple):
+    """Games in work."""
+
+    place: IntArray  # (G,) in the batch
+    points: FloatArray  # (G, M)
+    size: FloatArray  # (G,)
+    rows: FloatArray  # (G, M+1, M+2) inverse of the basis | perturbed solution; v is in row 0
+    basis: IntArray  # (G, M) the column of each further row; L + m is slack m
+    gain: FloatArray  # (G,) by how much, in sizes, the best column beats v under the weights
+
+    def part(self, which: BoolArray | IntArray | slice) -> "State":
+        place, points, size, rows, basis, gain = self
+        return State(
+            place[which], points[which], size[which], rows[which], basis[which], gain[which]
+        )
+
+
+def joined(states: list[State]) -> State:
+    """Return several batches as one."""
+    return states[0] if len(states) == 1 else State(*map(np.concatenate, zip(*states, strict=True)))
+
+
+class Columns(NamedTuple):
+    """The columns of all games of a batch: (L, M), or (P, L, M) with the problem of each game."""
+
+    values: FloatArray
+    problem: IntArray | None
+
+    def pick(self, place: IntArray, arm: IntArray) -> FloatArray:
+        """Return the column of each game's arm, (G, M), or of several arms, (G, n, M)."""
+        if self.problem is None:
+            return np.asarray(self.values[arm])
+        return np.asarray(self.values[self.problem[place].reshape(-1, *[1] * (arm.ndim - 1)), arm])
+
+
+def start(
+    columns: Columns,
+    prices: FloatArray,
+    place: IntArray,
+    points: FloatArray,
+    size: FloatArray,
+    nudge: FloatArray,
+) -> State:
+    """Return bases of one arm each: the best under equal weights.
+
+    All slacks are in the basis, but the one of the objective where the arm beats the point least.
+    Points are lowered by ``nudge`` (M,) sizes while pivots are chosen, so that ties, and with them
+    cycles, are unlikely.
+    """
+    games, objectives = points.shape
+    each, diagonal = np.arange(games), np.arange(objectives)
+    equal = np.matmul(np.ones(objectives, dtype=prices.dtype), prices)
+    arm = np.broadcast_to(equal.argmax(-1), (games,))
+    chosen = columns.pick(place, arm)
+    lead = chosen - points + nudge * size[:, None]
+    least = lead.argmin(1)
+    unit = 1 / size
+    rows = np.zeros((games, objectives + 1, objectives + 2))
+    rows[:, diagonal + 1, diagonal] = -unit[:, None]
+    rows[each, 1:, least] = unit[:, None]
+    rows[each, 0, least] = -unit
+    for column, values in ((objectives, chosen), (objectives + 1, lead)):
+        base = values[each, least]
+        rows[:, 0, column] = base * unit
+        rows[:, 1:, column] = (values - base[:, None]) * unit[:, None]
+    rows[each, least + 1] = 0
+    rows[each, least + 1, objectives:] = 1
+    basis = np.empty((games, objectives), dtype=np.int64)
+    basis[:] = prices.shape[-1] + diagonal
+    basis[each, least] = arm
+    return State(place, points, size, rows, basis, np.full(games, np.inf))
+
+
+def rebuilt(state: State, columns: Columns, nudge: FloatArray) -> State:
+    """Return the state with the inverses of its bases computed anew."""
+    games, objectives = state.basis.shape
+    length = columns.values.shape[-2]
+    matrix = np.zeros((games, objectives + 1, objectives + 1))
+    matrix[:, :objectives, 0] = -state.size[:, None]
+    arms = state.basis < length
+    chosen = columns.pick(state.place, np.where(arms, state.basis, 0))
+    matrix[:, :objectives, 1:] = np.where(arms[:, :, None], chosen, 0).transpose(0, 2, 1)
+    matrix[:, objectives, 1:] = arms
+    game, row = np.nonzero(~arms)
+    matrix[game, state.basis[game, row] - length, row + 1] = -state.size[game]
+    right = np.append(state.points - nudge * state.size[:, None], np.ones((games, 1)), axis=1)
+    inverse = np.linalg.inv(matrix)
+    rows = np.append(inverse, np.matmul(inverse, right[:, :, None]), axis=2)
+    return state._replace(rows=rows)
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def run(
+    state: State, columns: Columns, prices: FloatArray, *, tolerance: float, patience: bool
+) -> tuple[State, State]:
+    """Pivot until all games are solved, or (with ``patience``) until few are left.
+
+    Return the solved games and those that must go on. Games that lose their way count as solved:
+    their ``gain`` shows it.
+    """
+    enough = len(state.place) // 4 if patience else 0
+    solved = []
+    for _ in range(_STEPS * state.rows.shape[1]):
+        best = _price(prices, state)
+        active = np.maximum(best.gain, best.slack_gain) > tolerance
+        left = np.count_nonzero(active)
+        if left <= max(len(active) * 2 // 3, enough):
+            solved.append(state._replace(gain=best.gain).part(~active))
+            state = state.part(active)
+            if left <= enough:
+                return joined(solved), state
+            prices = prices if prices.ndim == 2 else prices[active]
+            best, active = best.part(active), active[active]
+        _pivot(state, columns, best, active)
+    return joined([*solved, state._replace(gain=best.gain)]), state.part(slice(0))
+
+
+class _Best(NamedTuple):
+    """The best arm and the best slack to enter each basis, and what they gain over v."""
+
+    arm: IntArray
+    gain: FloatArray
+    slack: IntArray
+    slack_gain: FloatArray
+
+    def part(self, which: BoolArray) -> "_Best":
+        arm, gain, slack, slack_gain = self
+        return _Best(arm[which], gain[which], slack[which], slack_gain[which])
+
+
+def _price(prices: FloatArray, state: State) -> _Best:
+    each = np.arange(len(state.rows))
+    dual = state.rows[:, 0, :-2]
+    lead = dual.astype(prices.dtype, copy=False)
+    if prices.ndim == 2:
+        scores = np.matmul(lead, prices)
+    else:
+        scores = np.matmul(lead[:, None, :], prices)[:, 0]
+    arm = scores.argmin(1)
+    slack = dual.argmax(1)
+    gain = -scores[each, arm] - state.rows[:, 0, -2]
+    return _Best(arm, gain, slack, dual[each, slack] * state.size)
+
+
+def _pivot(state: State, columns: Columns, best: _Best, active: BoolArray) -> None:
+    """Let one variable enter each active basis, in place."""
+    rows, basis = state.rows, state.basis
+    each = np.arange(len(rows))
+    enters = best.arm
+    entering = columns.pick(state.place, enters)
+    change = np.matmul(rows[:, :, :-2], entering[:, :, None])[:, :, 0]
+    change += rows[:, :, -2]
+    slack = np.flatnonzero(best.slack_gain > best.gain)
+    if len(slack):
+        which = best.slack[slack]
+        change[slack] = -rows[slack, :, which] * state.size[slack, None]
+        enters[slack] = columns.values.shape[-2] + which
+    usable = change > _PIVOT
+    usable[:, 0] = False  # v is free and stays
+    ratio = np.where(usable, rows[:, :, -1] / change, np.inf)
+    leaving = ratio.argmin(1)
+    active &= usable[each, leaving]
+    row = rows[each, leaving] / np.where(active, change[each, leaving], 1)[:, None]
+    change[each, leaving] -= 1
+    change[~active] = 0
+    basis[each[active], leaving[active] - 1] = enters[active]
+    rows -= np.einsum("gi,gj->gij", change, row)

@@ -1,0 +1,103 @@
+"""The books of a run: arms, gaps and rewards, summed as they come."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import FloatArray, IntArray
+from mogro.environments import Environment
+from mogro.pareto import effective_gaps, gaps
+from mogro.simulation.trace import Trace
+
+_WAITING = 1 << 24  # bytes of mean rewards that wait for their gaps to be found together
+
+
+class Ledger:
+    """Notes every round of a run of T rounds in I instances with R repeats each.
+
+    Sums go from round to round, one learner like the other, so that no bit of them depends on how
+    many learners there are or how many rounds are judged at a time.
+    """
+
+    def __init__(
+        self,
+        environments: Sequence[Environment],
+        rounds: int,
+        repeats: int,
+        *,
+        checkpoints: IntArray,
+    ) -> None:
+        world = environments[0]
+        self._offered = world.arms
+        # (I, 1, d, M), contiguous: products over it are stacked, one for each learner.
+        self._truth = np.stack([np.ascontiguousarray(w.theta.T) for w in environments])[:, None]
+        batch = (len(environments), repeats)
+        self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(world.arms - 1))
+        self._checkpoints = checkpoints
+        self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
+        self._sums = np.zeros((2, *batch))
+        self._noted = np.empty((len(checkpoints), 2, *batch))
+        self._rewards = np.zeros((*batch, world.objectives))
+        self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
+        self._known: FloatArray | None = None
+        self._table: FloatArray = np.empty(0)
+        self._waiting: list[tuple[int, FloatArray]] = []
+        self._instance = np.arange(batch[0])[:, None]
+
+    def note(self, t: int, features: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
+        """Take down round t, from 0; tell whether it is a checkpoint."""
+        self._arms[t] = arms
+        self._rewards += rewards
+        if features.shape[1] == 1:
+            self._judge_shared(t, features, arms)
+        else:
+            self._waiting.append((t, features @ self._truth))
+            if len(self._waiting) * self._waiting[0][1].nbytes >= _WAITING:
+                self._judge_waiting()
+        if t not in self._row:
+            return False
+        self._noted_rewards[self._row[t]] = self._rewards
+        return True
+
+    def trace(self, probed: NDArray[Any], seed: tuple[int, ...]) -> Trace:
+        """Close the books."""
+        self._judge_waiting()
+        return Trace(
+            arms=self._arms,
+            checkpoints=self._checkpoints,
+            pareto_regret=self._noted[:, 0].copy(),
+            effective_regret=self._noted[:, 1].copy(),
+            rewards=self._noted_rewards,
+            probed=probed,
+            offered=self._offered,
+            seed=seed,
+        )
+
+    def _judge_shared(self, t: int, features: FloatArray, arms: IntArray) -> None:
+        """All repeats of an instance have the same arms: judge every arm once, then look up."""
+        if features is not self._known:
+            self._judge_waiting()
+            means = (features @ self._truth)[:, 0]
+            # One instance at a time, so that no bit depends on the others.
+            both = [(gaps(one), effective_gaps(one)) for one in means]
+            self._table = np.stack(both, axis=1)
+            self._known = features
+        self._add(t, self._table[:, self._instance, arms])
+
+    def _judge_waiting(self) -> None:
+        """Every learner has arms of its own: judge the chosen ones of many rounds at once."""
+        if not self._waiting:
+            return
+        means = np.stack([means for _, means in self._waiting])
+        arms = self._arms[[t for t, _ in self._waiting]].astype(np.int64)
+        plain, effective = gaps(means, arms=arms), effective_gaps(means, arms=arms)
+        for n, (t, _) in enumerate(self._waiting):
+            self._add(t, np.stack([plain[n], effective[n]]))
+        self._waiting.clear()
+
+    def _add(self, t: int, both: FloatArray) -> None:
+        self._sums += both
+        if t in self._row:
+            self._noted[self._row[t]] = self._sums

@@ -1,0 +1,103 @@
+"""The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
+
+from mogro.theory._advice import Advice
+from mogro.theory._conflict import Conflict
+from mogro.theory._promises import Goodness, Promises
+from mogro.theory.bounds import (
+    regret_bound_random_weights,
+    regret_bound_round_robin,
+    regret_bound_stochastic,
+    says_nothing,
+    stochastic_increment,
+)
+from mogro.theory.conditions import (
+    distance_bound,
+    diversity_left,
+    eigenvalue_increment,
+    goodness_needed,
+    objective_diversity,
+    radius_cap,
+    span_coordinates,
+)
+from mogro.theory.contexts import (
+    BetaRegularity,
+    ContextDiversity,
+    ShareEstimate,
+    beta_regularity,
+    context_diversity,
+    context_goodness,
+    uniform_ball_goodness,
+)
+from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
+from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
+from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
+from mogro.theory.growth import (
+    estimation_error,
+    estimation_error_round_robin,
+    gram_growth,
+    gram_growth_failure,
+    gram_growth_round_robin,
+    noise_sum_bound,
+)
+from mogro.theory.regularity import LogEstimate, Regularity, regularity
+from mogro.theory.thresholds import (
+    eigenvalue_threshold,
+    initial_rounds,
+    initial_rounds_bound,
+    initial_rounds_round_robin,
+    never_ends,
+    threshold_random_weights,
+    threshold_round_robin,
+)
+
+__all__ = [
+    "Advice",
+    "Assumption",
+    "BetaRegularity",
+    "Conflict",
+    "ContextDiversity",
+    "Diagnosis",
+    "FairnessBound",
+    "Goodness",
+    "Interval",
+    "LogEstimate",
+    "Promises",
+    "Regularity",
+    "ShareEstimate",
+    "best_goodness",
+    "beta_regularity",
+    "context_diversity",
+    "context_goodness",
+    "diagnose",
+    "distance_bound",
+    "diversity_left",
+    "eigenvalue_increment",
+    "eigenvalue_threshold",
+    "estimation_error",
+    "estimation_error_round_robin",
+    "fairness_bound",
+    "fairness_bound_stochastic",
+    "goodness",
+    "goodness_level",
+    "goodness_needed",
+    "gram_growth",
+    "gram_growth_failure",
+    "gram_growth_round_robin",
+    "initial_rounds",
+    "initial_rounds_bound",
+    "initial_rounds_round_robin",
+    "never_ends",
+    "noise_sum_bound",
+    "objective_diversity",
+    "radius_cap",
+    "regret_bound_random_weights",
+    "regret_bound_round_robin",
+    "regret_bound_stochastic",
+    "regularity",
+    "says_nothing",
+    "span_coordinates",
+    "stochastic_increment",
+    "threshold_random_weights",
+    "threshold_round_robin",
+    "uniform_ball_goodness",
+]

@@ -1,0 +1,81 @@
+"""Checks of the quantities that the theory is about."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import FloatArray, count, floats, real
+
+
+class Problem(NamedTuple):
+    """Features (K, d) and parameters (M, d), checked, as float64."""
+
+    features: FloatArray
+    theta: FloatArray
+
+
+def problem(features: ArrayLike, theta: ArrayLike) -> Problem:
+    """Check a problem: finite, of fitting shapes, some feature and every parameter not zero."""
+    arms = arms_of(features)
+    return Problem(arms, parameters(theta, dim=arms.shape[1]))
+
+
+def arms_of(features: ArrayLike) -> FloatArray:
+    """Return features (K, d), not all of them zero, as float64."""
+    arms = floats(features, "features", shape=("K", "d")).astype(np.float64)
+    if not arms.any():
+        raise ValueError("features: expected at least one that is not zero, got zeros only")
+    return arms
+
+
+def parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
+    """Return parameters (M, d), none of them zero, as float64."""
+    array = floats(theta, "theta", shape=("M", "d" if dim is None else dim)).astype(np.float64)
+    if len(zero := np.flatnonzero(~array.any(axis=1))):
+        raise ValueError(
+            f"theta: expected parameters that are not zero, got zero for objective {zero[0]}"
+        )
+    return array
+
+
+def between(value: object, name: str, low: float, high: float, *, closed: str) -> float:
+    """Return ``value`` as a float between ``low`` and ``high``; ``closed`` as in "(]"."""
+    result = real(value, name)
+    above = result >= low if closed[0] == "[" else result > low
+    below = result <= high if closed[1] == "]" else result < high
+    if not (above and below):
+        raise ValueError(
+            f"{name}: expected a number in {closed[0]}{low:.6g}, {high:.6g}{closed[1]}, "
+            f"got {value!r}"
+        )
+    return result
+
+
+def norms(value: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the smallest and the largest norm of the parameters, l and L; None is (1, 1)."""
+    if value is None:
+        return 1.0, 1.0
+    if np.shape(value) != (2,):
+        raise ValueError(f"parameter_norms: expected a pair (smallest, largest), got {value!r}")
+    smallest = real(value[0], "parameter_norms", above=0)
+    return smallest, real(value[1], "parameter_norms", minimum=smallest)
+
+
+class Run(NamedTuple):
+    """Noise, dimension, horizon and bound on the feature norms of a run, checked."""
+
+    noise: float
+    dim: int
+    rounds: int
+    feature_norm: float
+
+
+def run(noise: object, dim: object, rounds: object, feature_norm: object = 1.0) -> Run:
+    """Check what every bound needs."""
+    return Run(
+        real(noise, "noise", minimum=0),
+        count(dim, "dim"),
+        count(rounds, "rounds"),
+        real(feature_norm, "feature_norm", above=0),
+    )

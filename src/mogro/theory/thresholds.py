@@ -1,0 +1,288 @@
+"""How long MOGRO explores: the eigenvalue threshold B and the number of initial rounds T_0."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import FloatArray, count, real
+from mogro.exploration import Exploration, Situation, open_directions, squared_parts
+from mogro.linear import spectrum
+from mogro.theory import _checks as check
+from mogro.theory.growth import noise_sum_bound
+
+
+def eigenvalue_threshold(
+    *,
+    radius: float,
+    noise: float,
+    dim: int,
+    rounds: int,
+    delta: float,
+    feature_norm: float = 1.0,
+) -> float:
+    """Return a threshold B after which all estimates stay within a radius of the parameters.
+
+    Lemma set_B: once lambda_min(V) >= B, all M estimates are within ``radius`` in all later rounds
+    up to T, with probability at least 1 - 2 M delta. B is the smaller of
+    (sigma / a) sqrt(2 d T log(d T / delta)) and
+    (4 sigma^2 / a^2) (d/2 log(1 + 2 T / d) + log(1 / delta)), the latter at least 1, since the
+    inequality behind it needs lambda_min(V) >= 1. With x_max the first gets a factor x_max and
+    the logarithm of the second 2 T x_max^2 / d.
+
+    Parameters
+    ----------
+    radius
+        a > 0. MOGRO-RW needs alpha / 2, MOGRO-RR alpha.
+    noise
+        sigma >= 0, the sub-Gaussian constant of the noise.
+    dim
+        d, or the rank of the features if they span a subspace only.
+    rounds
+        T.
+    delta
+        Probability of failure for each objective and inequality, 0 < delta < 1 (or 1 at T = 1).
+    feature_norm
+        x_max.
+
+    Returns
+    -------
+    float
+        B, in the unit of a squared feature norm. If :func:`never_ends` it is of no use at T.
+
+    Examples
+    --------
+    d = T = 1, a = sigma = 1, delta = e^-2: the first is sqrt(2 * 2) = 2, the second
+    4 (log(3)/2 + 2) = 10.2.
+
+    >>> eigenvalue_threshold(radius=1, noise=1, dim=1, rounds=1, delta=math.exp(-2))
+    2.0
+
+    With T = 10^6 and delta = 1/T the second is smaller: 4 (0.5 log(1 + 2e6) + log(1e6)).
+
+    >>> eigenvalue_threshold(radius=1, noise=1, dim=1, rounds=10**6, delta=1e-6)
+    84.279...
+    """
+    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    a = real(radius, "radius", above=0)
+    log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
+    first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta, feature_norm=xmax) / a
+    inner = d / 2 * math.log1p(2 * T * xmax**2 / d) + log_failure
+    return min(first, max(1.0, (2 * sigma / a) ** 2 * inner))
+
+
+def threshold_random_weights(
+    alpha: float, *, noise: float, dim: int, rounds: int, feature_norm: float = 1.0
+) -> float:
+    """Return the threshold B of MOGRO-RW in the regret theorem.
+
+    Theorem EPR: :func:`eigenvalue_threshold` with radius alpha / 2 and delta = 1 / T, that is the
+    smaller of (2 sigma / alpha) sqrt(2 d T log(d T^2)) and
+    (16 sigma^2 / alpha^2) (d/2 log(1 + 2 T / d) + log T), the latter at least 1.
+
+    Parameters
+    ----------
+    alpha
+        Radius of goodness, after the cap: larger than 0.
+    noise, dim, rounds, feature_norm
+        sigma, d, T, x_max, as in :func:`eigenvalue_threshold`.
+
+    Examples
+    --------
+    alpha = sigma = 1, d = 1, T = 10: 2 sqrt(20 log 100) = 19.2 is the smaller one.
+
+    >>> round(threshold_random_weights(1.0, noise=1.0, dim=1, rounds=10), 3)
+    19.194
+    """
+    radius = real(alpha, "alpha", above=0) / 2
+    return _for_horizon(radius, noise, dim, rounds, feature_norm)
+
+
+def threshold_round_robin(
+    alpha: float, *, noise: float, dim: int, rounds: int, feature_norm: float = 1.0
+) -> float:
+    """Return the threshold B of MOGRO-RR in its regret corollary.
+
+    Corollary EPR_rr_f: :func:`eigenvalue_threshold` with radius alpha and delta = 1 / T.
+
+    Parameters
+    ----------
+    alpha
+        Radius of goodness, after the cap: larger than 0.
+    noise, dim, rounds, feature_norm
+        sigma, d, T, x_max, as in :func:`eigenvalue_threshold`.
+
+    Examples
+    --------
+    Half of what random weights need: sqrt(20 log 100).
+
+    >>> round(threshold_round_robin(1.0, noise=1.0, dim=1, rounds=10), 3)
+    9.597
+    """
+    radius = real(alpha, "alpha", above=0)
+    return _for_horizon(radius, noise, dim, rounds, feature_norm)
+
+
+def never_ends(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
+    """Tell whether no exploration can reach a threshold within the horizon.
+
+    The trace of V after t rounds is at most t x_max^2, so lambda_min(V) <= t x_max^2 / d. The
+    converse does not hold: where this is False, exploration may still take longer.
+
+    Parameters
+    ----------
+    threshold
+        B.
+    dim, rounds, feature_norm
+        d, T and x_max.
+
+    Examples
+    --------
+    >>> never_ends(501.0, dim=2, rounds=1000), never_ends(500.0, dim=2, rounds=1000)
+    (True, False)
+    """
+    _, d, T, xmax = check.run(0.0, dim, rounds, feature_norm)
+    return real(threshold, "threshold", minimum=0) > T * xmax**2 / d
+
+
+def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
+    """Bound the number of initial rounds of a round robin over some arms.
+
+    Lemma ini_rounds: T_0 <= ceil(B / lambda_min(sum over S of x x^T)) |S|.
+
+    Parameters
+    ----------
+    basis
+        The arms S of the round robin, (n, d). If they span only a subspace, the smallest eigenvalue
+        is taken within it.
+    threshold
+        B.
+
+    Examples
+    --------
+    The sum of the outer products is diag(1, 0.25): ceil(3 / 0.25) cycles of 2 rounds.
+
+    >>> initial_rounds_bound([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
+    24
+    """
+    arms = _inside_span(basis)
+    weakest = _weakest(arms.T @ arms)
+    # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
+    cycles = real(threshold, "threshold", minimum=0) / weakest * (1 - 1e-12)
+    return math.ceil(cycles) * len(arms)
+
+
+def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
+    """Count the initial rounds of a round robin over some arms: T_0 itself, by bisection.
+
+    Parameters
+    ----------
+    basis, threshold
+        As in :func:`initial_rounds_bound`, in the order of their turns.
+
+    Returns
+    -------
+    int
+        The rounds after which lambda_min(V), within the span, is at least B: at most the bound.
+
+    Examples
+    --------
+    The second arm has to come twelve times.
+
+    >>> initial_rounds_round_robin([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
+    24
+    >>> initial_rounds_round_robin([[0.0, 0.5], [1.0, 0.0]], threshold=3.0)
+    23
+    """
+    arms = _inside_span(basis)
+    parts = np.concatenate([np.zeros((1, arms.shape[1], arms.shape[1])), _running_sums(arms)])
+    B = real(threshold, "threshold", minimum=0)
+    low, high = -1, initial_rounds_bound(arms, threshold=B)
+    while high - low > 1:
+        middle = (low + high) // 2
+        cycles, rest = divmod(middle, len(arms))
+        reached = _weakest(cycles * parts[-1] + parts[rest]) >= B * (1 - 1e-12)
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def initial_rounds(
+    features: ArrayLike,
+    *,
+    threshold: float,
+    exploration: Exploration,
+    limit: int,
+    rng: np.random.Generator | None = None,
+) -> int | None:
+    """Count the initial rounds of MOGRO for any exploration by going through them.
+
+    Parameters
+    ----------
+    features
+        Arms, (K, d), the same in every round.
+    threshold
+        B, larger than 0.
+    exploration
+        For example ``mogro.WeakestDirection()``.
+    limit
+        Rounds after which to give up.
+    rng
+        For an exploration that draws; None: a fixed one.
+
+    Returns
+    -------
+    int or None
+        T_0, the number of rounds with lambda_min(V) < B within the span of the features; None if
+        that is more than ``limit``.
+
+    Examples
+    --------
+    >>> from mogro.exploration import WeakestDirection
+    >>> arms = [[1.0, 0.0], [0.0, 0.5]]
+    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=100)
+    15
+    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
+    True
+    """
+    arms = check.arms_of(features)[None]
+    B = np.array([real(threshold, "threshold", above=0)])
+    generator = np.random.default_rng(0) if rng is None else rng
+    gram = np.zeros((1, arms.shape[-1], arms.shape[-1]))
+    for step in range(count(limit, "limit", minimum=0) + 1):
+        found = spectrum(gram, additions=step)
+        parts = squared_parts(arms, found)
+        opened = open_directions(parts, found, B)
+        if not opened.any():
+            return step
+        situation = Situation(arms, found, parts, opened, np.array([0]), (), step)
+        x = arms[0, int(exploration.choose(situation, rng=generator)[0])]
+        gram = gram + np.outer(x, x)
+    return None
+
+
+def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_norm: float) -> float:
+    return eigenvalue_threshold(
+        radius=radius,
+        noise=noise,
+        dim=dim,
+        rounds=rounds,
+        delta=1 / count(rounds, "rounds"),
+        feature_norm=feature_norm,
+    )
+
+
+def _inside_span(basis: ArrayLike) -> FloatArray:
+    """Return the arms in coordinates of their span."""
+    arms = check.arms_of(basis)
+    rank = int(np.linalg.matrix_rank(arms))
+    if rank == arms.shape[1]:
+        return arms
+    return np.asarray(arms @ np.linalg.svd(arms, full_matrices=False)[2][:rank].T)
+
+
+def _running_sums(arms: FloatArray) -> FloatArray:
+    return np.asarray(np.cumsum(arms[:, :, None] * arms[:, None, :], axis=0))
+
+
+def _weakest(gram: FloatArray) -> float:
+    return float(np.linalg.eigvalsh(gram)[0])

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from tests.pareto.problems import KINDS, ball_means, problem
+
+from mogro import pareto
+from mogro._streams import Streams
+from mogro._validation import FloatArray
+
+DRAWS = [
+    (pareto.random_member, pareto.front),
+    (pareto.random_effective_member, pareto.effective_front),
+]
+
+
+@pytest.mark.parametrize(("draw", "front"), DRAWS)
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_batches_draw_members_and_what_single_problems_draw(
+    kind: int, draw: object, front: object
+) -> None:
+    assert callable(draw)
+    assert callable(front)
+    rng = np.random.default_rng(kind)
+    for arms, objectives in ((1, 2), (9, 1), (20, 3), (70, 6)):
+        means = np.array([problem(kind, arms, objectives, rng) for _ in range(6)])
+        means = means.reshape(2, 3, arms, objectives)
+        streams = Streams([[np.random.default_rng(3 * i + j) for j in range(3)] for i in range(2)])
+        drawn = draw(means, rng=streams)
+        assert drawn.shape == (2, 3)
+        assert np.take_along_axis(front(means), drawn[..., None], -1).all()
+        alone = [
+            [draw(means[i, j], rng=np.random.default_rng(3 * i + j)) for j in range(3)]
+            for i in range(2)
+        ]
+        np.testing.assert_array_equal(drawn, alone)
+
+
+@pytest.mark.parametrize(("draw", "front"), DRAWS)
+def test_draws_are_uniform(draw: object, front: object) -> None:
+    assert callable(draw)
+    assert callable(front)
+    means = _with_copies()
+    members = np.flatnonzero(front(means))
+    rng = np.random.default_rng(0)
+    repeats = 4000
+    drawn = draw(np.broadcast_to(means, (repeats, *means.shape)), rng=rng)
+    counts = np.bincount(drawn, minlength=len(means))
+    assert counts.sum() == counts[members].sum() == repeats
+    expected = repeats / len(members)
+    assert (np.abs(counts[members] - expected) < 5 * np.sqrt(expected)).all()
+
+
+def _with_copies() -> FloatArray:
+    means = ball_means(12, 3, np.random.default_rng(5))
+    best = means[pareto.effective_front(means)][0]
+    return np.concatenate([means, [best]])

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles import fairness as oracle
+from tests.pareto.problems import KINDS, ball_means, problem
+
+from mogro import pareto
+
+
+@given(st.integers(0, KINDS - 1), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=15)
+def test_the_index_is_that_of_trying_everything(
+    kind: int, arms: int, objectives: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    means = problem(kind, arms, objectives, rng)
+    pulls = rng.integers(0, 5, size=arms) + 1.0 * (np.arange(arms) == 0)
+    size = float(np.ptp(means, axis=0).max()) or 1.0
+    for epsilon in (0.05 * size, 0.4 * size, 2 * size):
+        index = pareto.fairness_index(means, pulls, epsilon=epsilon)
+        centred = (means - means[0]) / size
+        assert index == pytest.approx(oracle.fairness_index(centred, pulls, epsilon / size))
+        check_order(means, pulls, epsilon, rng)
+
+
+def check_order(
+    means: np.ndarray, pulls: np.ndarray, epsilon: float, rng: np.random.Generator
+) -> None:
+    index = pareto.fairness_index(means, pulls, epsilon=epsilon)
+    ball = pareto.fairness_ball_estimate(means, pulls, epsilon=epsilon)
+    lower = pareto.fairness_lower_bound(means, pulls, epsilon=epsilon)
+    upper = pareto.fairness_sampled_upper_bound(
+        means, pulls, epsilon=epsilon, rng=rng, samples=2000
+    )
+    assert 0 <= ball <= lower <= index <= upper <= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_size_of_the_paper_says_nothing(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(seed)
+    means = ball_means(200, 10, rng)
+    pulls = 1 + rng.multinomial(20_000, rng.dirichlet(np.full(200, 0.2)))
+    for epsilon in (0.1, 0.3):
+        check_order(means, pulls, epsilon, rng)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_distance_of_epsilon_is_not_within_epsilon() -> None:
+    means = [[0.3, 0.0], [0.2, 0.0], [0.0, 0.3]]
+    assert pareto.fairness_index(means, [0, 1, 1], epsilon=0.1) == 0.0
+    assert pareto.fairness_lower_bound(means, [0, 1, 1], epsilon=0.1) == 0.0
+    assert pareto.fairness_index(means, [0, 1, 1], epsilon=0.1001) == 0.5
+
+
+def test_unfairness_is_the_variance_on_the_pareto_front() -> None:
+    means = np.array([[1.0, 0], [0, 1], [0.3, 0.3], [0, 0]])
+    assert pareto.unfairness(means, [3, 3, 3, 99]) == 0
+    assert pareto.unfairness(means, [0, 3, 6, 1]) == 6
+
+
+@pytest.mark.parametrize(
+    ("pulls", "epsilon", "message"),
+    [
+        ([1, 2, 3], 0.1, r"pulls: expected shape \(2,\), got \(3,\)"),
+        ([1, -2], 0.1, "pulls: expected numbers >= 0, got -2"),
+        ([0, 0], 0.1, "pulls: expected at least one pull"),
+        ([1, 2], 0.0, "epsilon: expected a finite number > 0"),
+    ],
+)
+def test_refusals(pulls: list[int], epsilon: float, message: str) -> None:
+    for function in (
+        pareto.fairness_index,
+        pareto.fairness_lower_bound,
+        pareto.fairness_ball_estimate,
+    ):
+        with pytest.raises(ValueError, match=message):
+            function([[1.0, 0.0], [0.0, 1.0]], pulls, epsilon=epsilon)

@@ -1,0 +1,215 @@
+"""A simulation is what a plain loop would do, cut into any parts, to the bit."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mogro
+from mogro.environments import Environment, FixedArms, VaryingContexts
+from mogro.simulation import Purpose, Trace, join, simulate, stream
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "MOGRO": mogro.MOGRO,
+    "uniform exploration": partial(mogro.MOGRO, exploration=mogro.Uniform(), threshold=0.3),
+    "round robin": partial(mogro.MOGRO, scalarization=mogro.RoundRobin(), threshold=0.5),
+    "epsilon-greedy": mogro.EpsilonGreedy,
+    "UCB": partial(mogro.UCB, noise=0.1, delta=0.01),
+    "Thompson": partial(mogro.ThompsonSampling, noise=0.1, delta=0.01),
+    "explore then commit": mogro.ExploreThenCommit,
+}
+KINDS: tuple[Any, ...] = (FixedArms, VaryingContexts)
+
+
+def worlds(kind: Any, *, count: int = 3, sizes: tuple[int, int, int] = (4, 15, 3)) -> list[Any]:
+    return [
+        kind.sample(*sizes, noise=0.1, rng=stream(7, i, 0, Purpose.WORLD)) for i in range(count)
+    ]
+
+
+def assert_same(one: Trace, other: Trace) -> None:
+    for name in ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MAKERS)
+def test_cut_into_parts_it_is_the_same_to_the_bit(name: str, kind: Any) -> None:
+    places = worlds(kind)
+    play = partial(simulate, MAKERS[name], rounds=60, seed=(3, 1))
+    whole = play(places, repeats=4)
+    by_instance = [play(places[:1], repeats=4), play(places[1:], repeats=4, start=(1, 0))]
+    assert_same(whole, join(by_instance))
+    by_repeat = [play(places, repeats=1), play(places, repeats=3, start=(0, 1))]
+    assert_same(whole, join(by_repeat, along="repeats"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_learners_do_what_a_batch_does(kind: Any) -> None:
+    places = worlds(kind)
+    together = simulate(mogro.MOGRO, places, rounds=80, repeats=3, seed=5)
+    alone = simulate(
+        lambda dim, objectives: mogro.MOGRO(dim, objectives), places, rounds=80, repeats=3, seed=5
+    )
+    assert_same(together, alone)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_regret_and_reward_are_those_of_a_plain_loop(kind: Any) -> None:
+    (place,) = worlds(kind, count=1)
+    rounds, seed = 40, 9
+    trace = simulate(mogro.EpsilonGreedy, place, rounds=rounds, repeats=2, seed=seed)
+    contexts = mogro.Streams([stream(seed, 0, r, Purpose.CONTEXTS) for r in range(2)], ahead=True)
+    noise = mogro.Streams([stream(seed, 0, r, Purpose.NOISE) for r in range(2)], ahead=True)
+    sums = np.zeros((3, 2))
+    for t in range(rounds):
+        offered = np.broadcast_to(
+            place.contexts(rng=contexts, batch=(2,)), (2, place.arms, place.dim)
+        )
+        arms = trace.arms[t, 0].astype(int)
+        means = offered @ place.theta.T
+        sums[0] += mogro.pareto.gaps(means, arms=arms)
+        sums[1] += mogro.pareto.effective_gaps(means, arms=arms)
+        sums[2] += place.observe(offered[[0, 1], arms], rng=noise)[:, 0]
+        if t + 1 in trace.checkpoints:
+            row = int(np.searchsorted(trace.checkpoints, t + 1))
+            np.testing.assert_allclose(trace.pareto_regret[row, 0], sums[0], atol=1e-11)
+            np.testing.assert_allclose(trace.effective_regret[row, 0], sums[1], atol=1e-11)
+            np.testing.assert_allclose(trace.rewards[row, 0, :, 0], sums[2], atol=1e-11)
+    assert (trace.effective_regret >= trace.pareto_regret - 1e-12).all()
+    assert (np.diff(trace.effective_regret, axis=0) >= 0).all()
+
+
+class Recorder:
+    """Pulls one arm for ever, and remembers what it meets."""
+
+    arm = 0
+    seen: list[Any]
+
+    def __init__(self, dim: int, objectives: int) -> None:
+        type(self).seen = []
+
+    def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
+        rng.random(self.arm)  # a policy's own draws disturb nobody
+        self.seen.append(features.copy())
+        return self.arm
+
+    def update(self, features: np.ndarray, reward: np.ndarray) -> None:
+        self.seen.append((features.copy(), reward.copy()))
+
+
+class Other(Recorder):
+    arm = 3
+
+
+def test_every_policy_meets_the_same_contexts_and_noise() -> None:
+    (place,) = worlds(VaryingContexts, count=1)
+    for policy in (Recorder, Other):
+        simulate(policy, place, rounds=10, repeats=1, seed=2)
+    for one, other in zip(Recorder.seen, Other.seen, strict=True):
+        if isinstance(one, tuple):
+            noise = [reward - place.theta @ x for x, reward in (one, other)]
+            np.testing.assert_allclose(noise[0], noise[1], atol=1e-14)
+        else:
+            assert np.array_equal(one, other)
+
+
+class Fickle:
+    """An environment of a user's: new arms, the same for all, every tenth round."""
+
+    dim, arms, objectives, noise = 2, 4, 2, 0.0
+    theta = np.eye(2)
+
+    def __init__(self) -> None:
+        self.round = 0
+
+    def contexts(self, *, rng: mogro.Rng, batch: tuple[int, ...] = ()) -> np.ndarray:
+        self.round += 1
+        return np.random.default_rng(self.round // 10).random((4, 2))
+
+    def observe(self, x: np.ndarray, *, rng: mogro.Rng) -> np.ndarray:
+        return np.asarray(x @ self.theta.T)
+
+
+def test_arms_that_change_together_are_judged_anew() -> None:
+    trace = simulate(mogro.RandomArm, Fickle(), rounds=35, repeats=2, seed=0)
+    world, total = Fickle(), np.zeros(2)
+    for t in range(35):
+        features = world.contexts(rng=np.random.default_rng())
+        total += mogro.pareto.effective_gaps(features)[trace.arms[t, 0]]
+    np.testing.assert_allclose(trace.effective_regret[-1, 0], total)
+
+
+def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:
+    trace = simulate(
+        mogro.MOGRO, worlds(FixedArms), rounds=30, repeats=2, seed=4, probe=lambda p: p.theta
+    )
+    assert trace.arms.dtype == np.uint8  # 40,000 rounds x 200 learners: 8 MB
+    assert trace.probed.shape == (30, 3, 2, 3, 4)
+    trace.save(tmp_path / "a.npz")
+    again = Trace.load(tmp_path / "a.npz")
+    assert_same(trace, again)
+    assert (again.seed, again.offered, again.versions) == (trace.seed, 15, trace.versions)
+    whole = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="expected a trace saved by mogro"):
+        Trace.load(tmp_path / "half.npz")
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_pulls_count_arms() -> None:
+    trace = simulate(mogro.RandomArm, worlds(FixedArms), rounds=50, repeats=2, seed=1)
+    pulls = trace.pulls()
+    assert (pulls.sum(axis=-1) == trace.checkpoints[:, None, None]).all()
+    assert pulls[-1, 1, 0, 5] == (trace.arms[:, 1, 0] == 5).sum()
+
+
+@settings(max_examples=25, deadline=None)
+@given(rounds=st.integers(1, 350), data=st.data())
+def test_checkpoints_increase_and_end_with_the_last_round(rounds: int, data: st.DataObject) -> None:
+    given_ = data.draw(st.none() | st.sets(st.integers(1, rounds), min_size=1).map(sorted))
+    trace = simulate(
+        mogro.RandomArm,
+        FixedArms(np.eye(2), np.eye(2), noise=0.0),
+        rounds=rounds,
+        checkpoints=given_,
+    )
+    assert trace.checkpoints[-1] == rounds
+    assert (np.diff(trace.checkpoints) > 0).all()
+    if given_ is not None:
+        assert set(given_) <= set(trace.checkpoints.tolist())
+
+
+class Wrong:
+    def __init__(self, dim: int, objectives: int) -> None: ...
+
+    def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
+        return len(features)
+
+    def update(self, features: np.ndarray, reward: np.ndarray) -> None: ...
+
+
+def test_refusals() -> None:
+    place: Environment = worlds(FixedArms, count=1)[0]
+    other = FixedArms(np.eye(2), np.eye(2), noise=0.1)
+    for message, call in {
+        "rounds: expected": lambda: simulate(mogro.MOGRO, place, rounds=0),
+        "repeats: expected": lambda: simulate(mogro.MOGRO, place, rounds=1, repeats=0),
+        "seed: expected": lambda: simulate(mogro.MOGRO, place, rounds=1, seed=-1),
+        "environment: expected an": lambda: simulate(mogro.MOGRO, [], rounds=1),
+        "environment: expected instances of equal sizes": lambda: simulate(
+            mogro.MOGRO, [place, other], rounds=1
+        ),
+        "checkpoints: expected": lambda: simulate(mogro.MOGRO, place, rounds=5, checkpoints=[3, 3]),
+        "make_policy: expected a function": lambda: simulate(None, place, rounds=1),  # type: ignore[arg-type]
+        "make_policy: expected its policy": lambda: simulate(Wrong, place, rounds=1),
+        "along: expected": lambda: join([], along="rounds"),
+        "traces: expected at least": lambda: join([]),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            call()  # type: ignore[no-untyped-call]

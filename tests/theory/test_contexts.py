@@ -1,0 +1,85 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from mogro._validation import FloatArray
+from mogro.environments import FixedArms, VaryingContexts
+from mogro.theory import (
+    beta_regularity,
+    context_diversity,
+    context_goodness,
+    uniform_ball_goodness,
+)
+
+
+@pytest.mark.parametrize(("dim", "arms", "gamma"), [(1, 3, 0.7), (2, 1, 0.5), (5, 20, 0.6)])
+def test_uniform_ball_agrees_with_counting(dim: int, arms: int, gamma: float) -> None:
+    world = VaryingContexts(np.eye(dim), arms=arms, noise=0.1)
+    draws = world.contexts(rng=np.random.default_rng(0), batch=(100_000,))
+    hits = int((draws[..., 0].max(axis=1) >= gamma).sum())
+    expected = uniform_ball_goodness(gamma, dim=dim, arms=arms)
+    assert binom.ppf(1e-4, 100_000, expected) <= hits <= binom.ppf(1 - 1e-4, 100_000, expected)
+
+
+def test_uniform_ball_limits() -> None:
+    assert uniform_ball_goodness(1.0, dim=3, arms=10) == 0
+    assert uniform_ball_goodness(1e-12, dim=3, arms=1) == pytest.approx(0.5)
+    tiny = uniform_ball_goodness(0.999999, dim=10, arms=1)
+    assert 0 < tiny < 1e-25
+    assert uniform_ball_goodness(0.999999, dim=10, arms=50) == pytest.approx(50 * tiny)
+    levels = [uniform_ball_goodness(g, dim=4, arms=5) for g in (0.1, 0.5, 0.9, 0.99)]
+    assert levels == sorted(levels, reverse=True)
+
+
+def test_estimated_goodness_covers_the_closed_form() -> None:
+    covered = 0
+    for seed in range(40):
+        world = VaryingContexts(np.eye(3), arms=4, noise=0.1)
+        found = context_goodness(
+            world.contexts, gamma=0.8, samples=2000, rng=np.random.default_rng(seed)
+        )
+        covered += found.low <= uniform_ball_goodness(0.8, dim=3, arms=4) <= found.high
+    assert covered >= 34
+
+
+def test_estimated_goodness_finds_the_worst_direction() -> None:
+    def wedge(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        angles = rng.uniform(-2.8, 2.8, (*batch, 1))  # never straight back
+        return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+    found = context_goodness(wedge, gamma=0.99)
+    assert found.value == found.low == 0
+    assert found.high < 0.001
+    assert found.direction[0] < -0.95
+    assert np.linalg.norm(found.direction) == pytest.approx(1)
+
+
+def test_fixed_arms_are_a_distribution_too() -> None:
+    world = FixedArms(np.concatenate([np.eye(2), -np.eye(2)]), np.eye(2), noise=0.1)
+    assert context_goodness(world.contexts, gamma=0.7).value == 1
+    assert context_goodness(world.contexts, gamma=0.72).value == 0
+    assert context_diversity(world.contexts).value == 0
+
+
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_diversity_of_the_ball(dim: int) -> None:
+    world = VaryingContexts(np.eye(dim), arms=3, noise=0.1)
+    found = context_diversity(world.contexts, samples=40_000)
+    assert found.value == pytest.approx(1 / (2 * (dim + 2)), rel=0.1)
+
+
+def test_refusals() -> None:
+    world = VaryingContexts(np.eye(2), arms=3, noise=0.1)
+    for gamma in (0.0, 1.5, math.nan):
+        with pytest.raises(ValueError, match="gamma"):
+            context_goodness(world.contexts, gamma=gamma)
+        with pytest.raises(ValueError, match="gamma"):
+            uniform_ball_goodness(gamma, dim=2, arms=2)
+    with pytest.raises(ValueError, match="one dimension"):
+        beta_regularity(world.contexts)
+    with pytest.raises(ValueError, match="levels"):
+        beta_regularity(world.contexts, levels=(0.1, 0.2, 0.3))
+    with pytest.raises(ValueError, match="contexts"):
+        context_goodness(lambda *, rng, batch: np.full((*batch, 2, 2), math.nan), gamma=0.5)

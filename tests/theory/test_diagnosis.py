@@ -1,0 +1,296 @@
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro._validation import FloatArray
+from mogro.environments import FixedArms, lower_bound_instance
+from mogro.policies.mogro import DEFAULT_SHARE
+from mogro.theory import (
+    Diagnosis,
+    _advice,
+    diagnose,
+    goodness_level,
+    goodness_needed,
+    objective_diversity,
+    radius_cap,
+    regret_bound_random_weights,
+    regret_bound_round_robin,
+    regularity,
+    threshold_random_weights,
+)
+
+
+def circle(arms: int) -> FloatArray:
+    angles = np.linspace(0, 2 * np.pi, arms, endpoint=False)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def failing(found: Diagnosis) -> list[str]:
+    return [assumption.name for assumption in found.assumptions if not assumption.holds]
+
+
+@pytest.mark.parametrize(("dim", "arms"), [(5, 50), (10, 200)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_papers_instances_fail_goodness_and_never_end(dim: int, arms: int, seed: int) -> None:
+    world = FixedArms.sample(dim, arms, dim, noise=0.1, rng=np.random.default_rng(seed))
+    found = diagnose(world.features, world.theta, noise=0.1, rounds=1000)
+    assert failing(found) == ["good arms"]
+    lam = objective_diversity(world.theta)
+    level = goodness_level(world.features, world.theta).upper
+    assert found.goodness.diversity == pytest.approx(lam)
+    assert found.goodness.level == pytest.approx(level)
+    assert found.assumptions[2].margin == pytest.approx(level - goodness_needed(lam))
+    assert 0.4 < level < 0.95
+    # Even perfect arms would need this threshold.
+    perfect = threshold_random_weights(radius_cap(lam, 1.0), noise=0.1, dim=dim, rounds=1000)
+    assert found.promises.threshold == pytest.approx(perfect)
+    assert perfect > 1000 / dim
+    assert found.promises.hypothetical
+    assert found.promises.endless
+    assert found.promises.regret is None
+    assert found.promises.vacuous
+    text = str(found)
+    for words in ("FAILS", "short by", "NEVER END", "no theorem applies", "WeakestDirection"):
+        assert words in " ".join(text.split())
+    assert found.advice.threshold == pytest.approx(0.1 * (world.features**2).sum(axis=1).max())
+    assert found.advice.initial_rounds is not None
+    assert found.advice.initial_rounds < 40
+
+
+@pytest.mark.parametrize("arms", [60, 100, 500])
+@pytest.mark.parametrize("theta", [np.eye(2), np.array([[0.6, 0.8], [0.8, -0.6], [-1.0, 0.0]])])
+def test_a_dense_circle_meets_all_assumptions(arms: int, theta: FloatArray) -> None:
+    found = diagnose(circle(arms), theta, noise=0.1, rounds=1_000_000)
+    assert found.holds
+    assert failing(found) == []
+    assert found.goodness.version == "theorem"
+    assert found.goodness.gamma is not None
+    assert found.goodness.gamma > goodness_needed(found.goodness.diversity)
+    assert "all hold" in str(found)
+
+
+def test_bounds_of_a_dense_circle() -> None:
+    found = diagnose(circle(200), np.eye(2), noise=0.1, rounds=10**6)
+    good, promised = found.goodness, found.promises
+    assert good.alpha is not None
+    assert good.left is not None
+    assert good.left == pytest.approx(0.5 / 3, rel=1e-6)
+    assert promised.threshold == pytest.approx(
+        threshold_random_weights(good.alpha, noise=0.1, dim=2, rounds=10**6)
+    )
+    phi = regularity(np.eye(2), 1.0, epsilon=good.alpha / 2).phi.value
+    assert promised.phi == pytest.approx(phi)
+    assert promised.increment == pytest.approx(good.left * phi * 2)
+    assert promised.initial_rounds is not None
+    assert promised.increment is not None
+    assert promised.regret == pytest.approx(
+        regret_bound_random_weights(
+            increment=promised.increment,
+            noise=0.1,
+            dim=2,
+            objectives=2,
+            rounds=10**6,
+            initial_rounds=promised.initial_rounds,
+        )
+    )
+    assert not promised.vacuous
+    assert not promised.endless
+    assert found.advice.threshold == promised.threshold
+    assert found.advice.policy.startswith("MOGRO(2, 2, threshold=")
+    assert "RandomWeights()" in found.advice.policy
+    soon = diagnose(circle(200), np.eye(2), noise=0.1, rounds=1000)
+    assert soon.holds
+    assert soon.promises.vacuous
+    assert "VACUOUS" in str(soon)
+
+
+def test_round_robin_has_its_own_bound_and_no_fairness() -> None:
+    found = diagnose(
+        circle(200), np.eye(2), noise=0.1, rounds=10**5, scalarization=mogro.RoundRobin()
+    )
+    promised = found.promises
+    assert found.holds
+    assert promised.phi is None
+    assert promised.fairness is None
+    assert promised.initial_rounds is not None
+    assert found.goodness.left is not None
+    assert promised.regret == pytest.approx(
+        regret_bound_round_robin(
+            left=found.goodness.left,
+            noise=0.1,
+            dim=2,
+            objectives=2,
+            rounds=10**5,
+            initial_rounds=promised.initial_rounds,
+        )
+    )
+
+
+def test_other_norms_use_the_relaxed_versions() -> None:
+    parameters = diagnose(circle(300), np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
+    assert parameters.holds
+    assert parameters.goodness.version == "parameter norms"
+    both = diagnose(3 * circle(300), np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
+    assert both.holds
+    assert both.goodness.version == "all norms"
+    # Arms half as long as allowed are as good as any, once x_max is taken as it is.
+    short = diagnose(0.5 * circle(300), np.eye(2), noise=0.1, rounds=10**6)
+    assert short.holds
+    assert short.goodness.version == "all norms"
+    for found in (parameters, both, short):
+        assert found.goodness.left is not None
+        assert found.goodness.left > 0
+
+
+def test_units_do_not_matter_to_the_relaxed_version() -> None:
+    one = diagnose(3 * circle(100), np.eye(2), noise=0.3, rounds=10**6)
+    two = diagnose(6 * circle(100), np.eye(2), noise=0.6, rounds=10**6)
+    assert one.promises.regret is not None
+    # Not to the last digit: a constant in B (lambda_min(V) >= 1) has a unit.
+    assert two.promises.regret == pytest.approx(2 * one.promises.regret, rel=1e-3)
+
+
+def test_features_in_a_subspace_are_judged_there() -> None:
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0][:, :2]
+    flat = diagnose(circle(100) @ turn.T, np.eye(2) @ turn.T, noise=0.1, rounds=10**6)
+    plane = diagnose(circle(100), np.eye(2), noise=0.1, rounds=10**6)
+    assert (flat.dim, flat.rank) == (5, 2)
+    assert flat.holds
+    assert flat.promises.regret == pytest.approx(plane.promises.regret, rel=1e-3)
+
+
+def test_too_few_objectives() -> None:
+    rng = np.random.default_rng(0)
+    found = diagnose(rng.standard_normal((20, 4)), np.eye(4)[:3], noise=0.1, rounds=1000)
+    assert {"objectives span", "good arms"} <= set(failing(found))
+    assert found.goodness.diversity == 0
+    assert found.promises.threshold is None
+    assert "3 of 4 dimensions" in " ".join(str(found).split())
+    assert "NaN" not in found.to_json()
+
+
+def test_equal_objectives_leave_random_weights_without_a_bound() -> None:
+    theta = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    found = diagnose(circle(100), theta, noise=0.1, rounds=10**6)
+    assert failing(found) == ["objectives apart"]
+    assert found.promises.regret is None
+    by_turns = diagnose(
+        circle(100), theta, noise=0.1, rounds=10**6, scalarization=mogro.RoundRobin()
+    )
+    assert by_turns.holds
+    assert by_turns.promises.regret is not None
+
+
+def test_close_objectives_cap_the_radius() -> None:
+    close = np.array([math.cos(0.05), math.sin(0.05)])
+    theta = np.stack([np.eye(2)[0], np.eye(2)[1], close])
+    found = diagnose(circle(400), theta, noise=0.1, rounds=10**6)
+    assert found.holds
+    assert found.goodness.separation is not None
+    assert found.goodness.alpha is not None
+    assert found.goodness.alpha <= found.goodness.separation
+
+
+def test_fronts_and_conflict() -> None:
+    features = [[1.0, 0.0], [0.0, 1.0], [0.45, 0.45], [0.1, 0.1]]
+    found = diagnose(features, np.eye(2), noise=0.1, rounds=1000).conflict
+    assert (found.pareto_front, found.effective_front, found.single_best) == (3, 2, 2)
+    assert (found.largest, found.mean, found.smallest_cosine) == (1, 1, 0)
+    agreed = diagnose([[1.0, 1.0], [0.5, 0.2]], np.eye(2), noise=0.1, rounds=1000)
+    assert agreed.conflict.largest == 0
+    assert "nothing to trade off" in " ".join(str(agreed).split())
+    alone = diagnose(circle(10), [[1.0, 0.0]], noise=0.1, rounds=1000)
+    assert alone.conflict.mean == 0
+    assert "RoundRobin()" in alone.advice.policy
+
+
+def test_works_with_the_estimates_of_a_policy() -> None:
+    rng = np.random.default_rng(0)
+    policy = mogro.MOGRO(2, 2)
+    for _ in range(400):
+        x = circle(100)[policy.select(circle(100), rng=rng)]
+        policy.update(x, np.eye(2) @ x + 0.05 * rng.standard_normal(2))
+    found = diagnose(circle(100), policy.theta, noise=0.05, rounds=10**6)
+    assert found.holds
+    assert found.goodness.version != "theorem"  # estimates are not exactly of norm 1
+
+
+def test_lower_bound_instances_have_perfect_arms_for_their_objectives() -> None:
+    world = lower_bound_instance(3, rounds=1000)
+    found = diagnose(world.features, world.theta, noise=1.0, rounds=1000)
+    assert found.goodness.level == pytest.approx(1)
+    assert found.promises.endless
+
+
+def test_json_and_html() -> None:
+    for features, theta in (
+        (circle(100), np.eye(2)),
+        (np.eye(2), np.eye(2)),
+        (circle(9), [[1, 0]]),
+    ):
+        found = diagnose(features, theta, noise=0.1, rounds=1000)
+        data: dict[str, Any] = json.loads(found.to_json())
+        assert data["holds"] == found.holds
+        assert data["arms"] == len(features)
+        assert data["conflict"]["pareto_front"] == found.conflict.pareto_front
+        assert [a["name"] for a in data["assumptions"]] == [a.name for a in found.assumptions]
+        page = found._repr_html_()
+        assert page.startswith("<table>")
+        assert "Assumptions" in page
+        assert repr(found) == str(found)
+        assert max(len(line) for line in str(found).splitlines()) <= 100
+
+
+def test_no_noise_and_one_round() -> None:
+    found = diagnose(circle(100), np.eye(2), noise=0.0, rounds=1)
+    assert found.promises.threshold == 0
+    assert found.advice.threshold > 0
+    assert "nan" not in str(found)
+
+
+def test_many_objectives_underflow_to_a_vacuous_bound() -> None:
+    angles = np.linspace(0, np.pi / 2, 200)
+    theta = np.column_stack([np.cos(angles), np.sin(angles)])
+    found = diagnose(circle(300), theta, noise=0.1, rounds=1000)
+    assert found.promises.vacuous
+    assert json.loads(found.to_json())["promises"]["vacuous"]
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_objectives_that_hardly_span(angle: float) -> None:
+    theta = np.array([[1.0, 0.0], [math.cos(angle), math.sin(angle)]])
+    for features in (circle(1000), 2 * circle(50)):
+        found = diagnose(features, theta, noise=0.1, rounds=1000)
+        assert found.promises.endless
+        assert found.promises.threshold is None or found.promises.threshold > 1000
+        assert "nan" not in str(found)
+
+
+def test_default_threshold_is_that_of_the_policy() -> None:
+    assert _advice.DEFAULT_SHARE == DEFAULT_SHARE
+
+
+@pytest.mark.parametrize(
+    ("features", "theta", "changed", "name"),
+    [
+        (np.zeros((3, 2)), np.eye(2), {}, "features"),
+        (np.eye(2), [[0.0, 0.0]], {}, "theta"),
+        (np.eye(2), np.eye(3), {}, "theta"),
+        ([[1.0, 0.0]], np.eye(2), {}, "objective 1"),
+        (np.eye(2), np.eye(2), {"noise": -1.0}, "noise"),
+        (np.eye(2), np.eye(2), {"noise": math.nan}, "noise"),
+        (np.eye(2), np.eye(2), {"rounds": 0}, "rounds"),
+        (np.eye(2), np.eye(2), {"scalarization": mogro.RandomHypervolume()}, "scalarization"),
+        (np.eye(2), np.eye(2), {"scalarization": mogro.RandomWeights([1, 1, 1])}, "concentration"),
+        ([[math.inf, 0.0]], np.eye(2), {}, "features"),
+    ],
+)
+def test_refusals(
+    features: FloatArray, theta: FloatArray, changed: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(ValueError, match=name):
+        diagnose(features, theta, **({"noise": 0.1, "rounds": 1000} | changed))

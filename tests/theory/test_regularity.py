@@ -1,0 +1,160 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.special import betainc
+
+from mogro._validation import FloatArray
+from mogro.theory import regularity
+from mogro.theory.regularity import _around, _log_beta_cdf
+
+
+def parameters(objectives: int, dim: int, seed: int) -> FloatArray:
+    theta = np.abs(np.random.default_rng(seed).standard_normal((objectives, dim)))
+    return np.asarray(theta / np.linalg.norm(theta, axis=1, keepdims=True))
+
+
+def share_near(
+    theta: FloatArray, a: FloatArray, center: FloatArray, radius: float, draws: FloatArray
+) -> float:
+    return float((np.linalg.norm((draws - center) @ theta, axis=1) < radius).mean())
+
+
+@pytest.mark.parametrize("objectives", [2, 3])
+@pytest.mark.parametrize("concentration", [1.0, 2.5, 0.4, (1.0, 0.5, 0.2)])
+def test_phi_agrees_with_counting(
+    objectives: int, concentration: float | tuple[float, ...]
+) -> None:
+    a = np.resize(concentration, objectives)
+    rng = np.random.default_rng(7)
+    draws = rng.dirichlet(a, 400_000)
+    for seed in range(4):
+        theta = parameters(objectives, 3, seed)
+        counted = min(share_near(theta, a, e, 0.2, draws) for e in np.eye(objectives))
+        found = regularity(theta, a, epsilon=0.2, rng=rng).phi
+        error = 4 * math.sqrt(counted / 400_000)
+        assert found.low - error <= counted <= found.high + error
+
+
+@pytest.mark.parametrize("concentration", [1.0, 3.0])
+def test_psi_is_phi_for_concentrations_from_one(concentration: float) -> None:
+    rng = np.random.default_rng(0)
+    theta, a = parameters(3, 3, 5), np.full(3, concentration)
+    draws = rng.dirichlet(a, 200_000)
+    found = regularity(theta, a, epsilon=0.25)
+    assert found.psi == found.phi
+    assert found.guaranteed
+    for center in rng.dirichlet(np.ones(3), 200):
+        assert share_near(theta, a, center, 0.25, draws) >= found.phi.low - 0.002
+
+
+@pytest.mark.parametrize("a", [(0.5, 0.5, 0.5), (1.0, 0.5, 0.1), (3.0, 0.3, 0.3)])
+def test_psi_for_small_concentrations_is_no_larger_than_a_grid_finds(
+    a: tuple[float, ...],
+) -> None:
+    rng = np.random.default_rng(1)
+    theta = np.eye(3)
+    draws = rng.dirichlet(a, 1_000_000)
+    grid = [np.array([i, j, 6 - i - j]) / 6 for i in range(7) for j in range(7 - i)]
+    least = min(share_near(theta, np.array(a), center, 0.3, draws) for center in grid)
+    found = regularity(theta, a, epsilon=0.3)
+    assert not found.guaranteed
+    assert found.psi.log <= found.phi.log
+    assert found.psi.value <= least * 1.1
+    assert found.psi.value >= least * 0.7
+
+
+def test_importance_sampling_agrees_with_counting() -> None:
+    rng = np.random.default_rng(2)
+    theta, a = parameters(4, 4, 0), np.array([0.3, 1.0, 0.5, 2.0])
+    draws = rng.dirichlet(a, 400_000)
+    for center in rng.dirichlet(np.ones(4), 5):
+        counted = share_near(theta, a, center, 0.2, draws)
+        found = _around(theta, a, center, 0.2, 50_000, rng)
+        error = 4 * math.sqrt(counted / 400_000)
+        wide = 2 * (found.high - found.low)
+        assert found.low - error - wide <= counted <= found.high + error + wide
+
+
+# Corners alike, one corner least by far, two corners nearly alike, probabilities near 1e-11.
+@pytest.mark.parametrize(
+    ("theta", "a", "epsilon"),
+    [
+        (np.eye(3), 1.0, 0.3),
+        (parameters(5, 5, 3), 1.0, 0.05),
+        (np.eye(4) * np.array([[1.0], [1.001], [1.1], [1.2]]), 0.7, 0.1),
+        (parameters(10, 10, 1), 1.0, 0.05),
+    ],
+)
+def test_interval_covers_the_truth_in_95_percent(
+    theta: FloatArray, a: float, epsilon: float
+) -> None:
+    from mogro.theory.regularity import _phi
+
+    concentration = np.full(len(theta), a)
+    truth = _phi(theta, concentration, epsilon, 400_000, np.random.default_rng(12345))
+    covered = 0
+    for seed in range(200):
+        found = _phi(theta, concentration, epsilon, 3000, np.random.default_rng(seed))
+        covered += found.log_low <= truth.log <= found.log_high
+    assert 0.92 <= covered / 200 <= 0.985
+
+
+def test_two_objectives_are_exact() -> None:
+    theta = np.array([[1.0, 0.0], [0.0, 1.0]])
+    found = regularity(theta, (2.0, 0.5), epsilon=0.1).phi
+    x = 0.1 / math.sqrt(2)
+    expected = min(betainc(0.5, 2.0, x), betainc(2.0, 0.5, x))
+    assert found.value == pytest.approx(float(expected), rel=1e-12)
+    assert found.log_low == found.log == found.log_high
+
+
+def test_one_objective_and_objectives_within_reach() -> None:
+    assert regularity([[1.0, 2.0]], 1.0, epsilon=0.1).psi.value == 1
+    close = regularity([[1.0, 0.0], [1.0, 0.01], [1.0, 0.02]], 0.5, epsilon=0.1)
+    assert close.phi.value == close.psi.value == 1
+    assert close.guaranteed
+    same = regularity([[1.0, 0.0], [1.0, 0.0]], 0.5, epsilon=0.1)
+    assert same.phi.value == 1
+
+
+def test_logarithms_reach_below_every_float() -> None:
+    found = regularity(np.eye(150), 1.0, epsilon=1e-3, samples=200).phi
+    # F(x) = x^149 for uniform weights, x = eps / |v - e_m|, and the distance is nearly 1.
+    assert found.log == pytest.approx(149 * math.log(1e-3), rel=0.01)
+    assert found.value == 0
+    assert found.log_low <= found.log <= found.log_high
+    x = np.array([1e-3, 0.02, 0.5])
+    for p, q in ((149.0, 1.0), (20.0, 0.3), (2.0, 5.0)):
+        expected = np.log(betainc(p, q, np.where(x < 0.01, 0.5, x)))
+        np.testing.assert_allclose(_log_beta_cdf(x, p, q)[1:], expected[1:])
+    joint = _log_beta_cdf(np.array([1e-3]), 149.0, 2.0)
+    assert joint[0] == pytest.approx(149 * math.log(1e-3) + math.log(150 - 149 * 1e-3), rel=1e-12)
+
+
+def test_larger_radius_is_likelier() -> None:
+    theta = parameters(4, 4, 2)
+    logs = [regularity(theta, 1.0, epsilon=e).phi.log for e in (0.01, 0.05, 0.2, 0.5)]
+    assert logs == sorted(logs)
+
+
+def test_same_question_same_answer() -> None:
+    theta = parameters(4, 4, 2)
+    assert regularity(theta, 0.5, epsilon=0.1) == regularity(theta, 0.5, epsilon=0.1)
+
+
+@pytest.mark.parametrize(
+    ("theta", "a", "epsilon", "name"),
+    [
+        (np.zeros((2, 2)), 1.0, 0.1, "theta"),
+        (np.eye(2), 0.0, 0.1, "concentration"),
+        (np.eye(2), (1.0, 1.0, 1.0), 0.1, "concentration"),
+        (np.eye(2), 1.0, 0.0, "epsilon"),
+        (np.eye(2), 1.0, math.nan, "epsilon"),
+    ],
+)
+def test_refusals(
+    theta: FloatArray, a: float | tuple[float, ...], epsilon: float, name: str
+) -> None:
+    with pytest.raises(ValueError, match=name):
+        regularity(theta, a, epsilon=epsilon)
