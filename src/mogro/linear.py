@@ -197,6 +197,7 @@ class LinearModel:
         self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
         self._squares += other._squares
         self.count += other.count
+        self._idle += other._idle
         self._renew()
         for theta, gram in before:
             change = self.theta - theta
