@@ -227,7 +227,8 @@ class _Cell(NamedTuple):
         said = self.said
         names = "{policy}, M = {objectives}, noise {noise:g}, T = {rounds}".format(**said)
         endless = ", B > T / d: exploration never ends" * (said["exploration"] == "never ends")
-        return names + endless + ", bound vacuous" * (said["bound_says"] == "nothing")
+        vacuous = ", bound vacuous" * (said["bound_says"] == "nothing")
+        return f"{names}{endless}{vacuous}"
 
 
 def _cells(tables: Tables) -> Iterator[_Cell]:
