@@ -39,6 +39,22 @@ def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:
     return hasattr(scalarization, "score")
 
 
+def check_scalarization(scalarization: object, name: str, *, objectives: int) -> None:
+    """Refuse a scalarisation that does not fit the number of objectives, by asking it once."""
+    if isinstance(scalarization, type) or not callable(getattr(scalarization, "weights", None)):
+        raise ValueError(f"{name}: expected an object with a method weights, got {scalarization!r}")
+    known: Scalarization = scalarization  # type: ignore[assignment]
+    rng = np.random.default_rng(0)
+    weights = floats(known.weights(objectives, step=0, batch=(), rng=rng), "weights", shape=("M",))
+    if weights.shape != (objectives,):
+        raise ValueError(
+            f"{name}: expected weights for {objectives} objectives, got {weights.size} of them"
+        )
+    if is_nonlinear(known):
+        values = np.arange(2.0 * objectives).reshape(2, objectives)
+        floats(known.score(values, weights), "score", shape=(2,))
+
+
 @dataclass(frozen=True)
 class RandomWeights:
     """Random weights, Dirichlet distributed: MOGRO-RW.
@@ -59,7 +75,7 @@ class RandomWeights:
     concentration: float | Sequence[float] = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.concentration, int | float):
+        if np.ndim(self.concentration) == 0:
             given = real(self.concentration, "concentration", above=0)
             object.__setattr__(self, "concentration", given)
             return
@@ -190,7 +206,7 @@ class RandomHypervolume:
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        above = values - _reference(values, self.reference)
+        above = values - reference_point(values, self.reference)
         return np.asarray((np.maximum(above, 0) / weights[..., None, :]).min(axis=-1))
 
 
@@ -232,7 +248,7 @@ class RandomChebyshev:
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        weighted = weights[..., None, :] * (values - _reference(values, self.reference))
+        weighted = weights[..., None, :] * (values - reference_point(values, self.reference))
         return np.asarray(weighted.min(axis=-1) + self.rho * weighted.sum(axis=-1))
 
 
@@ -242,7 +258,7 @@ def _point(reference: Sequence[float] | None) -> tuple[float, ...] | None:
     return tuple(floats(reference, "reference", shape=("M",)).tolist())
 
 
-def _reference(values: FloatArray, given: Sequence[float] | None) -> FloatArray:
+def reference_point(values: FloatArray, given: Sequence[float] | None) -> FloatArray:
     """Return the point z, (M,) or (..., 1, M), strictly below the estimates by default."""
     if given is not None:
         return floats(given, "reference", shape=(values.shape[-1],))

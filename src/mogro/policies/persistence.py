@@ -5,10 +5,10 @@ hyper-parameters, every other entry one array of what has been learned.
 """
 
 import dataclasses
+import io
 import json
 import os
-import tempfile
-import zipfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -58,43 +58,47 @@ _TYPES = {known.__name__: known for known in (*_POLICIES, *_PARTS)}
 
 def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
-    header = {"format": FORMAT, "policy": _encode(policy)}
+    header = {"format": FORMAT, "policy": encode(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(beside, "xb") as file:
             np.savez(file, header=text, **policy.learned())  # type: ignore[arg-type]
-        os.replace(name, target)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
+        os.replace(beside, target)
     except BaseException:
-        os.unlink(name)
+        beside.unlink(missing_ok=True)
         raise
 
 
 def load(path: str | os.PathLike[str]) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
+    stored = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(stored, allow_pickle=False) as file:
             arrays: dict[str, NDArray[np.generic]] = {name: file[name] for name in file.files}
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
-        policy = _decode(header["policy"])
+        policy = decode(header["policy"])
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.relearn(arrays)
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
+    """Return a policy or a part of one as plain JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.name}
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
+        return [encode(item) for item in value]
     if type(value) not in _TYPES.values():
         raise ValueError(
             f"{type(value).__name__}: expected a part of mogro's own, because a file cannot hold "
@@ -103,16 +107,17 @@ def _encode(value: Any) -> Any:
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     return {
         "type": type(value).__name__,
-        "fields": {name: _encode(getattr(value, name)) for name in fields},
+        "fields": {name: encode(getattr(value, name)) for name in fields},
     }
 
 
-def _decode(value: Any) -> Any:
+def decode(value: Any) -> Any:
+    """Make again what :func:`encode` was given."""
     if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
+        return tuple(decode(item) for item in value)
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return np.array(value["array"], dtype=value["dtype"])
-    fields = {name: _decode(field) for name, field in value["fields"].items()}
+    fields = {name: decode(field) for name, field in value["fields"].items()}
     return _TYPES[value["type"]](**fields)
