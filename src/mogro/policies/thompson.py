@@ -9,11 +9,16 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, count
+from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
+from mogro.scalarization import (
+    RandomWeights,
+    Scalarization,
+    check_scalarization,
+    is_nonlinear,
+)
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,16 @@ class ThompsonSampling(ConfidentPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.samples is not None:
-            count(self.samples, "samples")
+            object.__setattr__(self, "samples", count(self.samples, "samples"))
+        if not isinstance(self.selection, EffectiveFront):
+            check_scalarization(self.selection, "selection", objectives=self.objectives)
 
     @property
     def draws(self) -> int:
         """L, the number of parameters drawn for each objective."""
         return self.samples or math.ceil(1 - math.log(self.objectives) / math.log(1 - 0.15))
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
@@ -91,10 +99,10 @@ class ThompsonSampling(ConfidentPolicy):
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(
-            self.objectives, step=self.model.count, batch=self.batch, rng=rng
+            self.objectives, step=self.progress.step, batch=self.batch, rng=rng
         )
         if is_nonlinear(self.selection):
-            scores = self.selection.score(values, weights)
+            scores = as_floats(self.selection.score(values, weights), "scores")
         else:
             scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
         return self._answer(first_best(scores, np.vecdot(scores, scores)))
@@ -102,7 +110,7 @@ class ThompsonSampling(ConfidentPolicy):
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
         shape = (*self.batch, self.draws, self.objectives, self.dim)
-        root = self.radius * np.linalg.cholesky(self.model.inverse)
+        root = self.radius * self._root()
         noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
         thetas = self.model.theta[..., None, :, :] + noise
         flat = thetas.reshape(*self.batch, -1, self.dim)
@@ -110,3 +118,20 @@ class ThompsonSampling(ConfidentPolicy):
         values = flat @ np.swapaxes(arms, -1, -2)
         drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
+
+    def _root(self) -> FloatArray:
+        """Return square roots of V^-1, (*batch, d, d)."""
+        try:
+            return np.linalg.cholesky(self.model.inverse)
+        except np.linalg.LinAlgError:
+            flat = self.model.inverse.reshape(-1, self.dim, self.dim)
+            return np.stack([_root_of(one) for one in flat]).reshape(self.model.inverse.shape)
+
+
+def _root_of(inverse: FloatArray) -> FloatArray:
+    """Return a square root of one matrix (d, d) that huge features may leave barely singular."""
+    try:
+        return np.linalg.cholesky(inverse)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(inverse)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
