@@ -206,4 +206,5 @@ FIGURE = Figure(
     draw=_draw,
     claims=_claims,
     shown=("conditions",),
+    beyond=True,
 )

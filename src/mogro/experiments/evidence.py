@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-_ROUNDS = 4000
+_ROUNDS = 2500
 _WORLDS = (Circle(2, 0.01), Circle(2, 0.1), Circle(2, 1.0), Circle(3, 0.1))
 _GREEDY_FOR: dict[str, RandomWeights | RoundRobin] = {
     RW.label: RandomWeights(),
@@ -212,6 +212,7 @@ def _draw_growth(panel: "Axes", growth: Table) -> None:
     if not len(longest["round"]):
         panel.text(0.5, 0.5, "exploration never ends", ha="center", transform=panel.transAxes)
     panel.set_xlabel("round")
+    panel.set_xlim(left=0)
     panel.set_ylim(bottom=0)
 
 
@@ -336,4 +337,5 @@ FIGURE = Figure(
     draw=_draw,
     claims=_claims,
     shown=("bounds",),
+    beyond=True,
 )

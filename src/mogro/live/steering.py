@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.exploration import (
+    DEFAULT_SHARE,
     Exploration,
     Situation,
     known_directions,
@@ -31,7 +32,6 @@ from mogro.linear import Spectrum, relative_rounding, spectrum
 from mogro.live.learning import Learner
 from mogro.live.ledger import PENDING, TEACHES, Ledger
 from mogro.live.offer import Offer
-from mogro.policies.mogro import DEFAULT_SHARE
 
 _HUGE = 1e300  # like infinity, but times zero it is zero
 
