@@ -540,3 +540,17 @@ def test_windows_that_close_together_are_learned_one_after_the_other(
     two.expire(50.0)
     assert one.theta == pytest.approx(two.theta, abs=1e-9)
     assert one.observations == pytest.approx(two.observations)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exploration_ends_when_arms_of_other_directions_are_gone(seed: int) -> None:
+    """What is known of retired arms sticks out of the span of those that are left."""
+    rng = np.random.default_rng(seed)
+    agent = mogro.Agent([mogro.Objective("gain")], dim=4, seed=0)
+    retired = {f"old {i}": rng.standard_normal(4) for i in range(2)}
+    plane = rng.standard_normal((2, 4))
+    left = {f"new {i}": rng.standard_normal(2) @ plane for i in range(5)}
+    for step in range(200):
+        decision = agent.decide(retired if step < 2 else left)
+        agent.reward(decision.id, {"gain": float(rng.standard_normal())})
+    assert agent.counters["explored"] < 40
