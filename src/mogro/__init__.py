@@ -1,9 +1,10 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, pareto, simulation
+from mogro import environments, live, pareto, simulation
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -27,19 +28,26 @@ from mogro.simulation import Trace, simulate
 __all__ = [
     "MOGRO",
     "UCB",
+    "Agent",
     "BasisRoundRobin",
+    "Catalogue",
     "Comparison",
+    "Decision",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "FixedWeights",
+    "HalfLife",
+    "Objective",
     "Oracle",
+    "Outcome",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
     "Rng",
     "RoundRobin",
+    "Scaling",
     "Streams",
     "ThompsonSampling",
     "Trace",
@@ -47,6 +55,7 @@ __all__ = [
     "WeakestDirection",
     "compare",
     "environments",
+    "live",
     "pareto",
     "simulate",
     "simulation",

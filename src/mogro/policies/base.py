@@ -172,8 +172,8 @@ class LinearPolicy(ABC):
         shown = []
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            needed = field.default is dataclasses.MISSING
-            if field.init and (needed or value != field.default):
+            usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
+            if field.init and not usual:
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
