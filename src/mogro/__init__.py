@@ -1,6 +1,6 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, live, pareto, simulation
+from mogro import environments, live, pareto, simulation, theory
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
@@ -24,6 +24,7 @@ from mogro.scalarization import (
     RoundRobin,
 )
 from mogro.simulation import Trace, simulate
+from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
     "MOGRO",
@@ -33,6 +34,7 @@ __all__ = [
     "Catalogue",
     "Comparison",
     "Decision",
+    "Diagnosis",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
@@ -54,10 +56,12 @@ __all__ = [
     "Uniform",
     "WeakestDirection",
     "compare",
+    "diagnose",
     "environments",
     "live",
     "pareto",
     "simulate",
     "simulation",
     "single_objective_greedy",
+    "theory",
 ]
