@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from docs import blocks
 
 ROOT = Path(__file__).parents[1]
