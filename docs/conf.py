@@ -2,7 +2,7 @@
 
 import re
 import sys
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -12,7 +12,7 @@ import blocks
 project = "mogro"
 author = "The mogro authors"
 project_copyright = author
-release = version("mogro")
+release = metadata.version("mogro")
 
 extensions = [
     "myst_parser",
@@ -21,6 +21,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
+suppress_warnings = ["ref.python"]  # several classes have attributes of the same name
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
 
@@ -58,16 +59,16 @@ def draw_pictures(app):  # type: ignore[no-untyped-def]
             raise ValueError(f"{page}: expected\n{wrong.expected}but printed\n{wrong.printed}")
 
 
-def escape_stars(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
-    """Shapes such as (*batch, K, d) are not emphasis."""
+def escape_formulas(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
+    """Shapes such as (*batch, K, d) are not emphasis, and norms such as |x| no substitutions."""
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...")):
             continue
         parts = _LITERAL.split(line)
-        parts[::2] = [re.sub(r"\*(?=batch\b)", r"\\*", part) for part in parts[::2]]
+        parts[::2] = [re.sub(r"\*(?=batch\b)|\|", r"\\\g<0>", part) for part in parts[::2]]
         lines[number] = "".join(parts)
 
 
 def setup(app):  # type: ignore[no-untyped-def]
     app.connect("builder-inited", draw_pictures)
-    app.connect("autodoc-process-docstring", escape_stars, priority=400)
+    app.connect("autodoc-process-docstring", escape_formulas, priority=400)
