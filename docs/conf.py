@@ -56,11 +56,13 @@ def draw_pictures(app):  # type: ignore[no-untyped-def]
         folder = Path(app.srcdir, "_build", "pictures", page.stem)
         folder.mkdir(parents=True, exist_ok=True)
         for wrong in blocks.run(page, folder):
-            raise ValueError(f"{page}: expected\n{wrong.expected}but printed\n{wrong.printed}")
+            raise ValueError(
+                f"{page}: expected\n{wrong.expected}but printed\n{wrong.printed}"
+            )
 
 
 def escape_formulas(app, what, name, obj, options, lines):  # type: ignore[no-untyped-def]
-    """Shapes such as (*batch, K, d) are not emphasis, and norms such as |x| no substitutions."""
+    """Shapes such as (*batch, K) are no emphasis, norms such as |x| no substitutions."""
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...")):
             continue

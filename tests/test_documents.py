@@ -25,4 +25,8 @@ def test_code(path: Path, tmp_path: Path) -> None:
 def test_a_wrong_output_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n")
-    assert [*blocks.run(page, tmp_path)] == [blocks.Mismatch(expected="2\n", printed="1\n")]
+    (wrong,) = blocks.run(page, tmp_path)
+    assert (wrong.expected, wrong.printed) == ("2\n", "1\n")
+    blocks.rewrite(page)
+    assert page.read_text().endswith("```text\n1\n```\n")
+    assert not [*blocks.run(page, tmp_path)]
