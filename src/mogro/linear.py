@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._validation import BoolArray, FloatArray, count, floats, real
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real, unwarned
 
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
@@ -82,9 +82,9 @@ class LinearModel:
         self._pending = 0
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
-        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
+        self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
-        self._idle: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)  # rounds sat out
+        self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
         if self.ridge > 0:
             self._renew()
@@ -117,7 +117,12 @@ class LinearModel:
         rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
-    @np.errstate(over="ignore", invalid="ignore")
+    @property
+    def residuals(self) -> tuple[FloatArray, IntArray]:
+        """Residual sums of squares, (*batch, M), and the ranks of V, (*batch)."""
+        return self._squares, self._rank
+
+    @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
@@ -139,7 +144,7 @@ class LinearModel:
         self.count += 1
         if self._pending == self._recent.shape[-2]:
             self._renew()
-        elif stale.any():
+        elif np.count_nonzero(stale):
             self._renew(stale)
         if rank is not None:
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
@@ -197,6 +202,7 @@ class LinearModel:
         self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
         self._squares += other._squares
         self.count += other.count
+        self._idle += other._idle
         self._renew()
         for theta, gram in before:
             change = self.theta - theta
@@ -314,7 +320,7 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def _total(values: FloatArray) -> float:
     """Return the sum, which is not finite if any value is not."""
-    return float(values.sum()) if values.ndim else float(values)
+    return float(np.add.reduce(values, axis=None)) if values.ndim else float(values)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:

@@ -25,10 +25,12 @@ def selection_of(weights: Weights | None, units: Units, own: Selection) -> Selec
 
 def floors_of(floors: Mapping[str, float] | None, units: Units) -> dict[str, float]:
     """Return the floors by objective, in the user's units."""
-    for name in floors or {}:
+    if floors is None:
+        return {}
+    for name in floors:
         if name not in units.index:
             raise ValueError(f"floors: expected objectives {list(units.names)}, got {name!r}")
-    return {name: real(floor, f"floors[{name!r}]") for name, floor in (floors or {}).items()}
+    return {name: real(floor, f"floors[{name!r}]") for name, floor in floors.items()}
 
 
 def time_of(now: float | None, *, needed: bool) -> float:

@@ -200,7 +200,8 @@ class Books:
                 self.steering.arrive(block.features[i], which, weight)
                 if self.learner.keep is not None:
                     self.steering.fade(np.where(which, self.learner.keep, 1.0), pending=False)
-        block.state[i] = np.where(which, LEARNED, block.state[i])
+        for m, _ in fresh:
+            block.state[i, m] = LEARNED
 
     def _close(self, rows: IntArray, now: float) -> int:
         """Close windows of these decisions that end by now."""

@@ -16,6 +16,8 @@ from mogro.pareto import random_effective_member, random_member
 from mogro.policies import EffectiveFront
 from mogro.scalarization import is_nonlinear
 
+_FRONTS = (ParetoFront, EffectiveFront)
+
 
 class Plan(NamedTuple):
     """All that decides a decision but its draw; propensities are computed from it.
@@ -66,7 +68,7 @@ def choose(plan: Plan, *, rng: Rng) -> tuple[int, FloatArray | None]:
             )
             return int(rows[int(second * len(rows))]), None
     selection, objectives = plan.selection, len(plan.units)
-    if isinstance(selection, ParetoFront | EffectiveFront):
+    if isinstance(selection, _FRONTS):
         return _member(plan, selection, rng), None
     weights = selection.weights(objectives, step=plan.step, batch=(), rng=rng)
     if driver.values is estimated and not is_nonlinear(selection):

@@ -49,7 +49,7 @@ class Desk:
                 name = self._made_id()
             elif name in books.ledger.rows:
                 return self._recalled(name)
-            rng = draws_of(name, setup.key)
+            rng = draws_of(name, setup.hash)
             books.advance(time)
             step, beliefs = books.tally.decisions, setup.driver.beliefs(books.learner)
             plan = Plan(offer, beliefs, setup.driver, setup.units, selection, step)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.live.choosing import Plan
-from mogro.live.draws import draws_of
+from mogro.live.draws import draws_of, hash_of
 from mogro.live.setup import Setup
 
 
@@ -113,7 +113,8 @@ class Decision:
 
         if self._chances is None:
             plan = self.plan
-            found = chances(plan, rng=draws_of(self.id, self._setup.key, purpose=b"propensity"))
+            start = hash_of(self._setup.seed, purpose=b"propensity")
+            found = chances(plan, rng=draws_of(self.id, start))
             self._chances = Propensities(plan.offer.ids, found.values, found.errors)
         return self._chances
 

@@ -1,7 +1,7 @@
 """Random numbers of a decision, derived from the agent's seed and the decision's id alone.
 
 So a replay decides the same, whatever happened in between and wherever it runs. The 256 bits of a
-keyed BLAKE2b hash of the id are state and increment of a PCG64 generator.
+BLAKE2b hash of both are state and increment of a PCG64 generator.
 """
 
 import hashlib
@@ -23,15 +23,16 @@ class _Own(threading.local):
 _own = _Own()
 
 
-def key_of(seed: int) -> bytes:
-    """Return the key under which ids are hashed."""
-    return hashlib.blake2b(str(seed).encode(), digest_size=32).digest()
+def hash_of(seed: int, *, purpose: bytes = b"") -> hashlib.blake2b:
+    """Return the hash that ids continue."""
+    return hashlib.blake2b(str(seed).encode() + b" ", digest_size=32, person=purpose)
 
 
-def draws_of(id: str, key: bytes, *, purpose: bytes = b"") -> np.random.Generator:
+def draws_of(id: str, start: hashlib.blake2b) -> np.random.Generator:
     """Return the generator of a decision, good until this thread asks for the next."""
-    text = id.encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(text, digest_size=32, key=key, person=purpose).digest()
+    continued = start.copy()
+    continued.update(id.encode("utf-8", "surrogatepass"))
+    digest = continued.digest()
     _own.bits.state = {
         "bit_generator": "PCG64",
         "state": {

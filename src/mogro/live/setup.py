@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mogro._validation import count
-from mogro.live.draws import key_of
+from mogro.live.draws import hash_of
 from mogro.live.driving import driver_of
 from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learning import HalfLife
@@ -42,7 +42,7 @@ class Setup:
         self.half_life = half_life
         self.seed = count(seed, "seed", minimum=0)
         self.capacity = None if capacity is None else count(capacity, "capacity", minimum=0)
-        self.key = key_of(self.seed)
+        self.hash = hash_of(self.seed)
         in_time = half_life is not None and half_life.time is not None
         self.timed = in_time or math.isfinite(self.units.nearest)
 

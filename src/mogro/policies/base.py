@@ -238,7 +238,6 @@ class LinearPolicy(ABC):
         return arms.reshape(self.batch) if self.batch else int(arms.item())
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def greedy(
     features: FloatArray,
     theta: FloatArray,
@@ -259,7 +258,6 @@ def greedy(
     return first_best(scores, finite_squares(scores, features))
 
 
-@np.errstate(over="ignore")
 def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     """Return the sums of squares (...) of scores (..., K), and refuse features that are not finite.
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, as_floats, count
+from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
@@ -90,6 +90,7 @@ class ThompsonSampling(ConfidentPolicy):
         """L, the number of parameters drawn for each objective."""
         return self.samples or math.ceil(1 - math.log(self.objectives) / math.log(1 - 0.15))
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
@@ -109,15 +110,28 @@ class ThompsonSampling(ConfidentPolicy):
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
         shape = (*self.batch, self.draws, self.objectives, self.dim)
-        values, vectors = np.linalg.eigh(self.model.gram)
-        # V is never below the ridge; only rounding of large features could make it seem so.
-        scale = self.radius / np.sqrt(np.maximum(values, self.ridge))
-        root = vectors * scale[..., None, :]
+        root = self.radius * self._root()
         noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
         thetas = self.model.theta[..., None, :, :] + noise
         flat = thetas.reshape(*self.batch, -1, self.dim)
         # Arms last: the maximum over the draws then runs along memory, several times faster.
-        drawn = (flat @ np.swapaxes(arms, -1, -2)).reshape(
-            *self.batch, self.draws, self.objectives, -1
-        )
+        values = flat @ np.swapaxes(arms, -1, -2)
+        drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
+
+    def _root(self) -> FloatArray:
+        """Return square roots of V^-1, (*batch, d, d)."""
+        try:
+            return np.linalg.cholesky(self.model.inverse)
+        except np.linalg.LinAlgError:
+            flat = self.model.inverse.reshape(-1, self.dim, self.dim)
+            return np.stack([_root_of(one) for one in flat]).reshape(self.model.inverse.shape)
+
+
+def _root_of(inverse: FloatArray) -> FloatArray:
+    """Return a square root of one matrix (d, d) that huge features may leave barely singular."""
+    try:
+        return np.linalg.cholesky(inverse)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(inverse)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
