@@ -244,7 +244,7 @@ class BasisRoundRobin:
     array([0, 2])
     """
 
-    features: FloatArray
+    features: FloatArray = field(repr=False)
     basis: IntArray = field(init=False, repr=False)
     _lengths: IntArray = field(init=False, repr=False)
 
