@@ -1,9 +1,10 @@
 """The first rounds: which arm to pull while some direction has been seen too little.
 
-A direction is known once V has at least ``threshold`` along it. A policy explores while an arm on
-offer has a part in the directions that are not known yet. With arms that stay the same this is
-the paper's test, the smallest eigenvalue of V restricted to the span of the features; with arms
-that change it also lets a learner go on when nothing on offer could teach it anything.
+A direction u of norm 1 is known once ``u^T V^+ u``, the variance of an estimate along it, is at
+most ``1 / threshold``. A policy explores until that holds for all of the span of the arms on offer.
+With arms that stay the same this is the paper's test, the smallest eigenvalue of V restricted to
+the span of the features; with arms that change it also lets a learner go on when nothing on offer
+could teach it anything.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
-from mogro.linear import Spectrum
+from mogro.linear import TINY, Spectrum
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -29,7 +30,8 @@ class Situation:
     features
         Arms on offer, (n, K, d).
     spectrum
-        Eigenvalues (n, d) and eigenvectors (n, d, d) of V.
+        Eigenvalues (n, d) and eigenvectors (n, d, d) of V, within the span of the arms if V has
+        something outside of it (see :func:`within_span`).
     parts
         Squared parts of every arm along the eigenvectors, (n, d, K).
     open
@@ -53,11 +55,69 @@ class Situation:
         return replace(
             self,
             features=self.features[chosen],
-            spectrum=Spectrum(*(part[chosen] for part in self.spectrum)),
+            spectrum=_take(self.spectrum, chosen),
             parts=self.parts[chosen],
             open=self.open[chosen],
             learners=self.learners[chosen],
         )
+
+
+def survey(
+    features: FloatArray, spectrum: Spectrum, threshold: FloatArray
+) -> tuple[Spectrum, FloatArray, BoolArray]:
+    """Find out what arms (n, K, d) have to teach about V: spectrum, parts, open of a situation."""
+    parts = squared_parts(features, spectrum)
+    opened = open_directions(parts, spectrum, threshold)
+    unseen = spectrum.values <= spectrum.rounding[:, None]
+    # A direction never seen is open for certain. One that was seen may stick out of the span, and
+    # then the arms could not raise its eigenvalue to the threshold if they were pulled for ever.
+    doubtful = np.asarray(opened.any(axis=-1) & ~(opened & unseen).any(axis=-1))
+    if doubtful.any():
+        arms = features[doubtful]
+        inside = within_span(arms, _take(spectrum, doubtful))
+        spectrum = Spectrum(*(part.copy() for part in spectrum))
+        for part, better in zip(spectrum, inside, strict=True):
+            part[doubtful] = better
+        parts[doubtful] = squared_parts(arms, inside)
+        opened[doubtful] = open_directions(parts[doubtful], inside, threshold[doubtful])
+    return spectrum, parts, opened
+
+
+def within_span(features: FloatArray, spectrum: Spectrum) -> Spectrum:
+    """Return what V says within the span of arms (n, K, d) that have no part in its null space.
+
+    These are the eigenvalues and eigenvectors, in the span, of the inverse of ``V^+`` restricted to
+    it: of V itself if it has nothing outside. Directions outside come first, with value 0.
+    """
+    wide = features.astype(np.float64, copy=False)
+    sizes, basis = np.linalg.eigh(np.swapaxes(wide, -1, -2) @ wide)
+    reach = squared_parts(wide, Spectrum(sizes, basis, spectrum.rounding)).max(axis=-1)
+    inside = reach > _unreached(reach, features.dtype)
+    values, vectors, rounding = spectrum
+    seen = values > rounding[:, None]
+    roots = np.where(seen, 1 / np.sqrt(np.where(seen, values, 1)), 0)
+    scaled = roots[..., None] * (np.swapaxes(vectors, -1, -2) @ basis) * inside[:, None, :]
+    variances, turns = np.linalg.eigh(np.swapaxes(scaled, -1, -2) @ scaled)
+    # Ascending: as many zeros as there are directions outside, then the best known ones first.
+    outside = np.arange(values.shape[-1]) < (~inside).sum(axis=-1, keepdims=True)
+    found = np.where(outside, 0, 1 / np.where(outside, 1, variances))
+    order = np.argsort(found, axis=-1, kind="stable")
+    found = np.take_along_axis(found, order, axis=-1)
+    turned = np.take_along_axis(basis @ turns, order[:, None, :], axis=-1)
+    whole = inside.all(axis=-1)[:, None]
+    return Spectrum(
+        np.where(whole, values, found), np.where(whole[..., None], vectors, turned), rounding
+    )
+
+
+def _take(spectrum: Spectrum, chosen: BoolArray) -> Spectrum:
+    return Spectrum(*(part[chosen] for part in spectrum))
+
+
+def _unreached(reach: FloatArray, dtype: DTypeLike) -> FloatArray:
+    """Return which largest squared parts (n, d) along some directions may be rounding, (n, 1)."""
+    share = negligible(reach.shape[-1], dtype)
+    return np.asarray(np.maximum(share * reach.sum(axis=-1, keepdims=True), TINY))
 
 
 def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
@@ -70,8 +130,8 @@ def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
 def open_directions(parts: FloatArray, spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
     """Tell which eigenvectors, (n, d), are below the threshold (n,) and in reach of some arm."""
     reach = parts.max(axis=-1)
-    small = negligible(parts.shape[-2], parts.dtype) * reach.sum(axis=-1, keepdims=True)
-    return np.asarray((reach > small) & ~known_directions(spectrum, threshold))
+    in_reach = reach > _unreached(reach, parts.dtype)
+    return np.asarray(in_reach & ~known_directions(spectrum, threshold))
 
 
 def negligible(dim: int, dtype: DTypeLike = np.float64) -> float:
@@ -104,6 +164,12 @@ class Exploration(Protocol):
     def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
         """Return one arm for each of the n learners."""
         ...
+
+
+def check_exploration(exploration: object, name: str) -> None:
+    """Refuse what cannot choose."""
+    if isinstance(exploration, type) or not callable(getattr(exploration, "choose", None)):
+        raise ValueError(f"{name}: expected an object with a method choose, got {exploration!r}")
 
 
 @dataclass(frozen=True)

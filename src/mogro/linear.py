@@ -8,7 +8,6 @@ rounding never builds up, a direction not yet seen has estimate 0 (the minimum-n
 features that span only a subspace need no special care.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from mogro._validation import BoolArray, FloatArray, count, floats, real
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
 _LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
+HUGE, TINY = 1e280, 1e-280  # squares beyond are refused, or count as zero: sums stay finite
 
 
 class Spectrum(NamedTuple):
@@ -83,6 +83,7 @@ class LinearModel:
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
+        self._idle: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)  # rounds sat out
         if self.ridge > 0:
             self._renew()
 
@@ -114,42 +115,56 @@ class LinearModel:
         rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
         product = np.matvec(self._solution, features)
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
-        variance = np.vecdot(features, product[..., :d])
-        if not math.isfinite(_total(variance) + _total(np.vecdot(product, product))):
+        variance = np.abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
+        norms = np.vecdot(features, features)
+        if not _total(norms) + _total(variance) + _total(np.vecdot(product, product)) < HUGE:
             self._refuse(features, rewards)
         stale = variance > _LOSSY
         if not self._full:
-            stale = stale | self._adds_direction(features, variance)
+            stale = stale | self._adds_direction(features, norms * (1 + variance))
         product *= (1 / np.sqrt(1 + variance))[..., None]
         self._recent[..., self._pending, :d] = features
         self._recent[..., self._pending, d:] = rewards
         self._solution -= _outer(product, product[..., :d])
-        self._squares += product[..., d:] ** 2
+        left, rank = product[..., d:] ** 2, None if self._full else self._rank.copy()
         self._pending += 1
         self.count += 1
         if self._pending == self._recent.shape[-2]:
             self._renew()
         elif stale.any():
             self._renew(stale)
+        if rank is not None:
+            left[self._rank > rank] = 0  # a new direction fits its first observation exactly
+        self._squares += left
+
+    def update_some(self, learning: BoolArray, features: FloatArray, rewards: FloatArray) -> None:
+        """Update the learners (*batch) that are learning; the others sit this round out."""
+        x = np.where(learning[..., None], features, 0.0)  # zero features teach nothing
+        self.update(x, np.where(learning[..., None], rewards, 0.0))
+        self._idle += ~learning
 
     def _refuse(self, features: FloatArray, rewards: FloatArray) -> None:
         floats(features, "features", shape=(*self.batch, self.dim))
         floats(rewards, "reward", shape=(*self.batch, self.objectives))
-        raise ValueError("features, reward: expected values whose squares are finite")
+        raise ValueError(f"features, reward: expected values whose squares are below {HUGE:g}")
 
     def learn(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from a log: (*batch, n, d) and (*batch, n, M)."""
-        before, gram = self.theta.copy(), self.gram
         both = np.concatenate((features, rewards), axis=-1)
-        added = np.swapaxes(both, -1, -2) @ features
-        if not np.isfinite(added).all():
-            raise ValueError("features, rewards: expected values whose sums of squares are finite")
-        self._sums += added
+        with np.errstate(over="ignore"):
+            size = np.square(both).sum()
+        if not size < HUGE:
+            raise ValueError(
+                f"features, rewards: expected values whose squares sum to less than {HUGE:g}"
+            )
+        before, gram = self.theta.copy(), self.gram
+        self._sums += np.swapaxes(both, -1, -2) @ features
         self.count += features.shape[-2]
         self._renew()
         change = self.theta - before
@@ -180,13 +195,15 @@ class LinearModel:
         if noise is not None:
             scale: FloatArray = np.full((*self.batch, self.objectives), noise)
         else:
-            free = (self.count - self._rank)[..., None]
+            free = (self.count - self._idle - self._rank)[..., None]
             known = self._squares / np.maximum(free, 1)
             scale = np.sqrt(np.where(free > 0, known, np.inf))
         spread = np.sqrt(self.variances(features))[..., :, None]
-        # 0 * inf: a zero feature vector has reward 0 for certain, whatever the noise.
         with np.errstate(invalid="ignore"):
-            errors = np.where(spread > 0, spread * scale[..., None, :], 0.0)
+            errors = spread * scale[..., None, :]
+        # 0 * inf: a zero feature vector has reward 0 for certain, whatever the noise; a direction
+        # never seen is uncertain even without noise.
+        errors = np.where(spread == 0, 0.0, np.where(np.isinf(spread), np.inf, errors))
         return Estimate(values, errors)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -211,10 +228,9 @@ class LinearModel:
         self.count, self._pending = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
-    def _adds_direction(self, features: FloatArray, variance: FloatArray) -> BoolArray:
+    def _adds_direction(self, features: FloatArray, inside: FloatArray) -> BoolArray:
         """Tell which learners' new features may have a part that V had not."""
         outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
-        inside = np.vecdot(features, features) * (1 + variance)
         return np.asarray(outside > _rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
@@ -231,6 +247,10 @@ class LinearModel:
         theta = moments @ inverse
         theta += (moments - theta @ gram) @ inverse  # one step of refinement
         unseen = vectors * ~seen[..., None, :]
+        if self.ridge > 0:  # V has the ridge where rounding of large features hides it
+            inverse += unseen @ np.swapaxes(vectors, -1, -2) / self.ridge
+            unseen[...] = 0
+            seen[...] = True
         self._solution[where] = np.concatenate((inverse, theta), axis=-2)
         self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
         self._rank[where] = seen.sum(axis=-1)
@@ -252,7 +272,8 @@ def _total(values: FloatArray) -> float:
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
     """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
     values, vectors = np.linalg.eigh(np.asarray(gram))
-    return Spectrum(values, vectors, _rounding(values.shape[-1], additions) * values[..., -1])
+    rounding = np.maximum(_rounding(values.shape[-1], additions) * values[..., -1], TINY)
+    return Spectrum(values, vectors, rounding)
 
 
 def _rounding(dim: int, additions: int) -> float:

@@ -39,6 +39,22 @@ def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:
     return hasattr(scalarization, "score")
 
 
+def check_scalarization(scalarization: object, name: str, *, objectives: int) -> None:
+    """Refuse a scalarisation that does not fit the number of objectives, by asking it once."""
+    if isinstance(scalarization, type) or not callable(getattr(scalarization, "weights", None)):
+        raise ValueError(f"{name}: expected an object with a method weights, got {scalarization!r}")
+    known: Scalarization = scalarization  # type: ignore[assignment]
+    rng = np.random.default_rng(0)
+    weights = floats(known.weights(objectives, step=0, batch=(), rng=rng), "weights", shape=("M",))
+    if weights.shape != (objectives,):
+        raise ValueError(
+            f"{name}: expected weights for {objectives} objectives, got {weights.size} of them"
+        )
+    if is_nonlinear(known):
+        values = np.arange(2.0 * objectives).reshape(2, objectives)
+        floats(known.score(values, weights), "score", shape=(2,))
+
+
 @dataclass(frozen=True)
 class RandomWeights:
     """Random weights, Dirichlet distributed: MOGRO-RW.
@@ -59,7 +75,7 @@ class RandomWeights:
     concentration: float | Sequence[float] = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.concentration, int | float):
+        if np.ndim(self.concentration) == 0:
             given = real(self.concentration, "concentration", above=0)
             object.__setattr__(self, "concentration", given)
             return

@@ -6,6 +6,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -30,17 +31,25 @@ class Policy(Protocol):
         ...
 
 
+@dataclass
+class Progress:
+    """How far a policy has come."""
+
+    step: int = 0  # arms selected
+
+
 class LinearPolicy(ABC):
     """A policy that estimates every objective by least squares.
 
     Subclasses are frozen data classes of their hyper-parameters; what is learned is in ``model``,
-    and in ``state`` where a policy remembers more than that.
+    the number of arms selected in ``progress``, and what else a policy remembers in ``state``.
     """
 
     dim: int
     objectives: int
     batch: tuple[int, ...]
     model: LinearModel
+    progress: Progress
 
     @abstractmethod
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
@@ -144,18 +153,27 @@ class LinearPolicy(ABC):
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
-        return {f"model.{name}": array for name, array in self.model.arrays().items()}
+        model = {f"model.{name}": array for name, array in self.model.arrays().items()}
+        return model | {"step": np.array(self.progress.step)}
 
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
+        missing = self.learned().keys() - arrays.keys()
+        if missing:
+            raise ValueError(
+                f"arrays: expected all that learned() gives, missing {sorted(missing)}"
+            )
+        step = int(np.array(arrays["step"]))
         own = {name: array for name, array in arrays.items() if name.startswith("model.")}
         self.model.restore({name.removeprefix("model."): array for name, array in own.items()})
+        self.progress.step = step
 
     def __repr__(self) -> str:
-        shown = [f"dim={self.dim}", f"objectives={self.objectives}"]
+        shown = []
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if field.init and field.name not in ("dim", "objectives") and value != field.default:
+            needed = field.default is dataclasses.MISSING
+            if field.init and (needed or value != field.default):
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -168,6 +186,7 @@ class LinearPolicy(ABC):
         object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
         model = LinearModel(self.dim, self.objectives, ridge=ridge, batch=self.batch)
         object.__setattr__(self, "model", model)
+        object.__setattr__(self, "progress", Progress())
 
     def _offered(self, features: ArrayLike) -> FloatArray:
         """Check the shape of the arms on offer."""
@@ -197,9 +216,12 @@ class LinearPolicy(ABC):
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
     def _answer(self, arms: IntArray) -> int | IntArray:
+        """Return the arms selected as the caller wants them, and count the round."""
+        self.progress.step += 1
         return arms.reshape(self.batch) if self.batch else int(arms.item())
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def greedy(
     features: FloatArray,
     theta: FloatArray,
@@ -212,13 +234,15 @@ def greedy(
     """Return the best arm for the objective of this round, one for each learner."""
     weights = scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng)
     if is_nonlinear(scalarization):
-        scores = scalarization.score(features @ np.swapaxes(theta, -1, -2), weights)
+        values = features @ np.swapaxes(theta, -1, -2)
+        scores = as_floats(scalarization.score(values, weights), "scores")
     else:
         direction = np.vecmat(weights, theta)
         scores = np.matvec(features, direction.astype(features.dtype, copy=False))
     return first_best(scores, finite_squares(scores, features))
 
 
+@np.errstate(over="ignore")
 def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     """Return the sums of squares (...) of scores (..., K), and refuse features that are not finite.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import IntArray, share
+from mogro._validation import IntArray, real, share
 from mogro.pareto import random_member
 from mogro.policies.base import LinearPolicy, finite_squares
 
@@ -49,6 +49,7 @@ class EpsilonGreedy(LinearPolicy):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", share(self.epsilon, "epsilon"))
+        object.__setattr__(self, "ridge", real(self.ridge, "ridge", minimum=0))
         self._prepare(ridge=self.ridge)
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:

@@ -59,6 +59,8 @@ class ExploreThenCommit(LinearPolicy):
             batch=self.batch,
         )
         object.__setattr__(self, "explorer", explorer)
+        for name in ("dim", "objectives", "threshold", "batch"):  # as they were checked
+            object.__setattr__(self, name, getattr(explorer, name))
 
     @property
     def model(self) -> LinearModel:  # type: ignore[override]
@@ -72,9 +74,7 @@ class ExploreThenCommit(LinearPolicy):
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:
         """Learn from the arm that was pulled, if it was pulled to explore."""
         x, y = self._observed(features, reward)
-        exploring = np.asarray(self.explorer.exploring)[..., None]
-        # Zero features teach nothing, so committed learners of a batch stay as they are.
-        self.model.update(np.where(exploring, x, 0.0), np.where(exploring, y, 0.0))
+        self.model.update_some(np.asarray(self.explorer.exploring), x, y)
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""

@@ -1,9 +1,8 @@
 """MOGRO: explore until every direction is known, then be greedy for a random objective."""
 
-import copy
 import math
 import warnings
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -15,15 +14,15 @@ from mogro.exploration import (
     Exploration,
     Situation,
     WeakestDirection,
+    check_exploration,
     known_directions,
     negligible,
     nothing_new,
-    open_directions,
-    squared_parts,
+    survey,
 )
 from mogro.policies.base import LinearPolicy, finite_squares, greedy, learners_of
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
-from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
+from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
 
@@ -41,11 +40,16 @@ class _State:
     largest: FloatArray  # squared norm of the largest features seen
     empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
     covered: bool = False  # a maximiser has nothing in a direction that is neither known nor empty
-    step: int = 0  # arms selected
     warned: bool = False
 
     def copy(self) -> "_State":
-        return copy.deepcopy(self)
+        return replace(
+            self,
+            exploring=self.exploring.copy(),
+            over=self.over.copy(),
+            unknown=self.unknown.copy(),
+            largest=self.largest.copy(),
+        )
 
 
 @final
@@ -70,7 +74,7 @@ class MOGRO(LinearPolicy):
         The first rounds: the weakest direction by default.
     rounds
         Number of rounds planned, if known: then a threshold that exploration cannot reach within
-        them is reported by a warning, once.
+        them is reported by a warning, once. It supposes that no larger arms will come.
     batch
         Shape of a batch of independent learners that step together.
 
@@ -109,7 +113,9 @@ class MOGRO(LinearPolicy):
             threshold = real(self.threshold, "threshold", above=0)
             object.__setattr__(self, "threshold", threshold)
         if self.rounds is not None:
-            count(self.rounds, "rounds")
+            object.__setattr__(self, "rounds", count(self.rounds, "rounds"))
+        check_scalarization(self.scalarization, "scalarization", objectives=self.objectives)
+        check_exploration(self.exploration, "exploration")
         learners = math.prod(self.batch)
         state = _State(
             exploring=np.ones(learners, dtype=np.bool_),
@@ -123,7 +129,8 @@ class MOGRO(LinearPolicy):
     @property
     def exploring(self) -> bool | BoolArray:
         """Whether the last arm was chosen to explore; true before the first."""
-        return self.state.exploring.reshape(self.batch) if self.batch else self.state.exploring[0]
+        exploring = self.state.exploring
+        return exploring.reshape(self.batch).copy() if self.batch else bool(exploring[0])
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
@@ -132,7 +139,6 @@ class MOGRO(LinearPolicy):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
         else:
             chosen = self._explore_or_greedy(arms, rng)
-        self.state.step += 1
         return self._answer(chosen)
 
     def choose(self, maximise: Maximiser, *, rng: Rng) -> FloatArray:
@@ -142,7 +148,7 @@ class MOGRO(LinearPolicy):
         ----------
         maximise
             Given a vector v (d,) of any sign, returns the features (d,) of an arm x that maximises
-            ``v . x`` over all arms. While exploring it is also asked for -v.
+            ``v . x`` over all arms: any arm if v is zero. While exploring it is also asked for -v.
         rng
             Where random numbers come from.
 
@@ -164,32 +170,39 @@ class MOGRO(LinearPolicy):
         """
         self._check_choose()
         state = self.state
-        arm = None if state.over[0] or state.covered else self._explore_unlisted(maximise)
+        arm, empty = None, state.empty
+        if not (state.over[0] or state.covered):
+            arm, empty = self._explore_unlisted(maximise)
+        exploring = arm is not None
         if arm is None:
-            step = state.step
+            step = self.progress.step
             weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
             arm = ask(maximise, np.vecmat(weights, self.model.theta))
             # An arm that is larger, or in a direction that was empty: look again next time.
-            new = np.square(state.empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
+            new = np.square(empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
             state.covered = not new and bool(arm @ arm <= state.largest[0])
+            state.over[0] |= len(empty) == 0
+        state.exploring[0], state.empty = exploring, empty
         state.largest = np.maximum(state.largest, arm @ arm)
-        state.step += 1
+        self.progress.step += 1
         return arm
 
-    def _explore_unlisted(self, maximise: Maximiser) -> FloatArray | None:
-        state = self.state
-        threshold = float(self._threshold(state.largest)[0])
-        gram, additions = self.model.gram, self.model.count
-        arm, state.empty = explore_unlisted(
-            maximise, gram, additions=additions, empty=state.empty, threshold=threshold
+    def _explore_unlisted(self, maximise: Maximiser) -> tuple[FloatArray | None, FloatArray]:
+        threshold = float(self._threshold(self.state.largest)[0])
+        found = explore_unlisted(
+            maximise,
+            self.model.gram,
+            additions=self.model.count,
+            empty=self.state.empty,
+            threshold=threshold,
         )
-        state.exploring[0] = arm is not None
-        if arm is None:
-            state.over[0] = len(state.empty) == 0
-        elif self.rounds is not None and not state.warned:
-            size = max(float(state.largest[0]), float(arm @ arm))
-            state.warned = self._warn(threshold, size, self.dim - len(state.empty))
-        return arm
+        if found.arm is not None and self.rounds is not None and not self.state.warned:
+            # No arm has more along the direction, so that V along it cannot grow by more.
+            gain = (
+                max(self.rounds - self.progress.step, 0) * float(found.direction @ found.arm) ** 2
+            )
+            self._warn(self.state, threshold, found.value + gain, stacklevel=4)
+        return found.arm, found.empty
 
     def _settled(self, features: FloatArray) -> bool:
         """Tell whether no learner has anything to explore among these arms."""
@@ -208,20 +221,16 @@ class MOGRO(LinearPolicy):
 
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
-        kept = {name: np.array(arrays[f"state.{name}"]) for name in vars(self.state)}
-        learners = math.prod(self.batch)
-        for name in ("exploring", "over", "largest"):
-            check_shape(kept[name], f"state.{name}", (learners,))
-        check_shape(kept["unknown"], "state.unknown", (learners, self.dim, self.dim))
-        check_shape(kept["empty"], "state.empty", (len(kept["empty"]), self.dim))
+        kept = {name: arrays.get(f"state.{name}") for name in vars(self.state)}
+        for name, value in vars(self.state).items():
+            given = kept[name]
+            if given is not None:  # else the base class will say that it is missing
+                rows = given.shape[:1] if name == "empty" else np.shape(value)[:1]
+                check_shape(given, f"state.{name}", (*rows, *np.shape(value)[1:]))
         super().relearn(arrays)
-        state = self.state
-        state.exploring, state.over, state.largest = (
-            kept[name] for name in ("exploring", "over", "largest")
-        )
-        state.unknown, state.empty = kept["unknown"], kept["empty"]
-        state.covered, state.warned = bool(kept["covered"]), bool(kept["warned"])
-        state.step = int(kept["step"])
+        for name, value in vars(self.state).items():
+            given = np.array(kept[name], dtype=np.asarray(value).dtype)
+            setattr(self.state, name, given if given.ndim else given.item())
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
@@ -247,22 +256,22 @@ class MOGRO(LinearPolicy):
         offered = learners_of(features, self.batch, asking)
         norms = np.vecdot(offered, offered)
         finite_squares(norms, offered)
-        spectrum = self.model.spectrum(asking)
-        parts = squared_parts(offered, spectrum)
+        everywhere = self.model.spectrum(asking)
         largest = np.maximum(state.largest[asking], norms.max(axis=-1))
         threshold = self._threshold(largest)
-        opened = open_directions(parts, spectrum, threshold)
+        spectrum, parts, opened = survey(offered, everywhere, threshold)
         exploring = np.asarray(opened.any(axis=-1))
         if exploring.any():
-            there = Situation(offered, spectrum, parts, opened, asking, self.batch, state.step)
+            step = self.progress.step
+            there = Situation(offered, spectrum, parts, opened, asking, self.batch, step)
             there = there if exploring.all() else there.only(exploring)
             chosen[there.learners] = self.exploration.choose(
                 there, rng=part_of(rng, there.learners)
             )
             if self.rounds is not None and not state.warned:
-                first = int(exploring.argmax())
-                dims = int(np.linalg.matrix_rank(offered[first]))
-                state.warned = self._warn(float(threshold[first]), float(largest[first]), dims)
+                # The trace of V grows by the largest squared norm a round, or less.
+                trace = everywhere.values.sum(axis=-1) + max(self.rounds - step, 0) * largest
+                self._warn_of(state, there.features, threshold[exploring], trace[exploring])
         known = known_directions(spectrum, threshold)
         state.exploring[asking] = exploring
         state.over[asking] = known.all(axis=-1)
@@ -272,7 +281,7 @@ class MOGRO(LinearPolicy):
     def _greedy(
         self, features: FloatArray, theta: FloatArray, rng: Rng, batch: tuple[int, ...]
     ) -> IntArray:
-        step = self.state.step
+        step = self.progress.step
         return greedy(features, theta, self.scalarization, step=step, batch=batch, rng=rng)
 
     def _threshold(self, largest: FloatArray) -> FloatArray:
@@ -281,19 +290,27 @@ class MOGRO(LinearPolicy):
             return np.asarray(DEFAULT_SHARE * largest)
         return np.full(largest.shape, self.threshold)
 
-    def _warn(self, threshold: float, largest: float, dims: int) -> bool:
-        """Warn if V cannot reach the threshold in so many dimensions within the rounds planned."""
-        assert self.rounds is not None
-        # The trace of V, at least `dims` times its smallest eigenvalue, grows by `largest` a round.
-        bound = self.rounds * largest / dims
+    def _warn_of(
+        self, state: _State, features: FloatArray, threshold: FloatArray, trace: FloatArray
+    ) -> None:
+        """Warn if the smallest eigenvalue of V, at most the mean one, cannot reach a threshold."""
+        hopeless = threshold * self.dim > trace
+        if hopeless.any():  # unless the arms have fewer dimensions
+            rounding = math.sqrt(negligible(self.dim, features.dtype) * features.shape[-2])
+            rank = np.linalg.matrix_rank(features[hopeless], rtol=rounding)
+            bound = trace[hopeless] / np.maximum(rank, 1)
+            worst = int((threshold[hopeless] - bound).argmax())
+            self._warn(state, float(threshold[hopeless][worst]), float(bound[worst]), stacklevel=6)
+
+    def _warn(self, state: _State, threshold: float, bound: float, *, stacklevel: int) -> None:
+        """Warn if the threshold is above what V can reach within the rounds planned."""
         if threshold > bound:
             warnings.warn(
-                f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, for "
-                f"with features of squared norm up to {largest:g} in {dims} dimensions the "
-                f"smallest eigenvalue of V stays below {bound:g}",
-                stacklevel=5,
+                f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, in "
+                f"which the smallest eigenvalue of V stays below {bound:g}",
+                stacklevel=stacklevel,
             )
-        return threshold > bound
+            state.warned = True
 
     def _check_choose(self) -> None:
         if self.batch:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.policies.base import LinearPolicy, greedy
-from mogro.scalarization import RandomWeights, Scalarization
+from mogro.scalarization import RandomWeights, Scalarization, check_scalarization
 
 
 @final
@@ -48,13 +48,14 @@ class Oracle(LinearPolicy):
         object.__setattr__(self, "dim", truth.shape[-1])
         self._prepare(ridge=0.0)
         self._offered(truth)  # leading axes fit the batch
+        check_scalarization(self.scalarization, "scalarization", objectives=self.objectives)
         truth.flags.writeable = False
         object.__setattr__(self, "truth", truth)
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
-        step, batch = self.model.count, self.batch
+        step, batch = self.progress.step, self.batch
         theta = np.broadcast_to(self.truth, self.model.theta.shape)
         return self._answer(
             greedy(arms, theta, self.scalarization, step=step, batch=batch, rng=rng)

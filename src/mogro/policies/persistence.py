@@ -5,10 +5,10 @@ hyper-parameters, every other entry one array of what has been learned.
 """
 
 import dataclasses
+import io
 import json
 import os
-import tempfile
-import zipfile
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +61,23 @@ def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     header = {"format": FORMAT, "policy": _encode(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(beside, "xb") as file:
             np.savez(file, header=text, **policy.learned())  # type: ignore[arg-type]
-        os.replace(name, target)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
+        os.replace(beside, target)
     except BaseException:
-        os.unlink(name)
+        beside.unlink(missing_ok=True)
         raise
 
 
 def load(path: str | os.PathLike[str]) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
+    stored = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(stored, allow_pickle=False) as file:
             arrays: dict[str, NDArray[np.generic]] = {name: file[name] for name in file.files}
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
@@ -83,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> LinearPolicy:
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.relearn(arrays)
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
 

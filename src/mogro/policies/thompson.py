@@ -9,11 +9,16 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, count
+from mogro._validation import FloatArray, IntArray, as_floats, count
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import RandomWeights, Scalarization, is_nonlinear
+from mogro.scalarization import (
+    RandomWeights,
+    Scalarization,
+    check_scalarization,
+    is_nonlinear,
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ class ThompsonSampling(ConfidentPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.samples is not None:
-            count(self.samples, "samples")
+            object.__setattr__(self, "samples", count(self.samples, "samples"))
+        if not isinstance(self.selection, EffectiveFront):
+            check_scalarization(self.selection, "selection", objectives=self.objectives)
 
     @property
     def draws(self) -> int:
@@ -91,10 +98,10 @@ class ThompsonSampling(ConfidentPolicy):
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(
-            self.objectives, step=self.model.count, batch=self.batch, rng=rng
+            self.objectives, step=self.progress.step, batch=self.batch, rng=rng
         )
         if is_nonlinear(self.selection):
-            scores = self.selection.score(values, weights)
+            scores = as_floats(self.selection.score(values, weights), "scores")
         else:
             scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
         return self._answer(first_best(scores, np.vecdot(scores, scores)))
@@ -102,7 +109,7 @@ class ThompsonSampling(ConfidentPolicy):
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
         shape = (*self.batch, self.draws, self.objectives, self.dim)
-        root = self.radius * np.linalg.cholesky(self.model.inverse)
+        root = self.radius * self._root()
         noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
         thetas = self.model.theta[..., None, :, :] + noise
         flat = thetas.reshape(*self.batch, -1, self.dim)
@@ -110,3 +117,26 @@ class ThompsonSampling(ConfidentPolicy):
         values = flat @ np.swapaxes(arms, -1, -2)
         drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
+
+    def _root(self) -> FloatArray:
+        """Return a root R of ``R R^T = V^-1``, (*batch, d, d)."""
+        try:
+            return np.linalg.cholesky(self.model.inverse)
+        except np.linalg.LinAlgError:  # rounding of large features, in one learner at least
+            pairs = zip(*(_flat(part) for part in (self.model.inverse, self.model.gram)), strict=True)
+            roots = [_root_of(inverse, gram, self.ridge) for inverse, gram in pairs]
+            return np.stack(roots).reshape(self.model.inverse.shape)
+
+
+def _flat(matrices: FloatArray) -> FloatArray:
+    return matrices.reshape(-1, *matrices.shape[-2:])
+
+
+def _root_of(inverse: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
+    """Return the root of one learner, the same as in a batch without that rounding."""
+    try:
+        return np.linalg.cholesky(inverse)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(gram)
+        # V is never below the ridge; only rounding could make it seem so.
+        return np.asarray(vectors / np.sqrt(np.maximum(values, ridge)))
