@@ -132,14 +132,13 @@ class LinearModel:
         self._recent[..., self._pending, :d] = features
         self._recent[..., self._pending, d:] = rewards
         self._solution -= _outer(product, product[..., :d])
-        left, rank = product[..., d:] ** 2, None if self._full else self._rank.copy()
+        left = product[..., d:] ** 2
         self._pending += 1
         self.count += 1
-        if self._pending == self._recent.shape[-2]:
-            self._renew()
-        elif stale.any():
-            self._renew(stale)
-        if rank is not None:
+        every = self._pending == self._recent.shape[-2]
+        if every or (stale.any() if stale.ndim else stale):
+            rank = self._rank.copy()
+            self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
         self._squares += left
 
@@ -230,7 +229,8 @@ class LinearModel:
 
     def _adds_direction(self, features: FloatArray, inside: FloatArray) -> BoolArray:
         """Tell which learners' new features may have a part that V had not."""
-        outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
+        part = np.matvec(self._unseen, features)
+        outside = np.vecdot(part, part)
         return np.asarray(outside > _rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:

@@ -123,7 +123,8 @@ class ThompsonSampling(ConfidentPolicy):
         try:
             return np.linalg.cholesky(self.model.inverse)
         except np.linalg.LinAlgError:  # rounding of large features, in one learner at least
-            pairs = zip(*(_flat(part) for part in (self.model.inverse, self.model.gram)), strict=True)
+            inverses, grams = (_flat(part) for part in (self.model.inverse, self.model.gram))
+            pairs = zip(inverses, grams, strict=True)
             roots = [_root_of(inverse, gram, self.ridge) for inverse, gram in pairs]
             return np.stack(roots).reshape(self.model.inverse.shape)
 
