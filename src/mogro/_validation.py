@@ -17,6 +17,9 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Shape = Sequence[int | str | EllipsisType]
 
+# For code that finds bad numbers in what it computes: NumPy need not warn of them before.
+unwarned = np.errstate(over="ignore", invalid="ignore")
+
 
 def count(value: object, name: str, *, minimum: int = 1) -> int:
     """Return ``value`` as an int that is at least ``minimum``."""

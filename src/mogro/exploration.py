@@ -90,7 +90,11 @@ def within_span(features: FloatArray, spectrum: Spectrum) -> Spectrum:
     it: of V itself if it has nothing outside. Directions outside come first, with value 0.
     """
     wide = features.astype(np.float64, copy=False)
-    sizes, basis = np.linalg.eigh(np.swapaxes(wide, -1, -2) @ wide)
+    squares = np.swapaxes(wide, -1, -2) @ wide
+    sizes = np.linalg.eigvalsh(squares)
+    if (sizes[:, 0] > 1e-6 * sizes[:, -1]).all():
+        return spectrum  # nothing is outside, as usual: no need for eigenvectors
+    sizes, basis = np.linalg.eigh(squares)
     reach = squared_parts(wide, Spectrum(sizes, basis, spectrum.rounding)).max(axis=-1)
     inside = reach > _unreached(reach, features.dtype)
     values, vectors, rounding = spectrum

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._validation import BoolArray, FloatArray, count, floats, real
+from mogro._validation import BoolArray, FloatArray, count, floats, real, unwarned
 
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
 _LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
 HUGE, TINY = 1e280, 1e-280  # squares beyond are refused, or count as zero: sums stay finite
+_FADED = 0.25  # once the sums have been scaled down this far, the inverse is computed anew
 
 
 class Spectrum(NamedTuple):
@@ -84,6 +85,7 @@ class LinearModel:
         self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
         self._idle: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)  # rounds sat out
+        self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
         if self.ridge > 0:
             self._renew()
 
@@ -115,7 +117,7 @@ class LinearModel:
         rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
-    @np.errstate(over="ignore", invalid="ignore")
+    @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
@@ -136,7 +138,7 @@ class LinearModel:
         self._pending += 1
         self.count += 1
         every = self._pending == self._recent.shape[-2]
-        if every or (stale.any() if stale.ndim else stale):
+        if every or np.count_nonzero(stale):
             rank = self._rank.copy()
             self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
@@ -169,6 +171,37 @@ class LinearModel:
         change = self.theta - before
         residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
         self._squares += (residual**2).sum(axis=-2) + np.vecdot(change @ gram, change)
+
+    def decay(self, factor: FloatArray) -> None:
+        """Weigh down all that was learned by a factor from 0 to 1, one for each learner (*batch).
+
+        New observations count for more beside the old ones. What has faded below rounding of the
+        rest counts as never seen. The penalty does not fade.
+        """
+        scale = factor[..., None, None]
+        if self.ridge > 0:
+            self._decay_to_penalty(scale)
+            return
+        self._scale_sums(scale)
+        self._faded *= factor
+        if (self._faded < _FADED).any():
+            self._renew()
+        else:
+            self._solution[..., : self.dim, :] /= scale
+
+    def absorb(self, other: "LinearModel") -> None:
+        """Learn all that another model of the same kind has learned from other observations."""
+        before = [(self.theta.copy(), self.gram), (other.theta, other.gram)]
+        self._sums += np.concatenate((other.gram, other.moments), axis=-2)
+        self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
+        self._squares += other._squares
+        self.count += other.count
+        self._idle += other._idle
+        self._renew()
+        for theta, gram in before:
+            change = self.theta - theta
+            self._squares += np.vecdot(change @ gram, change)
+        self._squares -= self.ridge * np.vecdot(self.theta, self.theta)  # it was in both
 
     def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
         """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
@@ -227,15 +260,31 @@ class LinearModel:
         self.count, self._pending = (int(number) for number in arrays["counts"])
         self._full = bool((self._rank == self.dim).all())
 
+    def _scale_sums(self, scale: FloatArray) -> None:
+        self._sums *= scale
+        self._recent[..., : self._pending, :] *= np.sqrt(scale)
+        self._squares *= scale[..., 0]
+
+    def _decay_to_penalty(self, scale: FloatArray) -> None:
+        """Fade the observations but not the penalty: the estimates move, unlike without one."""
+        before, gram = self.theta.copy(), self.gram
+        self._scale_sums(scale)
+        self._sums[..., : self.dim, :] += (1 - scale) * (self.ridge * np.eye(self.dim))
+        self._renew()
+        change, gone = self.theta - before, scale[..., 0]
+        self._squares += gone * np.vecdot(change @ gram, change)
+        self._squares += (1 - gone) * self.ridge * np.vecdot(self.theta, self.theta)
+
     def _adds_direction(self, features: FloatArray, inside: FloatArray) -> BoolArray:
         """Tell which learners' new features may have a part that V had not."""
         part = np.matvec(self._unseen, features)
         outside = np.vecdot(part, part)
-        return np.asarray(outside > _rounding(self.dim, self.count) * inside)
+        return np.asarray(outside > relative_rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
+        self._faded[where] = 1
         if stale is None:
             self._sums = np.concatenate((self.gram, self.moments), axis=-2)
             self._pending = 0
@@ -266,16 +315,16 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
 
 def _total(values: FloatArray) -> float:
     """Return the sum, which is not finite if any value is not."""
-    return float(values.sum()) if values.ndim else float(values)
+    return float(np.add.reduce(values, axis=None)) if values.ndim else float(values)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
     """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
     values, vectors = np.linalg.eigh(np.asarray(gram))
-    rounding = np.maximum(_rounding(values.shape[-1], additions) * values[..., -1], TINY)
+    rounding = np.maximum(relative_rounding(values.shape[-1], additions) * values[..., -1], TINY)
     return Spectrum(values, vectors, rounding)
 
 
-def _rounding(dim: int, additions: int) -> float:
+def relative_rounding(dim: int, additions: int) -> float:
     """Bound what rounding does to an eigenvalue of the sums, relative to the largest."""
     return _EPS * (8 * dim + min(additions, _RENEW_EVERY) + additions / _RENEW_EVERY)

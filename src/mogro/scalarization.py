@@ -206,7 +206,7 @@ class RandomHypervolume:
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        above = values - _reference(values, self.reference)
+        above = values - reference_point(values, self.reference)
         return np.asarray((np.maximum(above, 0) / weights[..., None, :]).min(axis=-1))
 
 
@@ -248,7 +248,7 @@ class RandomChebyshev:
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        weighted = weights[..., None, :] * (values - _reference(values, self.reference))
+        weighted = weights[..., None, :] * (values - reference_point(values, self.reference))
         return np.asarray(weighted.min(axis=-1) + self.rho * weighted.sum(axis=-1))
 
 
@@ -258,7 +258,7 @@ def _point(reference: Sequence[float] | None) -> tuple[float, ...] | None:
     return tuple(floats(reference, "reference", shape=("M",)).tolist())
 
 
-def _reference(values: FloatArray, given: Sequence[float] | None) -> FloatArray:
+def reference_point(values: FloatArray, given: Sequence[float] | None) -> FloatArray:
     """Return the point z, (M,) or (..., 1, M), strictly below the estimates by default."""
     if given is not None:
         return floats(given, "reference", shape=(values.shape[-1],))

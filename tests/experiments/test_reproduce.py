@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,7 +73,9 @@ def test_figures_share_work() -> None:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from mogro.cli import main; main()", *arguments]
+    # A shell may have told its children to ignore Ctrl-C.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    return [sys.executable, "-c", f"{heed}; from mogro.cli import main; main()", *arguments]
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -113,6 +116,20 @@ def test_killed_and_resumed_it_is_the_same_to_the_byte(one_worker: Path, tmp_pat
     assert kept
     subprocess.run(command(*arguments), check=True, capture_output=True, timeout=120)
     assert tables(tmp_path) == tables(one_worker)
+
+
+def test_ctrl_c_is_clean(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("reproduce", "growth", "--rounds", "400", "--workers", "2", "--out", str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    wait_for_piece(tmp_path, process)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"run the same command again" in said
+    assert b"Traceback" not in said
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(
@@ -192,10 +209,15 @@ def test_command_line(tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
     unknown = runner.invoke(cli.main, ["reproduce", "mian"])
     assert unknown.exit_code == 2
     assert "main" in unknown.output
-    page = (out / "report.html").read_bytes()
-    again = runner.invoke(cli.main, ["report", "--out", str(out)])
+    part = tmp_path / "part"
+    shutil.copytree(out / "growth", part / "growth")
+    image = part / "growth" / "growth.png"
+    drawn = image.read_bytes()
+    image.unlink()
+    again = runner.invoke(cli.main, ["report", "--out", str(part)])
     assert again.exit_code == 0, again.output
-    assert (out / "report.html").read_bytes() == page
+    assert image.read_bytes() == drawn
+    assert "greedy rounds" in (part / "report.html").read_text(encoding="utf-8")
     monkeypatch.setenv("MOGRO_WINE", str(tmp_path))
     without = runner.invoke(cli.main, ["reproduce", "wine", "--out", str(tmp_path)])
     assert without.exit_code == 0

@@ -60,4 +60,4 @@ POLICIES: dict[str, Make] = {
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_conformance(name: str) -> None:
-    check_policy(POLICIES[name], rounds=10_000 if name == "default" else 2_000)
+    check_policy(POLICIES[name], rounds=10_000)

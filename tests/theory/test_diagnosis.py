@@ -11,6 +11,7 @@ from mogro.environments import FixedArms, lower_bound_instance
 from mogro.policies.mogro import DEFAULT_SHARE
 from mogro.theory import (
     Diagnosis,
+    _advice,
     diagnose,
     goodness_level,
     goodness_needed,
@@ -21,7 +22,6 @@ from mogro.theory import (
     regularity,
     threshold_random_weights,
 )
-from mogro.theory.diagnosis import _DEFAULT_SHARE
 
 
 def circle(arms: int) -> FloatArray:
@@ -100,6 +100,8 @@ def test_bounds_of_a_dense_circle() -> None:
     assert not promised.vacuous
     assert not promised.endless
     assert found.advice.threshold == promised.threshold
+    assert found.advice.policy.startswith("MOGRO(2, 2, threshold=")
+    assert "RandomWeights()" in found.advice.policy
     soon = diagnose(circle(200), np.eye(2), noise=0.1, rounds=1000)
     assert soon.holds
     assert soon.promises.vacuous
@@ -203,6 +205,7 @@ def test_fronts_and_conflict() -> None:
     assert "nothing to trade off" in " ".join(str(agreed).split())
     alone = diagnose(circle(10), [[1.0, 0.0]], noise=0.1, rounds=1000)
     assert alone.conflict.mean == 0
+    assert "RoundRobin()" in alone.advice.policy
 
 
 def test_works_with_the_estimates_of_a_policy() -> None:
@@ -268,7 +271,7 @@ def test_objectives_that_hardly_span(angle: float) -> None:
 
 
 def test_default_threshold_is_that_of_the_policy() -> None:
-    assert _DEFAULT_SHARE == DEFAULT_SHARE
+    assert _advice.DEFAULT_SHARE == DEFAULT_SHARE
 
 
 @pytest.mark.parametrize(

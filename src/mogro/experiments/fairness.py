@@ -31,7 +31,7 @@ _ROUNDS = 40_000
 _EPSILON = 0.1
 _SIZE = (10, 200, 10)
 _CONCENTRATIONS = (1.0, 0.5, 0.1, 0.05, 0.01)
-_TOGETHER = 5
+_TOGETHER = 10  # instances in one piece: these are many rounds of little work
 _EVERY = 5  # of the 100 checkpoints, the exact index is found at every fifth
 _INDICES = {
     "index": "effective Pareto fairness index",

@@ -43,6 +43,8 @@ class Figure:
         Why it cannot be made here, if it cannot.
     shown
         Names of tables that the report shows in full.
+    beyond
+        Whether its claims go beyond those of the paper's experiments.
     """
 
     name: str
@@ -54,3 +56,4 @@ class Figure:
     claims: Callable[[Tables], list[Claim]]
     missing: Callable[[], str | None] = _nothing
     shown: tuple[str, ...] = ()
+    beyond: bool = False

@@ -127,4 +127,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    beyond=True,
 )

@@ -136,4 +136,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    beyond=True,
 )

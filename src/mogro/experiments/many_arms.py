@@ -144,4 +144,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    beyond=True,
 )

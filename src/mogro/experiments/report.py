@@ -56,7 +56,7 @@ def write_report(figures: Sequence[Figure], out: Path) -> Path:
         "claims, run again on this machine. Every number below was computed from the CSV files "
         "beside this page; nothing was tuned after looking at a verdict.</p>",
         f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
-        _summary(claims),
+        _summary(claims, small=any(manifest_of(f, out)["scale"]["quick"] for f in made)),
         *(_section(figure, claims, out) for figure in made),
         *(_absent(figure) for figure in figures if figure not in made and figure.missing()),
         _settings(made, out),
@@ -73,20 +73,38 @@ def write_report(figures: Sequence[Figure], out: Path) -> Path:
     return path
 
 
-def _summary(claims: list[tuple[Figure, Claim]]) -> str:
+def _summary(claims: list[tuple[Figure, Claim]], *, small: bool) -> str:
     held = sum(claim.verdict == "reproduced" for _, claim in claims)
     failed = sum(claim.verdict == "not reproduced" for _, claim in claims)
+    groups = (
+        ("Claims of the paper's experiments", [c for c in claims if not c[0].beyond]),
+        ("Beyond the paper", [c for c in claims if c[0].beyond]),
+    )
     rows = "".join(
-        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
-        f'<td class="number">{_number(claim)}</td><td>{_badge(claim)}</td></tr>'
-        for figure, claim in claims
+        f'<tr><th colspan="3">{heading}</th></tr>' + "".join(_line(*claim) for claim in group)
+        for heading, group in groups
+        if group
+    )
+    warning = (
+        '<p class="note">A quick run: a few instances and a fifth of the rounds. Verdicts of the '
+        "full run may differ.</p>"
+        if small
+        else ""
     )
     return (
-        f'<h2 id="claims">Claims</h2><p>{len(claims)} claims: {held} reproduced, {failed} not '
+        f'<h2 id="claims">Claims</h2>{warning}<p>{len(claims)} claims: '
+        f"{held} reproduced, {failed} not "
         f"reproduced, {len(claims) - held - failed} depend on something. The number is that of the "
         "first case that fails, or of the first one; what it means and all other cases stand with "
         "the figure.</p><table><thead><tr><th>Claim</th><th>Number and 95 % interval</th>"
         f"<th>Verdict</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _line(figure: Figure, claim: Claim) -> str:
+    return (
+        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
+        f'<td class="number">{_number(claim)}</td><td>{_badge(claim)}</td></tr>'
     )
 
 

@@ -165,4 +165,5 @@ FIGURE = Figure(
     draw=_draw,
     claims=_claims,
     shown=("sidebyside",),
+    beyond=True,
 )

@@ -1,5 +1,7 @@
 """Wine: cumulative rewards of three objectives on real data, and the planes of two of them."""
 
+import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,8 +170,14 @@ def _lead(data: Table, policy: str, policies: list[str]) -> Interval:
 
 
 def _missing() -> str | None:
+    return _why_missing(os.environ.get("MOGRO_WINE"))
+
+
+@cache
+def _why_missing(folder: str | None) -> str | None:
+    """Look once for the data that ``MOGRO_WINE`` names, or else the cache or the archive have."""
     try:
-        wine.load()
+        wine.load(folder)
     except (FileNotFoundError, ValueError) as error:
         return str(error)
     return None

@@ -173,7 +173,7 @@ class LinearPolicy(ABC):
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             needed = field.default is dataclasses.MISSING
-            if field.init and (needed or value != field.default):
+            if field.init and (needed or repr(value) != repr(field.default)):
                 shown.append(f"{field.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -221,7 +221,6 @@ class LinearPolicy(ABC):
         return arms.reshape(self.batch) if self.batch else int(arms.item())
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def greedy(
     features: FloatArray,
     theta: FloatArray,
@@ -242,7 +241,6 @@ def greedy(
     return first_best(scores, finite_squares(scores, features))
 
 
-@np.errstate(over="ignore")
 def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     """Return the sums of squares (...) of scores (..., K), and refuse features that are not finite.
 

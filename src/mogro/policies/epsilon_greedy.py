@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import IntArray, real, share
+from mogro._validation import IntArray, real, share, unwarned
 from mogro.pareto import random_member
 from mogro.policies.base import LinearPolicy, finite_squares
 
@@ -52,6 +52,7 @@ class EpsilonGreedy(LinearPolicy):
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", minimum=0))
         self._prepare(ridge=self.ridge)
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._streams import Rng, part_of
-from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real
+from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
 from mogro.exploration import (
     Exploration,
     Situation,
@@ -57,8 +57,8 @@ class _State:
 class MOGRO(LinearPolicy):
     """Greedy with a randomised objective (Algorithm 1; its general version for a subspace).
 
-    While some arm has a part in a direction along which V is below the threshold, explore.
-    Otherwise pull the arm that is best, by the estimates so far, for this round's objective. When
+    Explore until V is at least the threshold along every direction in the span of the arms. Then
+    always pull the arm that is best, by the estimates so far, for this round's objective. When
     good arms exist for every objective, these greedy choices teach every direction by themselves.
 
     Parameters
@@ -133,6 +133,7 @@ class MOGRO(LinearPolicy):
         exploring = self.state.exploring
         return exploring.reshape(self.batch).copy() if self.batch else bool(exploring[0])
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
@@ -312,7 +313,7 @@ class MOGRO(LinearPolicy):
             rank = np.linalg.matrix_rank(features[hopeless], rtol=rounding)
             bound = trace[hopeless] / np.maximum(rank, 1)
             worst = int((threshold[hopeless] - bound).argmax())
-            self._warn(state, float(threshold[hopeless][worst]), float(bound[worst]), stacklevel=6)
+            self._warn(state, float(threshold[hopeless][worst]), float(bound[worst]), stacklevel=7)
 
     def _warn(self, state: _State, threshold: float, bound: float, *, stacklevel: int) -> None:
         """Warn if the threshold is above what V can reach within the rounds planned."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray, floats
+from mogro._validation import FloatArray, IntArray, floats, unwarned
 from mogro.policies.base import LinearPolicy, greedy
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization
 
@@ -52,6 +52,7 @@ class Oracle(LinearPolicy):
         truth.flags.writeable = False
         object.__setattr__(self, "truth", truth)
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)

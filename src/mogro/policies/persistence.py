@@ -58,7 +58,7 @@ _TYPES = {known.__name__: known for known in (*_POLICIES, *_PARTS)}
 
 def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
-    header = {"format": FORMAT, "policy": _encode(policy)}
+    header = {"format": FORMAT, "policy": encode(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     target = Path(path)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike[str]) -> LinearPolicy:
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
-        policy = _decode(header["policy"])
+        policy = decode(header["policy"])
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.relearn(arrays)
@@ -91,13 +91,14 @@ def load(path: str | os.PathLike[str]) -> LinearPolicy:
     return policy
 
 
-def _encode(value: Any) -> Any:
+def encode(value: Any) -> Any:
+    """Return a policy or a part of one as plain JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.name}
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
+        return [encode(item) for item in value]
     if type(value) not in _TYPES.values():
         raise ValueError(
             f"{type(value).__name__}: expected a part of mogro's own, because a file cannot hold "
@@ -106,16 +107,17 @@ def _encode(value: Any) -> Any:
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     return {
         "type": type(value).__name__,
-        "fields": {name: _encode(getattr(value, name)) for name in fields},
+        "fields": {name: encode(getattr(value, name)) for name in fields},
     }
 
 
-def _decode(value: Any) -> Any:
+def decode(value: Any) -> Any:
+    """Make again what :func:`encode` was given."""
     if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
+        return tuple(decode(item) for item in value)
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return np.array(value["array"], dtype=value["dtype"])
-    fields = {name: _decode(field) for name, field in value["fields"].items()}
+    fields = {name: decode(field) for name, field in value["fields"].items()}
     return _TYPES[value["type"]](**fields)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import IntArray
+from mogro._validation import IntArray, unwarned
 from mogro.policies.base import LinearPolicy, finite_squares
 
 
@@ -39,6 +39,7 @@ class RandomArm(LinearPolicy):
     def __post_init__(self) -> None:
         self._prepare(ridge=0.0)
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, as_floats, count
+from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
@@ -90,6 +90,7 @@ class ThompsonSampling(ConfidentPolicy):
         """L, the number of parameters drawn for each objective."""
         return self.samples or math.ceil(1 - math.log(self.objectives) / math.log(1 - 0.15))
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
@@ -119,25 +120,18 @@ class ThompsonSampling(ConfidentPolicy):
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
 
     def _root(self) -> FloatArray:
-        """Return a root R of ``R R^T = V^-1``, (*batch, d, d)."""
+        """Return square roots of V^-1, (*batch, d, d)."""
         try:
             return np.linalg.cholesky(self.model.inverse)
-        except np.linalg.LinAlgError:  # rounding of large features, in one learner at least
-            inverses, grams = (_flat(part) for part in (self.model.inverse, self.model.gram))
-            pairs = zip(inverses, grams, strict=True)
-            roots = [_root_of(inverse, gram, self.ridge) for inverse, gram in pairs]
-            return np.stack(roots).reshape(self.model.inverse.shape)
+        except np.linalg.LinAlgError:
+            flat = self.model.inverse.reshape(-1, self.dim, self.dim)
+            return np.stack([_root_of(one) for one in flat]).reshape(self.model.inverse.shape)
 
 
-def _flat(matrices: FloatArray) -> FloatArray:
-    return matrices.reshape(-1, *matrices.shape[-2:])
-
-
-def _root_of(inverse: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
-    """Return the root of one learner, the same as in a batch without that rounding."""
+def _root_of(inverse: FloatArray) -> FloatArray:
+    """Return a square root of one matrix (d, d) that huge features may leave barely singular."""
     try:
         return np.linalg.cholesky(inverse)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(gram)
-        # V is never below the ridge; only rounding could make it seem so.
-        return np.asarray(vectors / np.sqrt(np.maximum(values, ridge)))
+        values, vectors = np.linalg.eigh(inverse)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

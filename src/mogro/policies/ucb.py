@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import IntArray
+from mogro._validation import IntArray, unwarned
 from mogro.pareto import random_member
 from mogro.policies.base import finite_squares
 from mogro.policies.confidence import ConfidentPolicy
@@ -54,6 +54,7 @@ class UCB(ConfidentPolicy):
     norm: float = 1.0
     batch: tuple[int, ...] = ()
 
+    @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)

@@ -23,7 +23,7 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
     Checked are: arms in range, of the right type and shape; the same seed gives the same arms; a
     batch of one is like no batch, and a batch of several like separate learners, to the bit; inputs
     may be read-only and stay as they are; single, duplicate, collinear, zero and fewer than d arms
-    work, as do single objectives and features; a long run gives no warning.
+    work, as do single objectives and features, and arms that change; a long run gives no warning.
 
     Parameters
     ----------
@@ -47,38 +47,47 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
             if batched:
                 _check_batch(make_policy, *sizes)
         for features in _odd_arms():
-            _play(make_policy, features, objectives=2, rounds=30, seed=0)
-        _play(make_policy, _arms(5, 20, seed=1), objectives=3, rounds=rounds, seed=1)
+            _play(make_policy, [features], objectives=2, rounds=30, seed=0)
+        _play(make_policy, [_arms(5, 20, seed=1)], objectives=3, rounds=rounds, seed=1)
 
 
 def _check_repeatable(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
-    features = _arms(dim, arms, seed=2)
+    features = [_arms(dim, arms, seed=2)]
     first = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
     again = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
     assert (first == again).all(), "the same seed gave different arms"
 
 
 def _check_batch(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
+    fixed = [_several_arms(dim, arms, seed=0)]
+    changing = [_several_arms(dim, 1 + (arms + n) % 7, seed=n) for n in range(40)]
+    for offers in (fixed, changing):
+        _check_learners(make_policy, offers, objectives)
+
+
+def _check_learners(make_policy: MakePolicy, offers: list[FloatArray], objectives: int) -> None:
+    """Compare a batch of two by three learners with each of them alone."""
     shape = (2, 3)
-    features = np.stack([_arms(dim, arms, seed=seed) for seed in range(2)])[:, None]
-    together = _play(make_policy, features, objectives=objectives, rounds=40, seed=4, batch=shape)
+    together = _play(make_policy, offers, objectives=objectives, rounds=40, seed=4, batch=shape)
     for i, j in np.ndindex(shape):
         learner = i * shape[1] + j
-        alone = _play(
-            make_policy, features[i, 0], objectives=objectives, rounds=40, seed=4, learner=learner
-        )
+        own = [features[i, 0] for features in offers]
+        alone = _play(make_policy, own, objectives=objectives, rounds=40, seed=4, learner=learner)
+        _, _, arms, dim = offers[0].shape
         assert (together[:, i, j] == alone).all(), (
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
             f"(dim {dim}, {arms} arms, {objectives} objectives)"
         )
-    one = _play(make_policy, features[0], objectives=objectives, rounds=40, seed=4, batch=(1,))
-    none = _play(make_policy, features[0, 0], objectives=objectives, rounds=40, seed=4)
+    first = [features[0] for features in offers]
+    one = _play(make_policy, first, objectives=objectives, rounds=40, seed=4, batch=(1,))
+    own = [features[0, 0] for features in offers]
+    none = _play(make_policy, own, objectives=objectives, rounds=40, seed=4)
     assert (one[:, 0] == none).all(), "a batch of one chose other arms than no batch"
 
 
 def _play(
     make_policy: MakePolicy,
-    features: FloatArray,
+    offers: list[FloatArray],
     *,
     objectives: int,
     rounds: int,
@@ -86,8 +95,11 @@ def _play(
     batch: tuple[int, ...] = (),
     learner: int = 0,
 ) -> Pulls:
-    """Play rounds and return the arms, (rounds, *batch); learners are told apart by number."""
-    arms, dim = features.shape[-2:]
+    """Play rounds and return the arms, (rounds, *batch); learners are told apart by number.
+
+    The offers, each (..., K, d), come one after the other, again and again.
+    """
+    dim = offers[0].shape[-1]
     policy = make_policy(dim, objectives, batch)
     theta = np.random.default_rng(seed).standard_normal((objectives, dim))
     learners = range(int(np.prod(batch))) if batch else [learner]
@@ -96,9 +108,10 @@ def _play(
     rng: Rng = (
         Streams(np.reshape(np.array(generators, dtype=object), batch)) if batch else generators[0]
     )
-    everywhere = np.broadcast_to(features, (*batch, arms, dim))
     pulls = np.empty((rounds, *batch), dtype=np.int64)
     for round_number in range(rounds):
+        features = offers[round_number % len(offers)]
+        arms = features.shape[-2]
         before = features.copy()
         arm = policy.select(features, rng=rng)
         if batch:
@@ -109,9 +122,10 @@ def _play(
             assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
         chosen = np.asarray(arm)
         assert ((chosen >= 0) & (chosen < arms)).all(), f"select: expected an arm, got {arm!r}"
+        everywhere = np.broadcast_to(features, (*batch, arms, dim))
         x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
         shocks = np.stack([g.standard_normal(objectives) for g in noise])
-        reward = x @ theta.T + 0.1 * shocks.reshape(*batch, objectives)
+        reward = np.matvec(theta, x) + 0.1 * shocks.reshape(*batch, objectives)
         x.flags.writeable = reward.flags.writeable = False
         policy.update(x, reward)
         assert (features == before).all(), "the policy changed the features it was given"
@@ -123,6 +137,13 @@ def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:
     """Return read-only features in the unit ball."""
     features = np.random.default_rng(seed).standard_normal((arms, dim))
     features /= np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True))
+    features.flags.writeable = False
+    return features
+
+
+def _several_arms(dim: int, arms: int, *, seed: int) -> FloatArray:
+    """Return read-only features (2, 1, K, d) for two kinds of learners."""
+    features = np.stack([_arms(dim, arms, seed=2 * seed + kind) for kind in range(2)])[:, None]
     features.flags.writeable = False
     return features
 

@@ -1,5 +1,8 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
+from mogro.theory._advice import Advice
+from mogro.theory._conflict import Conflict
+from mogro.theory._promises import Goodness, Promises
 from mogro.theory.bounds import (
     regret_bound_random_weights,
     regret_bound_round_robin,
@@ -25,7 +28,7 @@ from mogro.theory.contexts import (
     context_goodness,
     uniform_ball_goodness,
 )
-from mogro.theory.diagnosis import Advice, Assumption, Conflict, Diagnosis, diagnose
+from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
 from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
 from mogro.theory.growth import (
@@ -55,8 +58,10 @@ __all__ = [
     "ContextDiversity",
     "Diagnosis",
     "FairnessBound",
+    "Goodness",
     "Interval",
     "LogEstimate",
+    "Promises",
     "Regularity",
     "ShareEstimate",
     "best_goodness",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
-    from mogro.theory._promises import Goodness, Promises
-    from mogro.theory.diagnosis import Assumption, Conflict, Diagnosis
+    from mogro.theory.diagnosis import Assumption, Diagnosis
 
 _WIDTH = 92
 
@@ -84,59 +83,6 @@ def scalarization_text(scalarization: RandomWeights | RoundRobin) -> str:
     if isinstance(scalarization, RandomWeights):
         return f"RandomWeights({scalarization.concentration!r})"
     return "RoundRobin()"
-
-
-def reasons(
-    good: Goodness,
-    promised: Promises,
-    conflict: Conflict,
-    *,
-    usable: bool,
-    taken: int | None,
-    paper: int | None,
-) -> tuple[str, ...]:
-    """Explain the advice."""
-    out = []
-    if usable:
-        out.append("The threshold is the theorem's: it leaves at least nine tenths of the rounds.")
-    elif good.alpha is None:
-        out.append(
-            "No theorem applies, so the threshold is a tuning parameter: the default, a tenth "
-            "of the largest squared feature norm. Greedy may still do well, as it does in the "
-            "paper's experiments; compare it with UCB and Thompson sampling in a simulation."
-        )
-    else:
-        out.append(
-            "Reaching the theorem's threshold would take more than a tenth of the rounds, so the "
-            "default is taken, a tenth of the largest squared feature norm; the bounds do not "
-            "hold for it."
-        )
-    if good.diversity == 0:
-        out.append(
-            "Greedy choices for these objectives need not explore every direction by themselves: "
-            "a larger threshold is the safeguard."
-        )
-    if taken is not None:
-        other = "does not end in time" if paper is None else f"takes {paper}"
-        out.append(
-            f"Exploring the weakest direction takes {taken} rounds; round robin over a basis "
-            f"{other}."
-        )
-    if conflict.largest == 0:
-        out.append("One arm is best for every objective: there is nothing to trade off.")
-    if conflict.single_best < conflict.effective_front:
-        out.append(
-            f"Only {conflict.single_best} of {conflict.effective_front} arms of the effective "
-            "front are best for a single objective: round robin would leave out the others, "
-            "random weights reach them all."
-        )
-    if conflict.effective_front < conflict.pareto_front:
-        out.append(
-            f"Mixtures of others dominate {conflict.pareto_front - conflict.effective_front} of "
-            f"{conflict.pareto_front} Pareto arms: no linear weights reach these; "
-            "RandomHypervolume does, if wanted."
-        )
-    return tuple(out)
 
 
 def _problem(found: Diagnosis) -> list[Line]:

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro import pareto
 from mogro._validation import FloatArray, count, real
-from mogro.exploration import BasisRoundRobin, WeakestDirection
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _checks as check
 from mogro.theory import _report
+from mogro.theory._advice import Advice, advise
+from mogro.theory._conflict import Conflict, conflict_of
 from mogro.theory._promises import Goodness, Promises, goodness_of, promises
 from mogro.theory.conditions import span_coordinates
-from mogro.theory.thresholds import initial_rounds
 
-_DEFAULT_SHARE = 0.1  # of the largest squared norm: the threshold that MOGRO takes by itself
 _UNIT = 1e-9
 
 
@@ -42,52 +40,6 @@ class Assumption:
     holds: bool
     margin: float
     detail: str
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """How much the objectives are at odds.
-
-    Attributes
-    ----------
-    largest, mean
-        Share of an objective's range over the arms that is lost by taking the best arm for
-        another objective: the worst pair, and the mean over pairs. 0: one arm is best for all.
-    smallest_cosine
-        The least cosine between two parameters.
-    pareto_front, effective_front
-        Number of arms on each front.
-    single_best
-        Number of different arms that are best for a single objective.
-    """
-
-    largest: float
-    mean: float
-    smallest_cosine: float
-    pareto_front: int
-    effective_front: int
-    single_best: int
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What to run.
-
-    Attributes
-    ----------
-    policy, threshold, exploration
-        A policy as one would write it, its threshold B, and its exploration.
-    initial_rounds
-        Rounds that this exploration takes to reach the threshold; None: more than there are.
-    reasons
-        Why, in sentences.
-    """
-
-    policy: str
-    threshold: float
-    exploration: str
-    initial_rounds: int | None
-    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -209,7 +161,7 @@ def diagnose(
             f"for objective {m}: all arms give it 0"
         )
     good = goodness_of(*inside, apart=weights is not None)
-    conflict = _conflict(arms, parameters)
+    conflict = conflict_of(arms, parameters)
     promised = promises(*inside, good, weights=weights, noise=sigma, rounds=T)
     return Diagnosis(
         arms=len(arms),
@@ -223,7 +175,15 @@ def diagnose(
         conflict=conflict,
         goodness=good,
         promises=promised,
-        advice=_advice(inside.features, good, promised, conflict, T),
+        advice=advise(
+            inside.features,
+            good,
+            promised,
+            conflict,
+            dim=arms.shape[1],
+            objectives=len(parameters),
+            rounds=T,
+        ),
     )
 
 
@@ -268,48 +228,6 @@ def _assumptions(
         f"two objectives at distance {good.separation:.4g}, which the radius must not exceed",
     )
     return bounded, span, goods, apart
-
-
-def _conflict(features: FloatArray, theta: FloatArray) -> Conflict:
-    means = features @ theta.T
-    best = means.argmax(axis=0)
-    top, ranges = means.max(axis=0), np.ptp(means, axis=0)
-    losses = (top - means[best]) / np.where(ranges > 0, ranges, 1)
-    pairs = losses[~np.eye(len(theta), dtype=bool)]
-    directions = theta / np.linalg.norm(theta, axis=1, keepdims=True)
-    return Conflict(
-        largest=float(pairs.max(initial=0)),
-        mean=float(pairs.mean()) if pairs.size else 0.0,
-        smallest_cosine=float((directions @ directions.T).min()),
-        pareto_front=int(pareto.front(means).sum()),
-        effective_front=int(pareto.effective_front(means).sum()),
-        single_best=len(set(best.tolist())),
-    )
-
-
-def _advice(
-    features: FloatArray, good: Goodness, promised: Promises, conflict: Conflict, rounds: int
-) -> Advice:
-    default = _DEFAULT_SHARE * float(np.square(features).sum(axis=1).max())
-    usable = (
-        good.alpha is not None
-        and promised.threshold is not None
-        and promised.threshold > 0
-        and promised.initial_rounds is not None
-        and promised.initial_rounds <= rounds / 10
-    )
-    threshold = promised.threshold if usable and promised.threshold is not None else default
-    limit = min(rounds, 100_000)
-    taken = initial_rounds(
-        features, threshold=threshold, exploration=WeakestDirection(), limit=limit
-    )
-    paper = initial_rounds(
-        features, threshold=threshold, exploration=BasisRoundRobin(features), limit=limit
-    )
-    reasons = _report.reasons(good, promised, conflict, usable=usable, taken=taken, paper=paper)
-    linear = conflict.single_best < conflict.effective_front
-    policy = "MOGRO(..., scalarization=RandomWeights())" if linear else "MOGRO(...)"
-    return Advice(policy, threshold, "WeakestDirection()", taken, reasons)
 
 
 def _plain(value: Any) -> Any:

@@ -32,8 +32,8 @@ def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> Interval
     covers, and at most |theta_m|. The lower bound is certified by a dual solution or by a walk over
     the vertices of {u: x . u <= gamma}; the upper one by a direction that was checked to be
     uncovered. They agree to about 1e-9 unless the walk, which grows quickly with the dimension,
-    has to stop early (many arms all around, six or more dimensions). The lower bound is then
-    still valid.
+    has to stop early (hundreds of arms all around, from about four dimensions on). The lower bound
+    is then still valid.
 
     Parameters
     ----------

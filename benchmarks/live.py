@@ -1,0 +1,124 @@
+"""What a live decision costs: time against MOGRO, memory of pending decisions, large catalogues.
+
+Run with ``python benchmarks/live.py``. Times are the least of several turns in the same run, since
+a shared machine only ever adds time; memory is what the process holds beyond what it held before.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import resource
+import time
+import uuid
+from collections.abc import Callable
+
+import numpy as np
+
+import mogro
+
+NAMES = ("click", "watch", "stars")
+OBJECTIVES = [mogro.Objective(name) for name in NAMES]
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def decision_and_reward(*, rounds: int = 40, turns: int = 300) -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((100, 20))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    rewards = features @ rng.standard_normal((20, 3)) + 0.1 * rng.standard_normal((100, 3))
+    named = [dict(zip(NAMES, row, strict=True)) for row in rewards.tolist()]
+    ids = [f"arm {k}" for k in range(100)]
+    index = {name: k for k, name in enumerate(ids)}
+    policy = mogro.MOGRO(20, 3)
+    agent = mogro.Agent(OBJECTIVES, dim=20, seed=0)
+    names = iter([str(uuid.UUID(int=n)) for n in range((turns + 5) * rounds)])
+
+    def bare() -> None:
+        for _ in range(rounds):
+            arm = policy.select(features, rng=rng)
+            policy.update(features[arm], rewards[arm])
+
+    def live() -> None:
+        for _ in range(rounds):
+            decision = agent.decide(ids, features, id=next(names))
+            agent.reward(decision.id, named[index[decision.arm]])
+
+    for _ in range(3):
+        bare()
+        live()
+    times = np.array([(seconds(bare), seconds(live)) for _ in range(turns)]).min(axis=0) / rounds
+    print(
+        f"decide + full reward, d=20, M=3, K=100: {1e6 * times[1]:.0f} us, "
+        f"{times[1] / times[0]:.2f} times MOGRO's select + update ({1e6 * times[0]:.0f} us)"
+    )
+
+
+def held() -> float:
+    """Megabytes that this process holds now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+
+
+def pending(*, decisions: int = 1_000_000) -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((10, 20))
+    ids = [f"arm {k}" for k in range(10)]
+    agent = mogro.Agent(OBJECTIVES, dim=20, seed=0)
+    before = held()
+    for n in range(decisions):
+        agent.decide(ids, features, id=str(uuid.UUID(int=n)))
+    print(
+        f"{decisions:,} pending decisions, d=20, M=3, ids of 36 characters: "
+        f"{held() - before:.0f} MB (bar: 500)"
+    )
+    path = "/tmp/mogro-benchmark-agent"
+    start = time.perf_counter()
+    agent.save(path)
+    saved = time.perf_counter()
+    mogro.Agent.load(path)
+    size = os.path.getsize(path) / 1e6
+    print(
+        f"  saved in {saved - start:.1f} s, loaded in {time.perf_counter() - saved:.1f} s, "
+        f"{size:.0f} MB"
+    )
+    os.unlink(path)
+
+
+def catalogue(*, arms: int = 1_000_000, dim: int = 32) -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((arms, dim), dtype=np.float32)
+    shop = mogro.Catalogue(dim, dtype=np.float32)
+    shop.add([str(k) for k in range(arms)], features)
+    agent = mogro.Agent(OBJECTIVES, dim=dim, seed=0)
+    slopes = rng.standard_normal((3, dim))
+    start = time.perf_counter()
+    explored = 0
+    while True:
+        decision = agent.decide(shop)
+        if not decision.exploring:
+            break
+        explored += 1
+        values = slopes @ features[int(decision.arm)]
+        agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
+    each = (time.perf_counter() - start) / max(explored, 1)
+    direction = rng.standard_normal(dim).astype(np.float32)
+    times = [(seconds(lambda: features @ direction), seconds(lambda: agent.decide(shop)))
+             for _ in range(30)]  # fmt: skip
+    bare, live = np.array(times).min(axis=0)
+    print(
+        f"catalogue of {arms:,} arms, d={dim}, float32: {1e3 * live:.1f} ms a decision, "
+        f"{live / bare:.2f} times the bare product ({1e3 * bare:.1f} ms); "
+        f"the {explored} decisions to explore took {each:.2f} s each"
+    )
+
+
+if __name__ == "__main__":
+    decision_and_reward()
+    catalogue()
+    pending()

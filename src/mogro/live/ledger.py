@@ -1,0 +1,146 @@
+"""Every decision that may still get a reward, or be asked for again: in arrays, not objects.
+
+A million pending decisions with 20 features take about 450 bytes each, more than a third of that
+for their ids. Rows lie in blocks, so that growing copies nothing, and are used again once a
+decision is forgotten.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import BoolArray, FloatArray, IntArray
+
+_BITS = 12
+_ROWS = 1 << _BITS
+
+PENDING, LEARNED, DEFAULTED, WITHDRAWN = range(4)  # what became of one objective of a decision
+FREE = 255  # no decision lives in this row
+EXPLORED, TEACHES = 1, 2  # flags of a decision: chosen to explore; its rewards are learned
+
+
+class Block(NamedTuple):
+    """Some rows of the ledger; the last axes are features (p) or objectives (M)."""
+
+    features: FloatArray  # of the arm, as the learner sees them
+    weights: FloatArray  # NaN where none were drawn
+    estimates: FloatArray  # of the arm when it was chosen, as the learner sees them
+    values: FloatArray  # rewards as the user gave them, NaN before
+    state: NDArray[np.uint8]
+    time: FloatArray
+    serial: IntArray  # number of the decision
+    flags: NDArray[np.uint8]
+
+
+class Ledger:
+    """Decisions by id."""
+
+    def __init__(self, size: int, objectives: int) -> None:
+        self.size = size
+        self.objectives = objectives
+        self.rows: dict[str, int] = {}
+        self.ids: list[str] = []
+        self.arms: list[str] = []
+        self.blocks: list[Block] = []
+        self.completed: deque[int] = deque()  # rows with nothing pending, in that order
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, id: str, arm: str) -> tuple[Block, int]:
+        """Make a row for a new decision and return its place; the caller fills it."""
+        if self._free:
+            row = self._free.pop()
+            self.ids[row], self.arms[row] = id, arm
+        else:
+            row = len(self.ids)
+            if row >> _BITS == len(self.blocks):
+                self.blocks.append(empty_block(_ROWS, self.size, self.objectives))
+            self.ids.append(id)
+            self.arms.append(arm)
+        self.rows[id] = row
+        return self.blocks[row >> _BITS], row & (_ROWS - 1)
+
+    def place(self, row: int) -> tuple[Block, int]:
+        """Return where a row lies."""
+        return self.blocks[row >> _BITS], row & (_ROWS - 1)
+
+    def drop(self, row: int) -> None:
+        """Forget a decision; its id is unknown from now on."""
+        block, i = self.place(row)
+        block.state[i] = FREE
+        del self.rows[self.ids[row]]
+        self.ids[row] = self.arms[row] = ""
+        self._free.append(row)
+
+    def pending(self, windows: FloatArray | None = None, now: float = np.inf) -> IntArray:
+        """Return rows with something pending, in the order of their decisions.
+
+        With windows, (M,), only those with a pending objective whose window ends by now.
+        """
+        found = []
+        for number, block in enumerate(self.blocks):
+            waiting: BoolArray = block.state == PENDING
+            if windows is not None:
+                waiting &= block.time[:, None] + windows <= now
+            found.append(np.flatnonzero(waiting.any(axis=1)) + (number << _BITS))
+        return self._ordered(found)
+
+    def live(self) -> IntArray:
+        """Return all rows in use, in the order of their decisions."""
+        return self._ordered([np.fromiter(self.rows.values(), np.int64, len(self.rows))])
+
+    def gather(self, rows: IntArray) -> Iterator[tuple[IntArray, Block]]:
+        """Yield rows a few thousand at a time, with copies of what stands there."""
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
+            part = empty_block(len(some), self.size, self.objectives)
+            for block, chosen, inside in self._by_block(some):
+                for mine, theirs in zip(part, block, strict=True):
+                    mine[chosen] = theirs[inside]
+            yield some, part
+
+    def put_states(self, rows: IntArray, states: NDArray[np.uint8]) -> None:
+        """Change what became of decisions, (n,), to (n, M)."""
+        for block, chosen, inside in self._by_block(rows):
+            block.state[inside] = states[chosen]
+
+    def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
+        """Add decisions as they stand in a block, and return their rows."""
+        for id, arm in zip(ids, arms, strict=True):
+            self.add(id, arm)
+        rows = np.fromiter((self.rows[id] for id in ids), np.int64, len(ids))
+        for mine, chosen, inside in self._by_block(rows):
+            for target, source in zip(mine, block, strict=True):
+                target[inside] = source[chosen]
+        return rows
+
+    def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, BoolArray, IntArray]]:
+        """Yield each block with the rows that lie in it, and where in it they lie."""
+        numbers = rows >> _BITS
+        for number in np.unique(numbers):
+            chosen = numbers == number
+            yield self.blocks[number], chosen, rows[chosen] & (_ROWS - 1)
+
+    def _ordered(self, parts: list[IntArray]) -> IntArray:
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        serial = np.concatenate([np.zeros(0, dtype=np.int64), *(b.serial for b in self.blocks)])
+        return rows[np.argsort(serial[rows], kind="stable")]
+
+
+def empty_block(rows: int, size: int, objectives: int) -> Block:
+    """Return a block of free rows."""
+    return Block(
+        features=np.empty((rows, size)),
+        weights=np.empty((rows, objectives)),
+        estimates=np.empty((rows, objectives)),
+        values=np.empty((rows, objectives)),
+        state=np.full((rows, objectives), FREE, dtype=np.uint8),
+        time=np.zeros(rows),
+        serial=np.zeros(rows, dtype=np.int64),
+        flags=np.zeros(rows, dtype=np.uint8),
+    )

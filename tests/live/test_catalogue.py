@@ -1,0 +1,166 @@
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+from tests.live.test_agent import OBJECTIVES, ball
+
+import mogro
+from mogro.live import ExactIndex
+
+
+def stocked(features: np.ndarray, *, dtype: type = np.float64) -> mogro.Catalogue:
+    catalogue = mogro.Catalogue(features.shape[1], dtype=dtype)
+    catalogue.add([str(k) for k in range(len(features))], features)
+    return catalogue
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_catalogue_decides_like_a_list(scaled: bool) -> None:
+    features = ball(60, 4)
+    ids = [str(k) for k in range(60)]
+    scaling = mogro.Scaling.of(features) if scaled else None
+    one, two = (
+        mogro.Agent(OBJECTIVES, dim=4, seed=3, intercept=scaled, scaling=scaling) for _ in range(2)
+    )
+    catalogue = stocked(features)
+    truth = features @ np.random.default_rng(0).standard_normal((4, 3))
+    rng = np.random.default_rng(1)
+    for n in range(80):
+        mask = rng.random(60) < 0.7 if n % 3 == 0 else None
+        first = one.decide(ids, features, eligible=mask)
+        second = two.decide(catalogue, eligible=mask)
+        assert (first.arm, first.exploring) == (second.arm, second.exploring)
+        values = truth[int(first.arm)].tolist()
+        for agent, decision in ((one, first), (two, second)):
+            agent.reward(decision.id, dict(zip(("click", "watch", "cost"), values, strict=True)))
+    assert one.counters == two.counters
+    floors = {"click": float(np.median(truth[:, 0]))}
+    assert one.decide(ids, features, floors=floors).arm == two.decide(catalogue, floors=floors).arm
+    assert [d.arm for d in one.decide_top(ids, features, top=5)] == [
+        d.arm for d in two.decide_top(catalogue, top=5)
+    ]
+    assert first.propensities.values == pytest.approx(second.propensities.values)
+
+
+def test_add_update_remove() -> None:
+    features = ball(10, 3)
+    catalogue = stocked(features)
+    before = catalogue.version()
+    catalogue.add(["new"], [[9.0, 9.0, 9.0]])
+    catalogue.update(["3", "5"], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    catalogue.remove(["0", "9"])
+    assert len(before.ids) == 10
+    assert (before.features == features).all()  # whoever holds the old version keeps it
+    now = catalogue.version()
+    rows = dict(zip(now.ids, now.features.tolist(), strict=True))
+    assert list(rows) == ["1", "2", "3", "4", "5", "6", "7", "8", "new"]
+    assert rows["3"] == [1.0, 2.0, 3.0]
+    assert rows["new"] == [9.0, 9.0, 9.0]
+    assert "9" not in catalogue
+    catalogue.add(["0"], features[:1])
+    assert catalogue.version().ids[-1] == "0"
+    catalogue.remove(list(catalogue.version().ids))
+    with pytest.raises(ValueError, match="at least one arm"):
+        catalogue.version()
+
+
+def test_what_a_catalogue_refuses() -> None:
+    catalogue = stocked(ball(3, 2), dtype=np.float32)
+    for call, argument in (
+        (lambda: catalogue.add(["0"], [[1.0, 1.0]]), "ids"),
+        (lambda: catalogue.add(["a", "a"], np.ones((2, 2))), "ids"),
+        (lambda: catalogue.add(["a"], [[np.inf, 1.0]]), "features"),
+        (lambda: catalogue.add(["a"], [[1e38, 1.0]]), "features"),
+        (lambda: catalogue.update(["a"], [[1.0, 1.0]]), "ids"),
+        (lambda: catalogue.remove(["a"]), "ids"),
+        (lambda: mogro.Catalogue(2, dtype=np.int64), "dtype"),
+        (lambda: mogro.Agent(OBJECTIVES, dim=3, seed=0).decide(catalogue), "arms"),
+    ):
+        with pytest.raises(ValueError, match=argument):
+            call()
+    assert len(catalogue) == 3
+
+
+def test_features_that_span_a_subspace_are_surveyed_once() -> None:
+    """Dummies and an intercept: after exploration only the index is asked."""
+
+    asked = []
+
+    class Counting(ExactIndex):
+        def best(self, direction: np.ndarray, *, eligible: np.ndarray | None) -> int:
+            asked.append(1)
+            return super().best(direction, eligible=eligible)
+
+    catalogue = mogro.Catalogue(4, dtype=np.float32, index=Counting)
+    catalogue.add([str(k) for k in range(100)], np.eye(4).repeat(25, axis=0))
+    agent = mogro.Agent(OBJECTIVES[:2], dim=4, seed=0, intercept=True)
+    for _ in range(30):
+        decision = agent.decide(catalogue)
+        agent.reward(decision.id, {"click": float(decision.arm), "watch": 1.0})
+    assert agent.counters["explored"] <= 8
+    assert len(asked) == 30 - agent.counters["explored"]
+
+
+def test_float32_scores_are_exact_to_their_precision() -> None:
+    features = ball(5000, 8).astype(np.float32)
+    catalogue = stocked(features, dtype=np.float32)
+    agent = mogro.Agent(OBJECTIVES[:2], dim=8, seed=1)
+    slopes = np.random.default_rng(2).standard_normal((2, 8))
+    for _ in range(60):
+        decision = agent.decide(catalogue)
+        value = slopes @ features[int(decision.arm)]
+        agent.reward(decision.id, {"click": value[0], "watch": 30 + 60 * value[1]})
+    decision = agent.decide(catalogue)
+    weights = list((decision.weights or {}).values())
+    scores = features.astype(np.float64) @ (np.array(weights) @ slopes)
+    assert scores[int(decision.arm)] >= scores.max() - 1e-5
+
+
+def test_other_policies_take_catalogues_too() -> None:
+    catalogue = stocked(ball(50, 3))
+    for policy in (
+        mogro.EpsilonGreedy,
+        partial(mogro.UCB, noise=0.1, delta=0.1),
+        partial(mogro.ThompsonSampling, noise=0.1, delta=0.1),
+        mogro.RandomArm,
+    ):
+        agent = mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=policy)
+        mask = np.arange(50) > 30
+        for _ in range(20):
+            decision = agent.decide(catalogue, eligible=mask)
+            assert int(decision.arm) > 30
+            agent.reward(decision.id, {"click": 1.0})
+        assert decision.propensity > 0
+
+
+def test_threads_share_a_catalogue_that_changes() -> None:
+    features = ball(2000, 4)
+    catalogue = stocked(features)
+    agent = mogro.Agent(OBJECTIVES, dim=4, seed=0)
+    failures: list[BaseException] = []
+    running = threading.Event()
+
+    def decide() -> None:
+        try:
+            for _ in range(150):
+                decision = agent.decide(catalogue)
+                agent.reward(decision.id, {"click": 1.0, "watch": 2.0, "cost": 3.0})
+        except BaseException as error:
+            failures.append(error)
+
+    def change() -> None:
+        for n in range(2000, 2100):
+            catalogue.add([str(n)], features[:1])
+            catalogue.remove([str(n - 2000)])
+            running.wait(0.001)
+
+    threads = [threading.Thread(target=decide) for _ in range(3)]
+    threads.append(threading.Thread(target=change))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert agent.counters["decisions"] == 450
+    assert len(catalogue) == 2000

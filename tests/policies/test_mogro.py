@@ -1,0 +1,156 @@
+"""MOGRO against the paper's pseudo-code, and what it promises."""
+
+import numpy as np
+import pytest
+from tests.oracles import algorithm_1
+
+import mogro
+from mogro._validation import FloatArray
+from mogro.environments import FixedArms
+
+
+def worlds() -> dict[str, FloatArray]:
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    sample = FixedArms.sample(5, 30, 3, noise=0.1, rng=rng).features
+    flat = FixedArms.sample(3, 30, 3, noise=0.1, rng=rng).features
+    return {
+        "all of the space": sample,
+        "a subspace": np.hstack([flat, np.zeros((30, 2))]) @ turn,
+        "few arms": sample[:3],
+        "duplicates and zeros": np.vstack([sample[:6], sample[:6], np.zeros((2, 5))]),
+    }
+
+
+@pytest.mark.parametrize("kind", worlds())
+@pytest.mark.parametrize("weights", ["random", "round robin"])
+@pytest.mark.parametrize("threshold", [0.1, 1.0])
+def test_the_papers_algorithm(kind: str, weights: str, threshold: float) -> None:
+    features = worlds()[kind]
+    rng = np.random.default_rng(1)
+    theta = np.abs(rng.standard_normal((3, 5)))
+    rewards = features @ theta.T + 0.1 * rng.standard_normal((400, len(features), 3))
+    random = weights == "random"
+    rule = mogro.BasisRoundRobin(features)
+    expected = algorithm_1.play(
+        features,
+        rewards,
+        basis=rule.basis,
+        threshold=threshold,
+        rng=np.random.default_rng(2) if random else None,
+    )
+    policy = mogro.MOGRO(
+        5,
+        3,
+        threshold=threshold,
+        exploration=rule,
+        scalarization=mogro.RandomWeights() if random else mogro.RoundRobin(),
+    )
+    own = np.random.default_rng(2)
+    for t, arm in enumerate(expected):
+        assert policy.select(features, rng=own) == arm, f"round {t + 1}"
+        policy.update(features[arm], rewards[t, arm])
+    assert not policy.exploring
+
+
+@pytest.mark.parametrize("size", [(5, 50, 5), (10, 200, 10)])
+def test_effective_regret_against_baselines(size: tuple[int, int, int]) -> None:
+    """The paper's fixed instances, pooled over runs: 3 instances with 2 repeats."""
+    d, K, M = size
+    rounds, instances, repeats = 1000, 3, 2
+    sampled = [
+        FixedArms.sample(d, K, M, noise=0.1, rng=np.random.default_rng([9, i]))
+        for i in range(instances)
+    ]
+    features = np.stack([world.features for world in sampled])[:, None]
+    means = np.stack([world.features @ world.theta.T for world in sampled])
+    gaps = mogro.pareto.effective_gaps(means)
+    batch = (instances, repeats)
+    makers = {
+        "default": mogro.MOGRO(d, M, batch=batch),
+        "threshold 0.1": mogro.MOGRO(d, M, threshold=0.1, batch=batch),
+        "ucb": mogro.UCB(d, M, noise=0.1, delta=1 / rounds, batch=batch),
+        "epsilon": mogro.EpsilonGreedy(d, M, batch=batch),
+    }
+    at = np.indices(batch)[0]
+    total, late = {}, {}
+    for name, policy in makers.items():
+        keys = [
+            [np.random.default_rng([7, i, j]) for j in range(repeats)] for i in range(instances)
+        ]
+        rng, noise = mogro.Streams(keys, ahead=True), np.random.default_rng(8)
+        regret = np.empty(rounds)
+        for t in range(rounds):
+            arms = np.asarray(policy.select(features, rng=rng))
+            shocks = 0.1 * noise.standard_normal((*batch, M))
+            policy.update(features[at, 0, arms], means[at, arms] + shocks)
+            regret[t] = gaps[at, arms].sum()
+        total[name], late[name] = regret.sum(), regret[rounds // 2 :].sum()
+    for ours in ("default", "threshold 0.1"):
+        assert total[ours] < total["ucb"]
+        assert total[ours] < total["epsilon"]
+        assert late[ours] < 0.01 * late["epsilon"]
+
+
+def test_a_plain_bandit_through_identity_features() -> None:
+    rng = np.random.default_rng(0)
+    means = np.array([[1.0, 0.0], [0.0, 1.0], [0.4, 0.4], [0.1, 0.9]])
+    policy = mogro.MOGRO(4, 2)
+    sums, counts = np.zeros((4, 2)), np.zeros(4)
+    for _ in range(400):
+        arm = int(policy.select(np.eye(4), rng=rng))
+        reward = means[arm] + 0.1 * rng.standard_normal(2)
+        policy.update(np.eye(4)[arm], reward)
+        sums[arm] += reward
+        counts[arm] += 1
+    np.testing.assert_allclose(policy.theta.T, sums / counts[:, None])  # averages of each arm
+    assert counts[0] > 100
+    assert counts[1] > 100
+    assert counts[2] < 10
+
+
+def test_learning_from_a_log() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 4))
+    y = x @ rng.standard_normal((4, 2)) + 0.1 * rng.standard_normal((200, 2))
+    slow, fast = mogro.MOGRO(4, 2), mogro.MOGRO(4, 2)
+    for row, reward in zip(x, y, strict=True):
+        slow.update(row, reward)
+    fast.learn(x, y)
+    np.testing.assert_allclose(fast.theta, slow.theta, rtol=1e-10)
+    np.testing.assert_allclose(fast.estimate(x[:5]).errors, slow.estimate(x[:5]).errors, rtol=1e-9)
+    fast.select(x, rng=rng)
+    assert not fast.exploring  # the log has taught every direction
+
+
+def test_one_policy_for_many_kinds_of_offers() -> None:
+    """Arms, their number and their precision may change from round to round."""
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((2, 3))
+    policy = mogro.MOGRO(3, 2)
+    for t in range(300):
+        x = rng.standard_normal((1 + t % 7, 3)).astype(np.float32 if t % 2 else np.float64)
+        arm = int(policy.select(x, rng=rng))
+        policy.update(x[arm], theta @ x[arm] + 0.1 * rng.standard_normal(2))
+    assert np.abs(policy.theta - theta).max() < 0.1
+    integers = policy.select(np.eye(3, dtype=int).tolist(), rng=rng)
+    assert isinstance(integers, int)
+
+
+def test_exploring_is_a_plain_bool_or_an_array_of_its_own() -> None:
+    assert mogro.MOGRO(2, 1).exploring is True
+    policy = mogro.MOGRO(2, 1, batch=(2,))
+    told = policy.exploring
+    assert isinstance(told, np.ndarray)
+    told[:] = False
+    assert np.all(policy.exploring)
+
+
+def test_repr_shows_what_differs_from_the_defaults() -> None:
+    assert repr(mogro.MOGRO(3, 2)) == "MOGRO(dim=3, objectives=2)"
+    shown = repr(mogro.MOGRO(3, 2, threshold=1, scalarization=mogro.RoundRobin(), batch=(4,)))
+    assert shown == (
+        "MOGRO(dim=3, objectives=2, threshold=1.0, scalarization=RoundRobin(), batch=(4,))"
+    )
+    assert repr(mogro.Oracle(np.array([[1.0, 2.0]]))) == "Oracle(truth=array([[1., 2.]]))"
+    assert "noise=0.1" in repr(mogro.UCB(2, 2, noise=0.1, delta=0.1))

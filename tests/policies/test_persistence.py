@@ -1,0 +1,273 @@
+"""Copies, and policies on disk."""
+
+import os
+import pickle
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.policies.test_conformance import Cubic
+
+import mogro
+from mogro.policies import LinearPolicy
+
+FEATURES = np.random.default_rng(0).standard_normal((2, 8, 4)) / 2
+
+
+# Numbers of NumPy's own types, which a constructor takes for what they are.
+FOUR: Any = np.int64(4)
+TWO: Any = np.int32(2)
+HALF: Any = np.float32(0.5)
+
+
+def all_policies(batch: tuple[int, ...]) -> dict[str, LinearPolicy]:
+    arms = FEATURES if batch else FEATURES[0]
+    flat = arms * [1.0, 1.0, 0.0, 0.0]
+    return {
+        "default": mogro.MOGRO(4, 2, batch=batch),
+        "numpy numbers": mogro.MOGRO(
+            FOUR,
+            TWO,
+            threshold=HALF,
+            rounds=1000 * FOUR,
+            scalarization=mogro.RandomWeights(HALF),
+            batch=tuple(np.array(batch, dtype=int)),
+        ),
+        "round robin": mogro.MOGRO(
+            4,
+            2,
+            threshold=1.0,
+            scalarization=mogro.RoundRobin(),
+            exploration=mogro.BasisRoundRobin(arms),
+            batch=batch,
+        ),
+        "single precision basis": mogro.MOGRO(
+            4, 2, exploration=mogro.BasisRoundRobin(flat.astype(np.float32)), batch=batch
+        ),
+        "hypervolume": mogro.MOGRO(
+            4, 2, scalarization=mogro.RandomHypervolume([-1.5, -1.0]), batch=batch
+        ),
+        "chebyshev": mogro.MOGRO(
+            4,
+            2,
+            scalarization=mogro.RandomChebyshev(rho=0.1, concentration=[1.0, 0.3]),
+            exploration=mogro.Uniform(),
+            batch=batch,
+        ),
+        "single objective": mogro.single_objective_greedy(4, 2, objective=1, batch=batch),
+        "commit": mogro.ExploreThenCommit(FOUR, TWO, threshold=0.2, batch=batch),
+        "epsilon": mogro.EpsilonGreedy(4, 2, epsilon=0.2, ridge=HALF, batch=batch),
+        "ucb": mogro.UCB(4, 2, noise=HALF, delta=0.01, batch=batch),
+        "thompson": mogro.ThompsonSampling(4, 2, noise=0.1, delta=0.01, samples=FOUR, batch=batch),
+        "effective front": mogro.ThompsonSampling(
+            4, 2, noise=0.1, delta=0.01, selection=mogro.EffectiveFront(), batch=batch
+        ),
+        "random arm": mogro.RandomArm(4, 2, batch=batch),
+        "oracle": mogro.Oracle(
+            np.random.default_rng(0).standard_normal((2, 4)),
+            scalarization=mogro.RoundRobin(),
+            batch=batch,
+        ),
+    }
+
+
+def play(policy: LinearPolicy, rounds: int, seed: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    arms = FEATURES if policy.batch else FEATURES[0]
+    if "BasisRoundRobin" in repr(policy) and "float32" in repr(policy):
+        arms = (arms * [1.0, 1.0, 0.0, 0.0]).astype(np.float32)
+    pulls = []
+    for _ in range(rounds):
+        arm = np.asarray(policy.select(arms, rng=rng))
+        x = np.take_along_axis(arms, arm[..., None, None], axis=-2)[..., 0, :]
+        policy.update(x, rng.standard_normal((*policy.batch, 2)))
+        pulls.append(arm.tolist())
+    return pulls
+
+
+def same(one: LinearPolicy, other: LinearPolicy) -> bool:
+    ours, theirs = one.learned(), other.learned()
+    return ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[name], theirs[name]) and ours[name].dtype == theirs[name].dtype
+        for name in ours
+    )
+
+
+@pytest.mark.parametrize("rounds", [0, 2, 300])
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("name", all_policies(()))
+def test_a_loaded_policy_goes_on_to_the_bit(
+    name: str, batch: tuple[int, ...], rounds: int, tmp_path: Path
+) -> None:
+    policy = all_policies(batch)[name]
+    play(policy, rounds, seed=1)
+    policy.save(tmp_path / "policy")
+    loaded = type(policy).load(tmp_path / "policy")
+    assert repr(loaded) == repr(policy)
+    assert same(policy, loaded)
+    assert play(policy, 30, seed=2) == play(loaded, 30, seed=2)
+    assert same(policy, loaded)
+    assert os.listdir(tmp_path) == ["policy"]
+
+
+@pytest.mark.parametrize("name", all_policies(()))
+def test_a_copy_is_independent(name: str) -> None:
+    policy = all_policies(())[name]
+    play(policy, 3, seed=1)
+    twin = policy.copy()
+    before = policy.learned()
+    play(twin, 20, seed=2)
+    after = policy.learned()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+    assert not same(policy, twin)
+    replay = all_policies(())[name]
+    play(replay, 3, seed=1)
+    play(replay, 20, seed=2)
+    assert same(replay, twin)
+
+
+def test_unlisted_arms_go_on_to_the_bit(tmp_path: Path) -> None:
+    def best(v: Any) -> Any:
+        arms = FEATURES[0] * [1.0, 1.0, 1.0, 0.0]
+        return arms[np.argmax(arms @ v)]
+
+    policy = mogro.MOGRO(4, 2)
+    for rounds in (1, 2, 30):
+        rng = np.random.default_rng(rounds)
+        for _ in range(rounds):
+            policy.update(policy.choose(best, rng=rng), rng.standard_normal(2))
+        policy.save(tmp_path / "p")
+        loaded = mogro.MOGRO.load(tmp_path / "p")
+        assert same(policy, loaded)
+    assert len(loaded.state.empty) == 1
+
+
+def test_the_general_loader_and_the_wrong_type(tmp_path: Path) -> None:
+    mogro.UCB(2, 2, noise=0.1, delta=0.1).save(tmp_path / "u")
+    assert isinstance(LinearPolicy.load(tmp_path / "u"), mogro.UCB)
+    with pytest.raises(ValueError, match="expected a MOGRO"):
+        mogro.MOGRO.load(tmp_path / "u")
+
+
+def test_there_is_no_pickle_in_the_file(tmp_path: Path) -> None:
+    policy = mogro.MOGRO(3, 2)
+    policy.save(tmp_path / "p")
+    with np.load(tmp_path / "p", allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
+
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return (os.mkdir, (str(tmp_path / "boom"),))
+
+    (tmp_path / "bad").write_bytes(pickle.dumps(Bomb()))
+    np.savez(tmp_path / "worse.npz", header=np.array([Bomb()], dtype=object))
+    for name in ("bad", "worse.npz"):
+        with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
+            mogro.MOGRO.load(tmp_path / name)
+    assert not (tmp_path / "boom").exists()
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    policy = mogro.MOGRO(2, 1)
+    policy.update(np.ones(2), np.ones(1))
+    policy.save(tmp_path / "p")
+    good = (tmp_path / "p").read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = [b"", b"PK", good[:100], good[:-1], good[: len(good) // 2], b"x" * 1000]
+    for _ in range(300):
+        at = int(rng.integers(len(good)))
+        damaged.append(good[:at] + bytes([good[at] ^ int(rng.integers(1, 256))]) + good[at + 1 :])
+    harmless = 0
+    for data in damaged:
+        (tmp_path / "d").write_bytes(data)
+        try:
+            loaded = mogro.MOGRO.load(tmp_path / "d")
+        except ValueError:
+            continue
+        assert same(loaded, policy)  # a byte that says nothing, such as a date
+        harmless += 1
+    assert harmless < 50
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.eye(2))
+    np.savez(tmp_path / "b.npz", x=np.eye(2))
+    (tmp_path / "c.txt").write_text("hello")
+    for name in ("a.npy", "b.npz", "c.txt"):
+        with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
+            mogro.MOGRO.load(tmp_path / name)
+    headers = [
+        '{"format": 2}',
+        "[]",
+        "null",
+        "{",
+        '{"format": 1, "policy": 3}',
+        '{"format": 1, "policy": {"type": "MOGRO", "fields": []}}',
+        '{"format": 1, "policy": {"type": "os.system", "fields": {}}}',
+        '{"format": 1, "policy": {"type": "RoundRobin", "fields": {}}}',
+        '{"format": 1, "policy": {"type": "MOGRO", "fields": {"dim": -1, "objectives": 2}}}',
+        '{"format": 1, "policy": {"type": "MOGRO", "fields": {"dim": 2, "objectives": 2}}}',
+    ]
+    for header in headers:
+        np.savez(tmp_path / "h.npz", header=np.frombuffer(header.encode(), dtype=np.uint8))
+        with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
+            mogro.MOGRO.load(tmp_path / "h.npz")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        mogro.MOGRO.load(tmp_path / "nothing")
+
+
+def test_a_users_own_part_cannot_be_saved_but_what_was_learned_can(tmp_path: Path) -> None:
+    policy = mogro.MOGRO(4, 2, scalarization=Cubic())
+    play(policy, 20, seed=0)
+    with pytest.raises(ValueError, match="Cubic: expected a part of mogro's own"):
+        policy.save(tmp_path / "p")
+    assert os.listdir(tmp_path) == []
+    again = mogro.MOGRO(4, 2, scalarization=Cubic())
+    again.relearn(policy.learned())
+    assert play(policy, 20, seed=1) == play(again, 20, seed=1)
+
+
+def test_relearning_refuses_what_does_not_fit() -> None:
+    policy = mogro.MOGRO(4, 2)
+    play(policy, 5, seed=0)
+    good = policy.learned()
+    for name in good:
+        with pytest.raises(ValueError, match=r"missing"):
+            policy.relearn({key: array for key, array in good.items() if key != name})
+    for other in (mogro.MOGRO(3, 2), mogro.MOGRO(4, 3), mogro.MOGRO(4, 2, batch=(1,))):
+        with pytest.raises(ValueError, match="expected"):
+            policy.relearn(other.learned())
+    with pytest.raises(ValueError, match="missing"):
+        policy.relearn(mogro.RandomArm(4, 2).learned())
+    after = policy.learned()
+    assert all(np.array_equal(good[name], after[name]) for name in good)
+
+
+def test_writing_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = mogro.MOGRO(4, 2)
+    policy.save(tmp_path / "p")
+    before = (tmp_path / "p").read_bytes()
+    play(policy, 5, seed=0)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    for module, name in ((np, "savez"), (os, "replace"), (os, "fsync")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, fail)
+            with pytest.raises(OSError, match="no space"):
+                policy.save(tmp_path / "p")
+    assert os.listdir(tmp_path) == ["p"]
+    assert (tmp_path / "p").read_bytes() == before
+
+
+def test_a_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    mogro.MOGRO(2, 1).save(tmp_path / "p")
+    (tmp_path / "usual").write_bytes(b"")
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("p", "usual")]
+    assert modes[0] == modes[1]

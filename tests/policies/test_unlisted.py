@@ -1,0 +1,246 @@
+"""Arms that nobody can list."""
+
+import itertools
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro._validation import FloatArray
+
+Maximise = Callable[[FloatArray], FloatArray]
+
+
+def ball(v: FloatArray) -> FloatArray:
+    size = np.linalg.norm(v)
+    return v / size if size > 0 else np.eye(len(v))[0]
+
+
+def best_of(arms: FloatArray) -> Maximise:
+    return lambda v: np.asarray(arms[np.argmax(arms @ v)])
+
+
+def play(
+    policy: mogro.MOGRO, maximise: Maximise, theta: FloatArray, rounds: int, *, noise: float = 0.1
+) -> list[FloatArray]:
+    rng = np.random.default_rng(0)
+    pulled = []
+    for _ in range(rounds):
+        x = policy.choose(maximise, rng=rng)
+        policy.update(x, theta @ x + noise * rng.standard_normal(len(theta)))
+        pulled.append(x)
+    return pulled
+
+
+def test_the_unit_ball() -> None:
+    theta = np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0][:2]
+    policy = mogro.MOGRO(4, 2, threshold=1.0)
+    pulled = play(policy, ball, theta, 500)
+    assert not policy.exploring
+    assert policy.state.over.all()
+    V = np.zeros((4, 4))
+    for t, x in enumerate(pulled[:4]):  # each of the first pulls is a new direction
+        V += np.outer(x, x)
+        assert np.linalg.matrix_rank(V) == t + 1
+    # Best for some weights are just the unit vectors between the two parameters.
+    late = np.array(pulled[100:])
+    np.testing.assert_allclose(np.linalg.norm(late @ theta.T, axis=1), 1, atol=0.02)
+    assert (late @ theta.T).min() > -0.1
+
+
+def test_listed_and_unlisted_are_the_same_policy() -> None:
+    """With a maximiser over a list, greedy rounds choose what select chooses."""
+    rng = np.random.default_rng(0)
+    arms = rng.standard_normal((30, 3))
+    log, rewards = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
+    one, other = mogro.MOGRO(3, 2), mogro.MOGRO(3, 2)
+    for policy in (one, other):
+        policy.learn(log, rewards)
+    first, second = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(50):
+        x = one.choose(best_of(arms), rng=first)
+        assert (x == arms[other.select(arms, rng=second)]).all()
+
+
+def test_a_polytope() -> None:
+    from scipy.optimize import linprog
+
+    # x >= 0, sum x <= 1, x_1 + 2 x_2 <= 1.2: some corners are best for no positive weights.
+    A, b = np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 0.0]]), np.array([1.0, 1.2])
+
+    def maximise(v: FloatArray) -> FloatArray:
+        return np.asarray(linprog(-v, A_ub=A, b_ub=b, bounds=(0, None)).x)
+
+    theta = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.3]])
+    policy = mogro.MOGRO(3, 2, threshold=1.0)
+    pulled = play(policy, maximise, theta, 150)
+    assert not policy.exploring
+    assert np.abs(policy.theta - theta).max() < 0.3
+    for x in pulled:
+        assert (A @ x <= b + 1e-9).all()
+    last = {tuple(np.round(x, 6).tolist()) for x in pulled[100:]}
+    assert last <= {(1.0, 0.0, 0.0), (0.8, 0.2, 0.0), (0.0, 0.6, 0.4)}
+
+
+# A graph of routes: edges between layers of nodes, from 0 to 5; features of a route are sums.
+EDGES = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 5), (4, 5)]
+
+
+def best_route(v: FloatArray) -> FloatArray:
+    """Heaviest path by dynamic programming over the topological order; any sign will do."""
+    best: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}
+    for edge, (start, end) in enumerate(EDGES):
+        value, path = best[start]
+        if end not in best or value + v[edge] > best[end][0]:
+            best[end] = (value + float(v[edge]), [*path, edge])
+    route = np.zeros(len(EDGES))
+    route[best[5][1]] = 1
+    return route
+
+
+def all_routes() -> FloatArray:
+    routes = []
+    for chosen in itertools.product([0, 1], repeat=len(EDGES)):
+        edges = [EDGES[i] for i in range(len(EDGES)) if chosen[i]]
+        ends = [0, *(end for _, end in edges)]
+        if len(edges) == 3 and [start for start, _ in edges] == ends[:-1] and ends[-1] == 5:
+            routes.append(chosen)
+    return np.array(routes, dtype=float)
+
+
+def test_routes_with_time_cost_and_emissions_to_be_kept_low() -> None:
+    routes = all_routes()
+    assert len(routes) == 4
+    rng = np.random.default_rng(3)
+    for v in rng.standard_normal((50, len(EDGES))):
+        assert best_route(v) @ v == pytest.approx((routes @ v).max())
+    theta = -rng.uniform(0.1, 1.0, (3, len(EDGES)))
+    policy = mogro.MOGRO(len(EDGES), 3)
+    pulled = np.array(play(policy, best_route, theta, 300))
+    rank = np.linalg.matrix_rank(routes)
+    assert rank < len(EDGES)
+    assert len(policy.state.empty) == len(EDGES) - rank  # directions in which there is no route
+    assert not policy.exploring
+    assert not policy.state.over.all()
+    gaps = mogro.pareto.effective_gaps(routes @ theta.T)
+    which = np.array([np.flatnonzero((routes == x).all(axis=1))[0] for x in pulled])
+    assert gaps[which[50:]].max() < 1e-9
+    estimates, truth = routes @ policy.theta.T, routes @ theta.T
+    seen = np.unique(which)
+    np.testing.assert_allclose(estimates[seen], truth[seen], atol=0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_arms_in_a_subspace(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((8, 2)) @ np.linalg.qr(rng.standard_normal((5, 5)))[0][:2]
+    policy = mogro.MOGRO(5, 2, threshold=0.5)
+    pulled = np.array(play(policy, best_of(arms), rng.standard_normal((2, 5)), 40))
+    assert len(policy.state.empty) == 3
+    np.testing.assert_allclose(policy.state.empty @ arms.T, 0, atol=1e-7)
+    assert not policy.exploring
+    basis = np.linalg.svd(arms)[2][:2]
+    V = basis @ pulled.T @ pulled @ basis.T
+    assert np.linalg.eigvalsh(V)[0] >= 0.5
+
+
+def test_one_arm_and_the_zero_arm() -> None:
+    theta = np.ones((2, 3))
+    arm = np.array([1.0, 2.0, 0.0])
+    policy = mogro.MOGRO(3, 2)
+    pulled = play(policy, lambda v: arm, theta, 10, noise=0.0)
+    assert all((x == arm).all() for x in pulled)
+    assert not policy.exploring
+    np.testing.assert_allclose(policy.theta @ arm, theta @ arm)
+    nothing = mogro.MOGRO(3, 2)
+    play(nothing, lambda v: np.zeros(3), theta, 5)
+    assert not nothing.exploring
+    assert (nothing.theta == 0).all()
+
+
+def test_calls_stop_once_a_subspace_is_covered() -> None:
+    asked = []
+
+    def maximise(v: FloatArray) -> FloatArray:
+        asked.append(v)
+        return best_route(v)
+
+    policy = mogro.MOGRO(len(EDGES), 3)
+    theta = -np.ones((3, len(EDGES)))
+    play(policy, maximise, theta, 50)
+    asked.clear()
+    play(policy, maximise, theta, 50)
+    assert len(asked) == 50
+
+
+def test_the_maximisers_arguments_and_answers_are_copies() -> None:
+    kept = np.array([1.0, 0.0])
+
+    def maximise(v: FloatArray) -> FloatArray:
+        v[:] = np.nan
+        return kept
+
+    policy = mogro.MOGRO(2, 1)
+    x = policy.choose(maximise, rng=np.random.default_rng(0))
+    x[:] = 7
+    assert (kept == [1.0, 0.0]).all()
+
+
+@pytest.mark.parametrize("learned", [0, 3])
+@pytest.mark.parametrize(
+    "answer", [None, "x", [1.0], [[1.0, 0.0]], [np.nan, 0.0], [np.inf, 0.0], [1e200, 0.0]]
+)
+def test_bad_answers_are_refused_and_change_nothing(answer: object, learned: int) -> None:
+    policy = mogro.MOGRO(2, 1)
+    play(policy, ball, np.ones((1, 2)), learned)
+    before = policy.learned()
+    with pytest.raises(ValueError, match=r"maximise\(v\)"):
+        policy.choose(lambda v: answer, rng=np.random.default_rng(0))  # type: ignore[arg-type, return-value]
+    after = policy.learned()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_bad_answer_after_good_ones_changes_nothing() -> None:
+    """The first answers show that every direction is empty; the greedy one is bad."""
+    answers = iter([np.zeros(2)] * 4 + [np.full(2, np.nan)])
+    policy = mogro.MOGRO(2, 1)
+    before = policy.learned()
+    with pytest.raises(ValueError, match=r"maximise\(v\)"):
+        policy.choose(lambda v: next(answers), rng=np.random.default_rng(0))
+    after = policy.learned()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (mogro.MOGRO(2, 2, scalarization=mogro.RandomHypervolume()), "not linear"),
+        (mogro.MOGRO(2, 2, scalarization=mogro.RandomChebyshev()), "not linear"),
+        (mogro.MOGRO(2, 2, exploration=mogro.Uniform()), "exploration"),
+        (mogro.MOGRO(2, 2, exploration=mogro.BasisRoundRobin(np.eye(2))), "exploration"),
+        (mogro.MOGRO(2, 2, batch=(3,)), "batch"),
+        (mogro.UCB(2, 2, noise=0.1, delta=0.1), "UCB"),
+        (mogro.ThompsonSampling(2, 2, noise=0.1, delta=0.1), "ThompsonSampling"),
+        (mogro.EpsilonGreedy(2, 2), "EpsilonGreedy"),
+        (mogro.RandomArm(2, 2), "RandomArm"),
+    ],
+)
+def test_what_cannot_choose_says_so(policy: mogro.MOGRO, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        policy.choose(ball, rng=np.random.default_rng(0))
+
+
+def test_the_warning_of_a_threshold_out_of_reach() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="cannot end within 5 rounds") as caught:
+        mogro.MOGRO(2, 1, threshold=6.0, rounds=5).choose(ball, rng=rng)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        line = mogro.MOGRO(4, 1, threshold=4.5, rounds=5)  # one dimension of four
+        play(line, lambda v: np.eye(4)[0], np.ones((1, 4)), 5)
+        larger = mogro.MOGRO(2, 1, threshold=20.0, rounds=10)  # larger arms come later
+        play(larger, best_of(np.array([[0.0, 3.0], [3.0, 0.0]])), np.ones((1, 2)), 10)
+    assert not larger.exploring

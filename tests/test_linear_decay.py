@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mogro.linear import LinearModel
+
+Floats = NDArray[np.float64]
+
+
+def penalised(x: Floats, y: Floats, weights: Floats, ridge: float) -> tuple[Floats, float]:
+    """Slow weighted least squares: the estimate, and what is left of the penalised squares."""
+    d = x.shape[1]
+    rows = np.vstack([x * np.sqrt(weights)[:, None], np.sqrt(ridge) * np.eye(d)])
+    target = np.concatenate([y * np.sqrt(weights), np.zeros(d)])
+    theta = np.linalg.lstsq(rows, target, rcond=None)[0]
+    return theta, float(np.square(rows @ theta - target).sum())
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("half_life", [0.5, 3.0, 100.0])
+def test_decay_is_weighted_least_squares(ridge: float, half_life: float) -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((60, 3)), rng.standard_normal((60, 2))
+    gamma = np.array([0.5, 0.5 ** (1 / half_life)])  # one learner of its own speed beside it
+    model = LinearModel(3, 1, ridge=ridge, batch=(2,))
+    for n in range(60):
+        model.decay(gamma)
+        model.update(np.tile(x[n], (2, 1)), y[n][:, None])
+        if n < 10:
+            continue
+        for m in range(2):
+            weights = gamma[m] ** np.arange(n, -1, -1.0)
+            theta, squares = penalised(x[: n + 1], y[: n + 1, m], weights, ridge)
+            assert model.theta[m, 0] == pytest.approx(theta, rel=1e-7, abs=1e-7)
+            assert model._squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
+
+
+def test_a_direction_that_faded_below_rounding_counts_as_unseen() -> None:
+    model = LinearModel(2, 1)
+    gamma = np.asarray(0.5 ** (1 / 100))
+    model.update(np.array([0.0, 1.0]), np.array([5.0]))
+    for n in range(20_000):
+        model.decay(gamma)
+        model.update(np.array([1.0, 0.0]), np.array([2.0 + (-1) ** n]))
+        assert np.abs(model.theta).max() < 6
+        assert np.isfinite(model.inverse).all()
+    assert model.theta[0, 1] == 0
+    assert np.isinf(model.variances(np.array([[0.0, 1.0]]))).all()
+
+
+def test_everything_may_fade_at_once() -> None:
+    model = LinearModel(2, 1)
+    model.update(np.ones(2), np.ones(1))
+    model.decay(np.asarray(0.0))
+    assert (model.theta == 0).all()
+    model.update(np.array([1.0, 0.0]), np.array([3.0]))
+    assert model.theta.tolist() == [[3.0, 0.0]]
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_absorbing_is_learning_from_both(ridge: float) -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
+    parts = [LinearModel(3, 2, ridge=ridge) for _ in range(3)]
+    for n in range(40):
+        parts[n % 2].update(x[n], y[n])
+        parts[2].update(x[n], y[n])
+    parts[0].absorb(parts[1])
+    assert parts[0].theta == pytest.approx(parts[2].theta, abs=1e-12)
+    assert parts[0]._squares == pytest.approx(parts[2]._squares, abs=1e-9)
+    assert parts[0].count == 40

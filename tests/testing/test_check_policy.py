@@ -1,0 +1,103 @@
+"""The conformance suite finds what is wrong with a policy."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro._validation import FloatArray
+from mogro.testing import check_policy
+
+
+class First:
+    """Always the first arm: a policy without a base class, and it conforms."""
+
+    def __init__(self, dim: int, objectives: int, batch: tuple[int, ...]) -> None:
+        self.dim, self.objectives, self.batch = dim, objectives, batch
+        self.step = 0
+
+    def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:
+        self.step += 1
+        return np.zeros(self.batch, dtype=np.int64) if self.batch else 0
+
+    def update(self, features: FloatArray, reward: FloatArray) -> None:
+        pass
+
+
+def test_a_plain_class_conforms() -> None:
+    check_policy(First)
+
+
+def test_a_policy_without_a_batch_conforms() -> None:
+    def make(dim: int, objectives: int, batch: tuple[int, ...]) -> First:
+        assert batch == ()
+        return First(dim, objectives, batch)
+
+    check_policy(make, batched=False)
+
+
+def broken(select: Callable[[First, FloatArray, mogro.Rng], Any]) -> type[First]:
+    class Broken(First):
+        def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:
+            super().select(features, rng=rng)
+            return select(self, features, rng)
+
+    return Broken
+
+
+hidden = np.random.default_rng()
+
+
+def changes_features(self: First, features: FloatArray, rng: mogro.Rng) -> Any:
+    features.flags.writeable = True
+    features[...] = 0
+    return First.select(self, features, rng=rng)
+
+
+def warns(self: First, features: FloatArray, rng: mogro.Rng) -> Any:
+    if self.step > 900:
+        warnings.warn("late", stacklevel=1)
+    return First.select(self, features, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        (lambda self, x, rng: np.full(self.batch, x.shape[-2]) if self.batch else 99, "an arm"),
+        (lambda self, x, rng: np.full(self.batch, -1) if self.batch else -1, "an arm"),
+        (lambda self, x, rng: np.zeros(self.batch) if self.batch else 0.0, "integer"),
+        (lambda self, x, rng: 0, "shape"),
+        (
+            lambda self, x, rng: (
+                hidden.integers(x.shape[-2], size=self.batch)
+                if self.batch
+                else int(hidden.integers(x.shape[-2]))
+            ),
+            "same seed",
+        ),
+        (
+            lambda self, x, rng: np.full(self.batch, x.shape[-2] - 1) if self.batch else 0,
+            "alone",
+        ),
+        (
+            lambda self, x, rng: (
+                np.full(self.batch, (x.shape[-2] - 1) * (self.batch == (1,))) if self.batch else 0
+            ),
+            "batch of one",
+        ),
+        (changes_features, "changed"),
+    ],
+)
+def test_what_is_wrong_is_found(
+    select: Callable[[First, FloatArray, mogro.Rng], Any], message: str
+) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_policy(broken(select))
+
+
+def test_a_warning_is_found() -> None:
+    with pytest.raises(UserWarning, match="late"):
+        check_policy(broken(warns))
