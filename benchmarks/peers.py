@@ -177,9 +177,7 @@ PEERS = (
     Peer("bayesianbandits UCB", OPTIMIST, SHARED, _bayesian(lambda bb: bb.UpperConfidenceBound())),
     Peer("bayesianbandits Thompson", THOMPSON, SHARED, _bayesian(lambda bb: bb.ThompsonSampling())),
     Peer("bayesianbandits regression", GREEDY, SHARED, _bayesian_by_hand, policy=False),
-    Peer(
-        "contextualbandits regression", GREEDY, SHARED, _contextual_by_hand(GREEDY), policy=False
-    ),
+    Peer("contextualbandits regression", GREEDY, SHARED, _contextual_by_hand(GREEDY), policy=False),
     Peer("contextualbandits ucb", OPTIMIST, SHARED, _contextual_by_hand(OPTIMIST), policy=False),
     Peer("contextualbandits ts", THOMPSON, SHARED, _contextual_by_hand(THOMPSON), policy=False),
     Peer("contextualbandits LinUCB", OPTIMIST, DISJOINT, _contextual("LinUCB")),

@@ -1,10 +1,6 @@
 """All sections, one table: ``make bench``, or ``python -m benchmarks.run decide scale``."""
 
 import os
-
-for name in ("OPENBLAS", "OMP", "MKL"):
-    os.environ.setdefault(f"{name}_NUM_THREADS", "1")
-
 import platform
 import sys
 import time
@@ -18,23 +14,24 @@ from benchmarks.common import Line
 
 SECTIONS = ("decide", "metrics", "simulation", "scale", "learning")
 PACKAGES = (
-    "mogro numpy scipy moocore pymoo highspy vowpalwabbit mabwiser bayesianbandits river "
-    "contextualbandits"
-).split()
+    *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
+    *("bayesianbandits", "river", "contextualbandits"),
+)
 RESULTS = Path(__file__).with_name("RESULTS.md")
 ABOUT = """\
-A ratio is a quotient of two processor times (in `learning`, of two regrets) measured in turn in this
-one run, with a 95 % bootstrap interval over the repeats; the lower quartile of the repeats counts,
-for a shared machine only ever adds time. Nothing is compared with a stored number.
+A ratio is a quotient of two processor times (in `learning`, of two regrets) measured in turn in
+this one run, with a 95 % bootstrap interval over the repeats; the lower quartile of the repeats
+counts, for a shared machine only ever adds time. Nothing is compared with a stored number.
 
-- `decide`: one decision and its update, d = 20, M = 3. Peers learn one scalar reward, mogro all three
-  objectives. "Shared learner": one regression over the features of all arms, as mogro has; "one
-  learner per arm": the library cannot share, so it learns K regressions on one context of 20 numbers.
-  "By hand": the library's estimator without any policy of the library around it. vowpalwabbit takes
-  text; "parsed" lines show it with all arms parsed before the first round, which serves only if
-  features never change, and is a gradient step in place of least squares.
-- `simulation`: plain loop is one replication in NumPy, without any bookkeeping.
-- `learning`: effective Pareto regret; above 1 means that MOGRO-RW is better.
+- `decide`: one decision and its update, d = 20, M = 3. Peers learn one scalar reward, mogro all
+  three objectives. "Shared learner": one model over the features of all arms, as mogro has. "One
+  learner per arm": the library cannot share, so it has K models of one context of 20 numbers. "By
+  hand": an estimator of the library without a policy around it. vowpalwabbit reads text; "parsed"
+  lines show it with all arms parsed before the first round, which serves only arms that never
+  change. It takes a gradient step where the others solve least squares.
+- `simulation`: the plain loop is one replication in NumPy that books nothing.
+- `learning`: effective Pareto regret; above 1, MOGRO-RW is better. UCB and ThompsonSampling have
+  the radius of the theory, which is wide.
 """
 
 
@@ -65,7 +62,9 @@ def markdown(lines: Sequence[Line]) -> str:
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         for row in rows
     ]
-    return "\n".join([written[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *written[1:]])
+    return "\n".join(
+        [written[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *written[1:]]
+    )
 
 
 def _cells(line: Line) -> tuple[str, ...]:

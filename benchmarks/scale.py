@@ -46,7 +46,7 @@ def _arms(dtype: DTypeLike) -> Iterator[Line]:
         select = partial(policy.select, features, rng=np.random.default_rng(1))
         direction = policy.theta[0].astype(dtype)
         times = race(
-            {"select": select, "product": lambda x=features, v=direction: x @ v},
+            {"select": select, "product": partial(np.matmul, features, direction)},
             repeats=15,
             block=0.02,
         )
@@ -78,7 +78,10 @@ def _dims() -> Iterator[Line]:
         rewards = rng.standard_normal((4 * dim, OBJECTIVES))
         policy = mogro.MOGRO(dim, OBJECTIVES)
         policy.learn(features, rewards)
-        times = race({"update": _updates(policy, features, rewards), "bare": _bare(features)})
+        turns = max(256, 2 * dim)  # updates from one renewal to the next
+        runs = {"update": _updates(policy, features, rewards), "bare": _bare(features)}
+        measured = race({name: partial(_repeat, run, turns) for name, run in runs.items()})
+        times = {name: each / turns for name, each in measured.items()}
         found.append(times["update"])
         yield Line(
             SECTION,
@@ -91,31 +94,28 @@ def _dims() -> Iterator[Line]:
     yield _slope("log update / log d", list(DIMS[1:]), found[1:], "d from 32")
 
 
+def _repeat(run: Step, turns: int) -> None:
+    for _ in range(turns):
+        run()
+
+
 def _updates(policy: mogro.MOGRO, features: np.ndarray, rewards: np.ndarray) -> Step:
     pairs = cycle(list(zip(features, rewards, strict=True)))
-    turns = max(256, 2 * features.shape[1])  # as many updates as there are between renewals
-
-    def step() -> None:
-        for _ in range(turns):
-            policy.update(*next(pairs))
-
-    return step
+    return lambda: policy.update(*next(pairs))
 
 
 def _bare(features: np.ndarray) -> Step:
-    dim = features.shape[1]
-    gram, inverse = np.eye(dim), np.eye(dim)
+    gram, inverse = np.eye(features.shape[1]), np.eye(features.shape[1])
     rows = cycle(list(features))
-    turns = max(256, 2 * dim)
 
-    def step() -> None:
-        for _ in range(turns):
-            x = next(rows)
-            change = inverse @ x
-            np.add(gram, np.outer(x, x), out=gram)
-            np.subtract(inverse, np.outer(change, change) / (1 + x @ change), out=inverse)
+    def run() -> None:
+        nonlocal gram, inverse
+        x = next(rows)
+        change = inverse @ x
+        gram += np.outer(x, x)
+        inverse -= np.outer(change, change) / (1 + x @ change)
 
-    return step
+    return run
 
 
 def _gaps() -> Iterator[Line]:

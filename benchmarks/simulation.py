@@ -6,13 +6,13 @@ from functools import partial
 import numpy as np
 
 import mogro
-from benchmarks.common import Line, duration, race, ratio, short, typical
+from benchmarks.common import Line, duration, race, ratio, typical
 from mogro.environments import FixedArms
 from mogro.experiments.running_time import AS_BUILT
 
 SECTION = "simulation"
 SIZE = (10, 200, 10)  # d, K, M: the largest of the paper's figure
-ROUNDS = 200
+ROUNDS = 1000
 REPLICATIONS = (1, 10, 100, 500, 2000)
 _INSTANCES = 10
 
@@ -50,8 +50,8 @@ def _together(worlds: list[FixedArms]) -> Iterator[Line]:
         times = race(
             {"together": run, "loop": partial(plain_loop, worlds[0], ROUNDS)},
             block=0.03,
-            repeats=9,
-            budget=4.0,
+            repeats=7,
+            budget=6.0,
         )
         each = times["together"] / count
         rate = 1 / typical(each) * ROUNDS
@@ -99,4 +99,4 @@ def _round(policy: mogro.policies.Policy, world: FixedArms) -> partial[None]:
 
 
 def _size() -> str:
-    return "(d, K, M) = ({}, {}, {})".format(*(short(n) if n > 999 else n for n in SIZE))
+    return f"(d, K, M) = {SIZE}"
