@@ -8,6 +8,7 @@ rounding never builds up, a direction not yet seen has estimate 0 (the minimum-n
 features that span only a subspace need no special care.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,14 +124,14 @@ class LinearModel:
         d = self.dim
         product = np.matvec(self._solution, features)
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
-        variance = np.abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
+        variance = abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
         norms = np.vecdot(features, features)
         if not _total(norms) + _total(variance) + _total(np.vecdot(product, product)) < HUGE:
             self._refuse(features, rewards)
         stale = variance > _LOSSY
         if not self._full:
             stale = stale | self._adds_direction(features, norms * (1 + variance))
-        product *= (1 / np.sqrt(1 + variance))[..., None]
+        product *= _damping(variance)
         self._recent[..., self._pending, :d] = features
         self._recent[..., self._pending, d:] = rewards
         self._solution -= _outer(product, product[..., :d])
@@ -311,6 +312,13 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     if left.ndim == 1:
         return np.asarray(np.multiply.outer(left, right))
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # twice as fast as broadcasting
+
+
+def _damping(variance: FloatArray) -> FloatArray | float:
+    """Return ``1 / sqrt(1 + variance)``, (..., 1); a plain number for one learner, for speed."""
+    if not variance.ndim:
+        return 1 / math.sqrt(1 + float(variance))
+    return np.asarray(1 / np.sqrt(1 + variance))[..., None]
 
 
 def _total(values: FloatArray) -> float:

@@ -209,7 +209,7 @@ class MOGRO(LinearPolicy):
     def _settled(self, features: FloatArray) -> bool:
         """Tell whether no learner has anything to explore among these arms."""
         state = self.state
-        if state.over.all():
+        if np.count_nonzero(state.over) == state.over.size:
             return True
         if state.exploring.any():
             return False
