@@ -1,8 +1,8 @@
-# Every command sets up everything it needs in .venv; nothing is installed elsewhere.
+# Every command sets up everything it needs in .venv (bench: .venv-bench) and nowhere else.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: run test docs format clean
+.PHONY: run test docs bench format clean
 
 run: .venv/ready
 	$(BIN)/mogro reproduce main
@@ -22,6 +22,19 @@ format: .venv/ready
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# The peers live in an environment of their own. One of them has to be compiled: go on without it.
+PEERS := vowpalwabbit mabwiser bayesianbandits river pymoo highspy
+BENCH := .venv-bench/bin
+
+bench: .venv-bench/ready
+	$(BENCH)/python -m benchmarks.run
+
+.venv-bench/ready: pyproject.toml benchmarks/constraints.txt
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH)/pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt -e . $(PEERS)
+	-$(BENCH)/pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt contextualbandits
+	touch $@
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,cluster,dev]'
@@ -32,4 +45,4 @@ format: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv docs/_build
+	rm -rf .venv .venv-bench docs/_build

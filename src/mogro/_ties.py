@@ -15,5 +15,8 @@ def first_best(scores: FloatArray, squares: FloatArray) -> IntArray:
     lowest index.
     """
     slack = _SLACK[scores.dtype] * np.sqrt(squares)
+    if scores.ndim == 1:  # one learner: no need to look behind the best
+        best = scores.argmax()
+        return np.asarray((scores[: best + 1] >= scores[best] - slack).argmax())
     level = scores.max(axis=-1) - slack
     return np.asarray((scores >= level[..., None]).argmax(axis=-1))

@@ -154,10 +154,12 @@ def nothing_new(features: FloatArray, unknown: FloatArray, largest: FloatArray) 
     the largest squared norms so far, (*batch). It costs one product; finding the unknown directions
     takes the eigenvectors.
     """
-    parts = np.square(features @ unknown.astype(features.dtype, copy=False))
+    parts = features @ unknown.astype(features.dtype, copy=False)
+    outside = np.vecdot(parts, parts).max(axis=-1)
     norms = np.vecdot(features, features).max(axis=-1)
     small = negligible(features.shape[-1], features.dtype) * norms
-    return bool(((parts.max(axis=(-1, -2)) <= small) & (norms <= largest)).all())
+    nothing = (outside <= small) & (norms <= largest)
+    return bool(nothing.all() if nothing.ndim else nothing)
 
 
 def known_directions(spectrum: Spectrum, threshold: FloatArray) -> BoolArray:

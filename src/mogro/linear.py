@@ -8,6 +8,7 @@ rounding never builds up, a direction not yet seen has estimate 0 (the minimum-n
 features that span only a subspace need no special care.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,25 +129,24 @@ class LinearModel:
         d = self.dim
         product = np.matvec(self._solution, features)
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
-        variance = np.abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
+        variance = abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
         norms = np.vecdot(features, features)
         if not _total(norms) + _total(variance) + _total(np.vecdot(product, product)) < HUGE:
             self._refuse(features, rewards)
         stale = variance > _LOSSY
         if not self._full:
             stale = stale | self._adds_direction(features, norms * (1 + variance))
-        product *= (1 / np.sqrt(1 + variance))[..., None]
+        product *= _damping(variance)
         self._recent[..., self._pending, :d] = features
         self._recent[..., self._pending, d:] = rewards
         self._solution -= _outer(product, product[..., :d])
-        left, rank = product[..., d:] ** 2, None if self._full else self._rank.copy()
+        left = product[..., d:] ** 2
         self._pending += 1
         self.count += 1
-        if self._pending == self._recent.shape[-2]:
-            self._renew()
-        elif np.count_nonzero(stale):
-            self._renew(stale)
-        if rank is not None:
+        every = self._pending == self._recent.shape[-2]
+        if every or np.count_nonzero(stale):
+            rank = self._rank.copy()
+            self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
         self._squares += left
 
@@ -283,7 +283,8 @@ class LinearModel:
 
     def _adds_direction(self, features: FloatArray, inside: FloatArray) -> BoolArray:
         """Tell which learners' new features may have a part that V had not."""
-        outside = np.square(np.matvec(self._unseen, features)).sum(axis=-1)
+        part = np.matvec(self._unseen, features)
+        outside = np.vecdot(part, part)
         return np.asarray(outside > relative_rounding(self.dim, self.count) * inside)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
@@ -316,6 +317,13 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     if left.ndim == 1:
         return np.asarray(np.multiply.outer(left, right))
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # twice as fast as broadcasting
+
+
+def _damping(variance: FloatArray) -> FloatArray | float:
+    """Return ``1 / sqrt(1 + variance)``, (..., 1); a plain number for one learner, for speed."""
+    if not variance.ndim:
+        return 1 / math.sqrt(1 + float(variance))
+    return np.asarray(1 / np.sqrt(1 + variance))[..., None]
 
 
 def _total(values: FloatArray) -> float:

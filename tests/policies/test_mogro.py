@@ -154,3 +154,27 @@ def test_repr_shows_what_differs_from_the_defaults() -> None:
     )
     assert repr(mogro.Oracle(np.array([[1.0, 2.0]]))) == "Oracle(truth=array([[1., 2.]]))"
     assert "noise=0.1" in repr(mogro.UCB(2, 2, noise=0.1, delta=0.1))
+
+
+def test_arms_that_were_settled_are_looked_at_again_once_they_differ() -> None:
+    rng = np.random.default_rng(0)
+    policy = mogro.MOGRO(3, 2)
+    arms = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    for _ in range(20):
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], rng.standard_normal(2))
+    assert not policy.exploring
+    arms[1] = [0.0, 0.0, 1.0]  # in place: the same array, a direction never seen
+    assert policy.select(arms, rng=rng) == 1
+    assert policy.exploring
+
+
+def test_arms_settled_before_a_restore_are_looked_at_again() -> None:
+    rng = np.random.default_rng(0)
+    arms = np.eye(3)[:2]
+    policy, fresh = mogro.MOGRO(3, 2), mogro.MOGRO(3, 2)
+    for _ in range(20):
+        policy.update(arms[policy.select(arms, rng=rng)], rng.standard_normal(2))
+    policy.relearn(fresh.learned())
+    policy.select(arms, rng=rng)
+    assert policy.exploring

@@ -263,11 +263,11 @@ def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
 
     Scores show a bad feature for less than a scan of all features.
     """
-    squares = np.vecdot(scores, scores)
+    squares: FloatArray = np.vecdot(scores, scores)
     if not math.isfinite(float(squares.sum() if squares.ndim else squares)):
         floats(features, "features", shape=features.shape)
         raise ValueError("features: expected values whose squared scores are finite")
-    return np.asarray(squares)
+    return squares
 
 
 def learners_of(

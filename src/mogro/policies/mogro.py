@@ -104,6 +104,7 @@ class MOGRO(LinearPolicy):
     rounds: int | None = None
     batch: tuple[int, ...] = ()
     state: _State = field(init=False)
+    _familiar: FloatArray = field(init=False)  # arms that had nothing to explore, in this state
 
     def __post_init__(self) -> None:
         self._prepare(ridge=0.0)
@@ -122,7 +123,7 @@ class MOGRO(LinearPolicy):
             largest=np.zeros(learners),
             empty=np.zeros((0, self.dim)),
         )
-        object.__setattr__(self, "state", state)
+        self._become(state)
 
     @property
     def exploring(self) -> bool | BoolArray:
@@ -206,12 +207,22 @@ class MOGRO(LinearPolicy):
     def _settled(self, features: FloatArray) -> bool:
         """Tell whether no learner has anything to explore among these arms."""
         state = self.state
-        if state.over.all():
+        if np.count_nonzero(state.over) == state.over.size:
             return True
         if state.exploring.any():
             return False
+        familiar = self._familiar
+        if features.shape == familiar.shape and (features == familiar).all():
+            return True
         unknown = state.unknown.reshape(*self.batch, self.dim, self.dim)
-        return nothing_new(features, unknown, state.largest.reshape(self.batch))
+        found = nothing_new(features, unknown, state.largest.reshape(self.batch))
+        if found and features.size <= _CACHED:
+            object.__setattr__(self, "_familiar", features.copy())
+        return found
+
+    def _become(self, state: _State) -> None:
+        object.__setattr__(self, "state", state)
+        object.__setattr__(self, "_familiar", np.zeros((0, self.dim)))
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
@@ -230,6 +241,7 @@ class MOGRO(LinearPolicy):
         for name, value in vars(self.state).items():
             given = np.array(kept[name], dtype=np.asarray(value).dtype)
             setattr(self.state, name, given if given.ndim else given.item())
+        self._become(self.state)
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
@@ -245,7 +257,7 @@ class MOGRO(LinearPolicy):
             offered = learners_of(features, self.batch, rest)
             theta = learners_of(self.model.theta, self.batch, rest)
             chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
-        object.__setattr__(self, "state", state)
+        self._become(state)
         return chosen
 
     def _explore(
