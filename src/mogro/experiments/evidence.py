@@ -56,7 +56,7 @@ def _runs(scale: Scale) -> list[_Run]:
 def _run(world: Circle, rounds: int, label: str, scale: Scale) -> _Run:
     said = _diagnosis(world, rounds, label)
     contender = Greedy(label, _GREEDY_FOR[label], threshold=said.promises.threshold)
-    piece = Part(world, contender, rounds, 5 * scale.repeats, scale.seed, 0, 1, learned)
+    piece = Part(world, contender, rounds, 3 * scale.repeats, scale.seed, 0, 1, learned)
     return _Run((world.objectives, world.noise, rounds, label), said, piece)
 
 
@@ -325,7 +325,7 @@ FIGURE = Figure(
     title="Theory beside runs",
     about=(
         "Beyond the paper's experiments: MOGRO with the threshold B of its theorems where all "
-        "assumptions hold, 200 arms around the unit circle and M evenly spread objectives. "
+        "assumptions hold, 100 arms around the unit circle and M evenly spread objectives. "
         "Above: effective Pareto regret, and its bound (dotted); a bound above the grey line is "
         "vacuous, for no policy can do worse. With noise 1, B may exceed T / d: then exploration "
         "never ends. Below: the smallest eigenvalue of V in the greedy rounds of the longest "

@@ -109,7 +109,7 @@ class Circle:
 
     objectives: int
     noise: float
-    arms: int = 200
+    arms: int = 100
 
     @property
     def sizes(self) -> tuple[int, int, int]:
