@@ -224,5 +224,15 @@ def test_command_line(tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
     assert "wine is left out" in without.output
 
 
+def test_the_manifest_names_the_source_the_run_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = iter(["begin", "later", "later"])
+    monkeypatch.setattr("mogro.experiments.reproduce._commit", lambda: next(commits))
+    growth = next(figure for figure in FIGURES if figure.name == "growth")
+    reproduce([growth], SMALL, executor=Here(), out=tmp_path)
+    assert json.loads((tmp_path / "growth" / "manifest.json").read_text())["commit"] == "begin"
+
+
 def test_tables_of_what_was_never_made(tmp_path: Path) -> None:
     assert tables_of(FIGURES[0], tmp_path) is None

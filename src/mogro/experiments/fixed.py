@@ -138,8 +138,9 @@ FIGURE = Figure(
     name="fixed",
     title="Fixed arms",
     about=(
-        "Both regrets with fixed arms over the grid of sizes. MOGRO's lines end in a plateau: all "
-        "it pays is the exploration of its first rounds. Bands are 95 % intervals over instances."
+        "Both regrets with fixed arms over the grid of sizes. MOGRO's lines end in a plateau: "
+        "nearly all it pays is the exploration of its first rounds. Bands are 95 % intervals over "
+        "instances."
     ),
     pieces=_pieces,
     tables=_tables,

@@ -120,8 +120,9 @@ FIGURE = Figure(
     title="Implicit exploration",
     about=(
         "Beyond the paper's experiments: the smallest eigenvalue of V, the sum of x x^T over the "
-        "rounds that a policy learned from. MOGRO stops exploring at 1, and its greedy choices go "
-        "on raising it; explore-then-commit stays there. Bands are 95 % intervals over instances."
+        "rounds that a policy learned from. MOGRO stops exploring at 1; what it has above "
+        "explore-then-commit, which stays there, its greedy choices taught by themselves. Bands "
+        "are 95 % intervals over instances."
     ),
     pieces=_pieces,
     tables=_tables,

@@ -54,7 +54,10 @@ def write_report(figures: Sequence[Figure], out: Path) -> Path:
         "<h1>Multi-objective linear bandits, reproduced</h1>",
         '<p class="lead">What the paper on greedy choices with a randomised objective (MOGRO) '
         "claims, run again on this machine. Every number below was computed from the CSV files "
-        "beside this page; nothing was tuned after looking at a verdict.</p>",
+        "beside this page. The limits of the checks were set before the first full run. After "
+        "small runs had been looked at, two measurements were changed: running times are processor "
+        "time, not time on the clock, and the lower-bound instances have more repeats and other "
+        "numbers of rounds.</p>",
         f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
         _summary(claims, small=any(manifest_of(f, out)["scale"]["quick"] for f in made)),
         *(_section(figure, claims, out) for figure in made),
@@ -182,7 +185,7 @@ def _settings(figures: list[Figure], out: Path) -> str:
             f"{', quick' if scale['quick'] else ''}"
             f"{', ' + str(scale['rounds']) + ' rounds' if scale['rounds'] else ''}</td>"
             f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
-            f"{_text(made['commit'] or 'no commit')[:12]}, {_text(made['made'])}</td></tr>"
+            f"{_text(_short(made['commit']))}, {_text(made['made'])}</td></tr>"
         )
     return (
         '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '
@@ -194,6 +197,11 @@ def _settings(figures: list[Figure], out: Path) -> str:
         "<table><thead><tr><th>Figure</th><th>Scale</th><th>Time</th><th>Made with</th></tr>"
         f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def _short(commit: str | None) -> str:
+    name, *mark = (commit or "no commit").split("-")
+    return "-".join([name[:12], *mark])
 
 
 def _number(claim: Claim) -> str:

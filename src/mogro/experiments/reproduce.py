@@ -36,6 +36,7 @@ def reproduce(
 ) -> None:
     """Run what the figures need, and write a folder for each of them into ``out``."""
     start = time.perf_counter()
+    commit = _commit()  # before the work: the source may change while it runs
     results = run_pieces(work(figures, scale), executor=executor, folder=out / "pieces", done=done)
     seconds = time.perf_counter() - start
     for figure in figures:
@@ -46,7 +47,7 @@ def reproduce(
             "figure": figure.name,
             "scale": asdict(scale),
             "versions": current_versions(),
-            "commit": _commit(),
+            "commit": commit,
             "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(seconds, 1),
@@ -88,10 +89,10 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _commit() -> str | None:
-    """Return the commit of the source, if it is a working copy and git is there."""
+    """Return the commit of the source, marked if it was changed since; None without git."""
     try:
         answer = subprocess.run(
-            ["git", "rev-parse", "HEAD"],
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,
