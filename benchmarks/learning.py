@@ -1,6 +1,6 @@
 """Regret at equal rounds, on three worlds for which no policy was tuned, all at their defaults.
 
-A fourth is where the theory promises nothing: plain arms that have no feature in common, and one
+A fourth was found by looking for one where MOGRO loses; the theory promises nothing there: plain arms that have no feature in common, and one
 objective. There greedy choices teach nothing about other arms, so a good arm that had bad luck
 while exploring is never tried again.
 
