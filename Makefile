@@ -1,8 +1,8 @@
-# Both commands set up everything they need in .venv; nothing is installed elsewhere.
+# Every command sets up everything it needs in .venv (bench: .venv-bench) and nowhere else.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: run test format bench clean
+.PHONY: run test docs bench format clean
 
 run: .venv/ready
 	$(BIN)/mogro reproduce main
@@ -13,6 +13,10 @@ test: .venv/ready
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+docs: .venv/ready-for-docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 format: .venv/ready
 	$(BIN)/ruff check --fix
@@ -36,5 +40,9 @@ bench: .venv-bench/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,cluster,dev]'
 	touch $@
 
+.venv/ready-for-docs: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf .venv .venv-bench
+	rm -rf .venv .venv-bench docs/_build

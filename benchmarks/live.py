@@ -9,6 +9,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import resource
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -77,7 +78,7 @@ def pending(*, decisions: int = 1_000_000) -> None:
         f"{decisions:,} pending decisions, d=20, M=3, ids of 36 characters: "
         f"{held() - before:.0f} MB (bar: 500)"
     )
-    path = "/tmp/mogro-benchmark-agent"
+    path = os.path.join(tempfile.mkdtemp(), "agent")
     start = time.perf_counter()
     agent.save(path)
     saved = time.perf_counter()

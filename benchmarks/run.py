@@ -33,8 +33,8 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
   can take other arms in every round, as mogro does.
 - `simulation`: the plain loop is one replication in NumPy that books nothing.
 - `learning`: effective Pareto regret; above 1, MOGRO-RW is better. UCB and ThompsonSampling have
-  the radius of the theory, which is wide. The first three worlds were fixed beforehand; the last was
-  found by looking for one where MOGRO loses.
+  the radius of the theory, which is wide. The first three worlds were fixed beforehand; the last
+  was found by looking for one where MOGRO loses.
 """
 
 

@@ -1,29 +1,32 @@
-"""The code in README and docs runs, and prints what the document says it prints."""
+"""The code in README and docs runs, prints what the document says, and draws its pictures."""
 
-import re
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
+from docs import blocks
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts),
+]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_code(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks run one after the other; a ``text`` block is what the last one prints."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    names: dict[str, object] = {"__name__": "__main__"}
-    printed = ""
-    for language, body in FENCE.findall(path.read_text()):
-        if language == "python":
-            output = StringIO()
-            with redirect_stdout(output):
-                exec(compile(body, str(path), "exec"), names)
-            printed = output.getvalue()
-        elif language == "text":
-            assert printed == body
+def test_code(path: Path, tmp_path: Path) -> None:
+    """A ``text`` block is what the block before it prints; pictures are drawn by the blocks."""
+    for wrong in blocks.run(path, tmp_path):
+        assert wrong.printed == wrong.expected
+    for name in blocks.pictures(path):
+        assert name.startswith(f"{path.stem}/")
+        assert (tmp_path / Path(name).name).is_file()
+
+
+def test_a_wrong_output_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n")
+    (wrong,) = blocks.run(page, tmp_path)
+    assert (wrong.expected, wrong.printed) == ("2\n", "1\n")
+    blocks.rewrite(page)
+    assert page.read_text().endswith("```text\n1\n```\n")
+    assert not [*blocks.run(page, tmp_path)]

@@ -1,4 +1,4 @@
-"""The command line: ``mogro reproduce``, ``mogro report``, ``mogro list``."""
+"""The command line: ``mogro reproduce``, ``report``, ``list`` and ``diagnose``."""
 
 import contextlib
 import os
@@ -13,16 +13,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from mogro._matrices import read_matrix
 from mogro.experiments.claims import Claim
 from mogro.experiments.figure import Figure
 from mogro.experiments.figures import FIGURES
 from mogro.experiments.report import claims_of, write_report
 from mogro.experiments.reproduce import draw, reproduce, tables_of, work
 from mogro.experiments.scale import Scale
+from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Piece, local_pool
+from mogro.theory import Diagnosis
+from mogro.theory import diagnose as diagnosis_of
 
 _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
+_MATRIX = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,6 +41,7 @@ def main() -> None:
     mogro reproduce --quick       everything, small: a look in two minutes
     mogro reproduce               everything
     mogro report                  the page again, from the files that are there
+    mogro diagnose X.csv T.csv    what the theory says about a problem of your own
     """
 
 
@@ -122,6 +128,74 @@ def report(out: Path) -> None:
     for figure in made:
         draw(figure, out)
     _finish(made, out, Console())
+
+
+@main.command("diagnose")
+@click.argument("features", type=_MATRIX)
+@click.argument("theta", type=_MATRIX)
+@click.option("--noise", type=float, required=True, help="Standard deviation of a reward.")
+@click.option("--rounds", type=click.IntRange(1), required=True, help="Rounds to be played.")
+@click.option(
+    "--weights",
+    metavar="A[,A...]",
+    help="Random weights are Dirichlet with this parameter, or one for each objective [1].",
+)
+@click.option("--round-robin", is_flag=True, help="One objective after the other, not weights.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page.")
+def diagnose(
+    features: Path,
+    theta: Path,
+    noise: float,
+    rounds: int,
+    weights: str | None,
+    round_robin: bool,
+    as_json: bool,
+    html: Path | None,
+) -> None:
+    r"""Say whether greedy suffices for a problem, what the theory promises, and what to run.
+
+    FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
+    columns; both are .npy or .csv files.
+
+    \b
+    mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
+    mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
+    """
+    if round_robin and weights is not None:
+        raise click.UsageError("--weights are for random weights, not for --round-robin: give one")
+    try:
+        found = diagnosis_of(
+            read_matrix(features, "features"),
+            read_matrix(theta, "theta"),
+            noise=noise,
+            rounds=rounds,
+            scalarization=RoundRobin() if round_robin else RandomWeights(_concentration(weights)),
+        )
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(found.to_json() if as_json else str(found))
+    if html is not None:
+        _write_page(found, html)
+
+
+def _concentration(text: str | None) -> float | tuple[float, ...]:
+    try:
+        values = [float(part) for part in (text or "1").split(",")]
+    except ValueError as error:
+        raise click.UsageError(f"--weights: expected numbers and commas, got {text}") from error
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _write_page(found: Diagnosis, path: Path) -> None:
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mogro: diagnosis'
+        f"</title></head><body>{found._repr_html_()}</body></html>\n"
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"--html: {error}") from error
 
 
 def _possible(figures: list[Figure], console: Console) -> list[Figure]:

@@ -18,6 +18,10 @@ from mogro._ties import first_best
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.linear import TINY, Spectrum
 
+# The threshold that MOGRO takes by itself: this share of the largest squared feature norm seen;
+# benchmarks/threshold.py shows the sweep.
+DEFAULT_SHARE = 0.1
+
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -242,7 +246,7 @@ class BasisRoundRobin:
     array([0, 2])
     """
 
-    features: FloatArray
+    features: FloatArray = field(repr=False)
     basis: IntArray = field(init=False, repr=False)
     _lengths: IntArray = field(init=False, repr=False)
 

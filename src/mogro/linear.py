@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._validation import BoolArray, FloatArray, count, floats, real, unwarned
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real, unwarned
 
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
@@ -83,9 +83,9 @@ class LinearModel:
         self._pending = 0
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
-        self._rank: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)
+        self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
-        self._idle: NDArray[np.int64] = np.zeros(batch, dtype=np.int64)  # rounds sat out
+        self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
         if self.ridge > 0:
             self._renew()
@@ -117,6 +117,11 @@ class LinearModel:
         recent = self._recent[..., : self._pending, :]
         rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
+
+    @property
+    def residuals(self) -> tuple[FloatArray, IntArray]:
+        """Residual sums of squares, (*batch, M), and the ranks of V, (*batch)."""
+        return self._squares, self._rank
 
     @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:

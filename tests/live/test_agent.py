@@ -518,3 +518,39 @@ def test_the_callers_arrays_are_copied() -> None:
     fresh = agent.decide(ids, given, id="fresh")
     given[:] = 0
     assert fresh.propensities.values == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("half_life", [mogro.HalfLife(updates=3.0), mogro.HalfLife(time=5.0)])
+def test_windows_that_close_together_are_learned_one_after_the_other(
+    half_life: mogro.HalfLife,
+) -> None:
+    objectives = [
+        mogro.Objective("a", window=10.0, default=1.0),
+        mogro.Objective("b", window=20.0, default=-2.0),
+    ]
+    features = ball(12, 3)
+    one, two = (mogro.Agent(objectives, dim=3, seed=0, half_life=half_life) for _ in range(2))
+    for n, x in enumerate(features):
+        for agent in (one, two):
+            agent.decide({"x": x}, id=str(n), now=float(n))
+            if n % 3 == 0:
+                agent.reward(str(n), {"a": float(n)})
+    for now in range(50):
+        one.expire(float(now))
+    two.expire(50.0)
+    assert one.theta == pytest.approx(two.theta, abs=1e-9)
+    assert one.observations == pytest.approx(two.observations)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exploration_ends_when_arms_of_other_directions_are_gone(seed: int) -> None:
+    """What is known of retired arms sticks out of the span of those that are left."""
+    rng = np.random.default_rng(seed)
+    agent = mogro.Agent([mogro.Objective("gain")], dim=4, seed=0)
+    retired = {f"old {i}": rng.standard_normal(4) for i in range(2)}
+    plane = rng.standard_normal((2, 4))
+    left = {f"new {i}": rng.standard_normal(2) @ plane for i in range(5)}
+    for step in range(200):
+        decision = agent.decide(retired if step < 2 else left)
+        agent.reward(decision.id, {"gain": float(rng.standard_normal())})
+    assert agent.counters["explored"] < 40

@@ -86,7 +86,7 @@ def test_five_objectives_are_within_four_standard_errors(seed: int) -> None:
     decision = decided(mogro.MOGRO, objectives=5, dim=6, seed=seed)
     found = decision.propensities
     seen = frequencies(decision, 1_000_000)
-    assert (found.errors > 0).all()
+    assert (found.errors[found.values > 0] > 0).all()  # others are beaten throughout
     assert (found.errors < 0.02).all()
     spread = np.hypot(found.errors, np.sqrt(seen * (1 - seen) / 1_000_000))
     assert (np.abs(found.values - seen) <= 4 * spread).all()

@@ -29,7 +29,7 @@ POOL = {
     "a": [1, 0, 0], "b": [0, 1, 0], "c": [1, 1, 0], "d": [0, 0, 2],
     "e": [1, -1, 1], "f": [2, 2, 0], "g": [0, 0, 0], "h": [1, 1, 0],
 }  # fmt: skip
-HALF_LIVES = [None, mogro.HalfLife(updates=8.0), mogro.HalfLife(time=60.0)]
+HALF_LIVES = [None, mogro.HalfLife(updates=8.0), mogro.HalfLife(time=200.0)]
 VALUES = st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0])
 
 
@@ -53,9 +53,15 @@ class Machine(RuleBasedStateMachine):
         agent = mogro.Agent(OBJECTIVES, dim=3, seed=self.seed, half_life=self.half_life)
         return agent, SlowAgent(OBJECTIVES, 3, self.half_life)
 
-    @rule(which=st.integers(0, 1), offered=st.sets(st.sampled_from(sorted(POOL)), min_size=1))
-    def decide(self, which: int, offered: set[str]) -> None:
-        agent, slow = self.pairs[which]
+    @rule(
+        which=st.integers(0, 1),
+        offers=st.lists(st.sets(st.sampled_from(sorted(POOL)), min_size=1), min_size=1, max_size=4),
+    )
+    def decide(self, which: int, offers: list[set[str]]) -> None:
+        for offered in offers:
+            self.decide_once(*self.pairs[which], offered)
+
+    def decide_once(self, agent: mogro.Agent, slow: SlowAgent, offered: set[str]) -> None:
         arms = {arm: POOL[arm] for arm in sorted(offered)}
         decision = agent.decide(arms, now=self.now)
         assert decision.arm in offered
@@ -95,7 +101,7 @@ class Machine(RuleBasedStateMachine):
             with pytest.raises(BadReward):
                 agent.reward(id, {"watch": float("nan")})
 
-    @rule(passed=st.sampled_from([1.0, 5.0, 15.0]))
+    @rule(passed=st.sampled_from([1.0, 5.0, 15.0, 40.0]))
     def wait(self, passed: float) -> None:
         self.now += passed
 

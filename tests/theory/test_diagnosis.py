@@ -8,10 +8,8 @@ import pytest
 import mogro
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, lower_bound_instance
-from mogro.policies.mogro import DEFAULT_SHARE
 from mogro.theory import (
     Diagnosis,
-    _advice,
     diagnose,
     goodness_level,
     goodness_needed,
@@ -268,10 +266,6 @@ def test_objectives_that_hardly_span(angle: float) -> None:
         assert found.promises.endless
         assert found.promises.threshold is None or found.promises.threshold > 1000
         assert "nan" not in str(found)
-
-
-def test_default_threshold_is_that_of_the_policy() -> None:
-    assert _advice.DEFAULT_SHARE == DEFAULT_SHARE
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_interval_covers_the_truth_in_95_percent(
     for seed in range(200):
         found = _phi(theta, concentration, epsilon, 3000, np.random.default_rng(seed))
         covered += found.log_low <= truth.log <= found.log_high
-    assert 0.92 <= covered / 200 <= 0.985
+    assert 0.92 <= covered / 200 <= 0.98, covered
 
 
 def test_two_objectives_are_exact() -> None:

@@ -85,7 +85,7 @@ def test_initial_rounds_at_an_exact_multiple() -> None:
     basis = math.sqrt(0.1) * np.eye(2)
     assert initial_rounds_bound(basis, threshold=0.3) == 6
     assert initial_rounds_round_robin(basis, threshold=0.3) == 6
-    assert initial_rounds_round_robin(basis, threshold=0.0) == 0
+    assert initial_rounds_round_robin(basis, threshold=0.0) == 2
     assert initial_rounds_round_robin(np.eye(2), threshold=1e9) == 2 * 10**9
 
 

@@ -1,6 +1,8 @@
 """All figures, in the order of the report: a new one is a file of its own and a line here."""
 
 from mogro.experiments import (
+    conditions,
+    evidence,
     fairness,
     fixed,
     growth,
@@ -27,4 +29,6 @@ FIGURES: tuple[Figure, ...] = (
     many_arms.FIGURE,
     hard_instances.FIGURE,
     growth.FIGURE,
+    evidence.FIGURE,
+    conditions.FIGURE,
 )

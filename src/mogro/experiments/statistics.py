@@ -47,5 +47,13 @@ def ratio(above: FloatArray, below: FloatArray) -> Interval:
     return Interval(float(value), float(low), float(high))
 
 
+def share(hits: int, size: int) -> Interval:
+    """Return a share of independent trials: the interval of Clopper and Pearson."""
+    from scipy.stats import binomtest
+
+    low, high = binomtest(hits, size).proportion_ci(LEVEL, method="exact")
+    return Interval(hits / size, float(low), float(high))
+
+
 def _resamples(n: int) -> NDArray[np.int64]:
     return np.random.default_rng(0).integers(n, size=(_RESAMPLES, n))

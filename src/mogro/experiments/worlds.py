@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+import numpy as np
+
+from mogro._validation import FloatArray
 from mogro.environments import Environment, FixedArms, VaryingContexts, lower_bound_instance, wine
 from mogro.simulation import Purpose, stream
 
@@ -98,3 +101,32 @@ class Hard:
     def instance(self, number: int, seed: int) -> FixedArms:
         """Return one of the d instances; nothing is drawn."""
         return lower_bound_instance(self.dim, rounds=self.rounds, instance=number)
+
+
+@dataclass(frozen=True)
+class Circle:
+    """Arms all around the unit circle; objectives spread so evenly that lambda is 1/2."""
+
+    objectives: int
+    noise: float
+    arms: int = 100
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """(d, K, M)."""
+        return 2, self.arms, self.objectives
+
+    def instance(self, number: int, seed: int) -> FixedArms:
+        """Return the only instance; nothing is drawn."""
+        spacing = 2 * np.pi / self.arms
+        # No objective points at an arm; and a hair shorter from one arm to the next, or else
+        # rounding would choose the basis to explore. It costs: arm 0 is best for no weights.
+        turned = np.pi / 4 + spacing / 3
+        theta = _directions(np.arange(self.objectives) * np.pi / self.objectives + turned)
+        lengths = 1 - 1e-6 * np.linspace(0, 1, self.arms)
+        arms = lengths[:, None] * _directions(np.arange(self.arms) * spacing)
+        return FixedArms(arms, theta, noise=self.noise)
+
+
+def _directions(angles: FloatArray) -> FloatArray:
+    return np.column_stack([np.cos(angles), np.sin(angles)])

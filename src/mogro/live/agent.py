@@ -142,6 +142,13 @@ class Agent:
         ------
         NoArmClears
             If no arm's estimates clear the floors.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=2, seed=0)
+        >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
+        <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         offer = offer_of(arms, features, eligible, self._desk.setup.mapping)
         return self._desk.decide(offer, id=id, weights=weights, floors=floors, now=now)
@@ -165,6 +172,13 @@ class Agent:
         own draw, and together they serve different trade-offs. Fewer come back if no more arms
         are eligible or clear the floors. Parameters are those of :meth:`decide`; the ids are
         ``id``, ``id + "/2"``, ``id + "/3"`` and so on.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> [decision.arm for decision in agent.decide_top({"a": [1.0], "b": [2.0]}, top=2)]
+        ['b', 'a']
         """
         offer = offer_of(arms, features, eligible, self._desk.setup.mapping)
         return self._desk.decide_top(
@@ -188,7 +202,15 @@ class Agent:
             return self._desk.books.reward(id, values, time)
 
     def expire(self, now: float) -> int:
-        """Close all windows that end at or before a time, and return how many did."""
+        """Close all windows that end at or before a time, and return how many did.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sale", window=9.0, default=0.0)], dim=1, seed=0)
+        >>> agent.expire(agent.decide({"a": [1.0]}, now=1.0).time + 9.0)
+        1
+        """
         with self._desk.lock:
             return self._desk.books.expire(real(now, "now"))
 
@@ -216,7 +238,10 @@ class Agent:
 
     @property
     def observations(self) -> dict[str, float]:
-        """The effective number of observations of each objective: the sum of their weights."""
+        """The effective number of observations of each objective: the sum of their weights.
+
+        With a half-life in time, as of the latest decision.
+        """
         with self._desk.lock:
             return self._desk.setup.units.named(self._desk.books.learner.effective)
 
@@ -246,7 +271,7 @@ class Agent:
         return front_of(offer, theta, setup)
 
     def explain(self, decision: Decision) -> Explanation:
-        """Say what an arm was chosen over, and on which objectives it led."""
+        """Say what an arm was chosen over, and on which objectives it led, by what was known."""
         return explain(decision, self._desk.setup)
 
     def diagnose(

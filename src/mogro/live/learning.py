@@ -71,10 +71,10 @@ class Learner:
     @property
     def noise(self) -> FloatArray:
         """Standard deviation of the observations from the estimates, (M,); NaN if unknown."""
-        free = self.effective - self.model._rank
-        with np.errstate(invalid="ignore", divide="ignore"):
-            squares = np.maximum(self.model._squares[:, 0], 0)
-            return np.asarray(np.sqrt(np.where(free > 0, squares / free, math.nan)))
+        squares, rank = self.model.residuals
+        free = self.effective - rank
+        known = np.maximum(squares[:, 0], 0) / np.where(free > 0, free, 1)
+        return np.asarray(np.sqrt(np.where(free > 0, known, math.nan)))
 
     def advance(self, now: float) -> float:
         """Bring everything to a later time, and return the factor by which it faded."""

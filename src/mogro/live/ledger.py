@@ -7,7 +7,7 @@ decision is forgotten.
 
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ class Block(NamedTuple):
     time: FloatArray
     serial: IntArray  # number of the decision
     flags: NDArray[np.uint8]
+
+
+def _arrays(block: Block) -> tuple[NDArray[Any], ...]:
+    return block
 
 
 class Ledger:
@@ -100,7 +104,7 @@ class Ledger:
             some = rows[start : start + _ROWS]
             part = empty_block(len(some), self.size, self.objectives)
             for block, chosen, inside in self._by_block(some):
-                for mine, theirs in zip(part, block, strict=True):
+                for mine, theirs in zip(_arrays(part), _arrays(block), strict=True):
                     mine[chosen] = theirs[inside]
             yield some, part
 
@@ -115,7 +119,7 @@ class Ledger:
             self.add(id, arm)
         rows = np.fromiter((self.rows[id] for id in ids), np.int64, len(ids))
         for mine, chosen, inside in self._by_block(rows):
-            for target, source in zip(mine, block, strict=True):
+            for target, source in zip(_arrays(mine), _arrays(block), strict=True):
                 target[inside] = source[chosen]
         return rows
 

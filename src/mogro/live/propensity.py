@@ -8,6 +8,7 @@ has to be drawn; for two objectives there is but one. Other scalarisations of tw
 cut where any two arms can change places, and each piece is decided at its middle.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from mogro.scalarization import (
     RandomHypervolume,
     RandomWeights,
     RoundRobin,
+    Scalarization,
     is_nonlinear,
     reference_point,
 )
@@ -71,15 +73,30 @@ def _selected(values: FloatArray, selection: Selection, step: int, rng: Rng) -> 
             members = effective_front(values)
             return _exactly(members / members.sum())
         case RandomWeights() if objectives > 1:
-            return _along_rays(values, selection.dirichlet(objectives), rng)
-        case RandomChebyshev() | RandomHypervolume() if objectives == 2:
-            return _in_pieces(values, selection)
+            rows = _contenders(values)
+            found = _along_rays(values[rows], selection.dirichlet(objectives), rng)
+            return Chances(*(_spread(part, rows, arms) for part in found))
+        case RandomChebyshev() | RandomHypervolume() if objectives > 1:
+            rows = _contenders(values)
+            point = reference_point(values, selection.reference).ravel().tolist()
+            fixed = replace(selection, reference=point)
+            if objectives == 2:
+                return _exactly(_spread(_in_pieces(values[rows], fixed), rows, arms))
+            found = _by_draws(values[rows], fixed, step, rng)
+            return Chances(*(_spread(part, rows, arms) for part in found))
     if objectives == 1 or isinstance(selection, FixedWeights | RoundRobin):
         weights = selection.weights(objectives, step=step, batch=(), rng=rng)
-        return _exactly(np.eye(arms)[_winners(values, weights[None], selection)[0]])
-    draws = selection.weights(objectives, step=step, batch=(DRAWS,), rng=rng)
-    drawn = np.broadcast_to(draws, (DRAWS, objectives))
-    return _counted(_winners(values, drawn, selection), arms)
+        return _certainly(int(_winners(values, weights[None], selection)[0]), arms)
+    return _by_draws(values, selection, step, rng)
+
+
+def _contenders(values: FloatArray) -> IntArray:
+    """Return the arms, in order, that no arm beats in every objective: no other can win."""
+    members = np.unique(values[front(values)], axis=0)
+    beaten = np.zeros(len(values), dtype=np.bool_)
+    for member in members:
+        beaten |= (values < member).all(axis=1)
+    return np.flatnonzero(~beaten)
 
 
 def _along_rays(values: FloatArray, concentration: tuple[float, ...], rng: Rng) -> Chances:
@@ -111,8 +128,8 @@ def _along_rays(values: FloatArray, concentration: tuple[float, ...], rng: Rng) 
     return Chances(won.mean(axis=0), _errors(np.square(won - won.mean(axis=0)).sum(axis=0), rays))
 
 
-def _in_pieces(values: FloatArray, selection: RandomChebyshev | RandomHypervolume) -> Chances:
-    """Cut the weights of two objectives where two arms may change places."""
+def _in_pieces(values: FloatArray, selection: RandomChebyshev | RandomHypervolume) -> FloatArray:
+    """Return chances (K,) exactly: cut the weights where two arms may change places."""
     above = values - reference_point(values, selection.reference)
     first, second = above[:, 0], above[:, 1]
     if isinstance(selection, RandomHypervolume):
@@ -141,10 +158,17 @@ def _in_pieces(values: FloatArray, selection: RandomChebyshev | RandomHypervolum
     winners = _winners(values, weights, selection)
     won = np.zeros(len(values))
     np.add.at(won, winners, sizes)
-    return _exactly(won)
+    return won
 
 
-def _winners(values: FloatArray, weights: FloatArray, selection: Selection) -> IntArray:
+def _by_draws(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Chances:
+    arms, objectives = values.shape
+    draws = selection.weights(objectives, step=step, batch=(DRAWS,), rng=rng)
+    drawn = np.broadcast_to(draws, (DRAWS, objectives))
+    return _counted(_winners(values, drawn, selection), arms)
+
+
+def _winners(values: FloatArray, weights: FloatArray, selection: Scalarization) -> IntArray:
     """Return the arm that wins under each of the weights (n, M), (n,)."""
     winners = np.empty(len(weights), dtype=np.int64)
     chunk = max(1, 1_000_000 // values.size)
@@ -165,13 +189,24 @@ def _exploring(plan: Plan, arms: int, rng: Rng) -> Chances:
     if isinstance(exploration, Uniform):
         return _exactly(np.full(arms, 1 / arms))
     if isinstance(exploration, WeakestDirection | BasisRoundRobin):
-        return _exactly(np.eye(arms)[exploration.choose(situation, rng=rng)[0]])
+        return _certainly(int(exploration.choose(situation, rng=rng)[0]), arms)
     drawn = [int(exploration.choose(situation, rng=rng)[0]) for _ in range(CHOICES)]
     return _counted(np.array(drawn), arms)
 
 
 def _exactly(values: FloatArray) -> Chances:
     return Chances(values, np.zeros(len(values)))
+
+
+def _certainly(arm: int, arms: int) -> Chances:
+    return _exactly(_spread(np.ones(1), np.array([arm]), arms))
+
+
+def _spread(values: FloatArray, rows: IntArray, arms: int) -> FloatArray:
+    """Return values (n,) at their rows among all arms, zero elsewhere."""
+    whole = np.zeros(arms)
+    whole[rows] = values
+    return whole
 
 
 def _counted(winners: IntArray, arms: int) -> Chances:

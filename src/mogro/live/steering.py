@@ -19,19 +19,18 @@ from numpy.typing import NDArray
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.exploration import (
+    DEFAULT_SHARE,
     Exploration,
     Situation,
     known_directions,
     negligible,
     nothing_new,
-    open_directions,
-    squared_parts,
+    survey,
 )
 from mogro.linear import Spectrum, relative_rounding, spectrum
 from mogro.live.learning import Learner
 from mogro.live.ledger import PENDING, TEACHES, Ledger
 from mogro.live.offer import Offer
-from mogro.policies.mogro import DEFAULT_SHARE
 
 _HUGE = 1e300  # like infinity, but times zero it is zero
 
@@ -129,23 +128,22 @@ class Steering:
             return None
         total = self._total(learner, ledger)
         found = spectrum(total, additions=additions)
-        survey = None if offer.version is None else offer.version.survey(offer.mapping)
+        glance = None if offer.version is None else offer.version.survey(offer.mapping)
         listed = offer.listed()
         arms = None
-        if survey is None:
+        if glance is None:
             arms = listed.mapped
             largest = max(self.largest, float(np.vecdot(arms, arms).max()))
         else:
-            largest = max(self.largest, survey.largest)
+            largest = max(self.largest, glance.largest)
         threshold = np.full(len(total), self._threshold(largest))
         known = known_directions(found, threshold)
         for m in np.argsort(found.values[:, 0], kind="stable"):
             one = Spectrum(*(part[m : m + 1] for part in found))
-            if survey is not None and not _reaches(survey.gram, one, ~known[m]):
+            if glance is not None and not _reaches(glance.gram, one, ~known[m]):
                 continue
             arms = listed.mapped if arms is None else arms
-            parts = squared_parts(arms[None], one)
-            opened = open_directions(parts, one, threshold[m : m + 1])
+            one, parts, opened = survey(arms[None], one, threshold[m : m + 1])
             if opened.any():
                 situation = Situation(arms[None], one, parts, opened, np.zeros(1, int), (), step)
                 arm = int(self.exploration.choose(situation, rng=rng)[0])

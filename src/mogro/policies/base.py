@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Protocol, Self
 
 import numpy as np
@@ -17,6 +18,8 @@ from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, as_floats, check_shape, count, floats, real
 from mogro.linear import Estimate, LinearModel
 from mogro.scalarization import Scalarization, is_nonlinear
+
+_SHOWN = 12  # numbers that an array in a repr may have
 
 
 class Policy(Protocol):
@@ -169,13 +172,27 @@ class LinearPolicy(ABC):
         self.progress.step = step
 
     def __repr__(self) -> str:
-        shown = []
+        shown = ", ".join(f"{name}={value}" for name, value in self._settings().items())
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        learned = {"arms selected": self.progress.step, "observations": self.model.count}
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
+            for name, value in (self._settings() | learned).items()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+    def _settings(self) -> dict[str, str]:
+        """Return the hyper-parameters that differ from their defaults, in words."""
+        shown = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            needed = field.default is dataclasses.MISSING
-            if field.init and (needed or repr(value) != repr(field.default)):
-                shown.append(f"{field.name}={value!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+            usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
+            if field.init and not usual:
+                large = isinstance(value, np.ndarray) and value.size > _SHOWN
+                shown[field.name] = f"<array {value.shape}>" if large else repr(value)
+        return shown
 
     def _prepare(self, *, ridge: float) -> None:
         """Check the sizes and start with nothing learned."""

@@ -10,7 +10,7 @@ from mogro._streams import Rng
 from mogro._validation import IntArray
 from mogro.exploration import Exploration, WeakestDirection
 from mogro.linear import LinearModel
-from mogro.policies.base import LinearPolicy
+from mogro.policies.base import LinearPolicy, Progress
 from mogro.policies.mogro import MOGRO
 from mogro.scalarization import RandomWeights, Scalarization
 
@@ -66,6 +66,11 @@ class ExploreThenCommit(LinearPolicy):
     def model(self) -> LinearModel:  # type: ignore[override]
         """What the exploration has taught."""
         return self.explorer.model
+
+    @property
+    def progress(self) -> Progress:  # type: ignore[override]
+        """How far it has come."""
+        return self.explorer.progress
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""

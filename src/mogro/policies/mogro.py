@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
 from mogro.exploration import (
+    DEFAULT_SHARE,
     Exploration,
     Situation,
     WeakestDirection,
@@ -23,9 +24,6 @@ from mogro.exploration import (
 from mogro.policies.base import LinearPolicy, finite_squares, greedy, learners_of
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
-
-DEFAULT_SHARE = 0.1  # of the largest squared norm; benchmarks/threshold.py shows the sweep
-
 
 _CACHED = 2**16  # features surveyed at once, so that a batch stays in the cache
 

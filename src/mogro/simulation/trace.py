@@ -152,6 +152,20 @@ class Trace:
             f"effective_regret={regret:.4g})"
         )
 
+    def _repr_html_(self) -> str:
+        facts = {
+            "rounds": str(self.rounds),
+            "instances": str(self.instances),
+            "repeats": str(self.repeats),
+            "arms on offer": str(self.offered),
+            "seed": ", ".join(map(str, self.seed)),
+            "effective Pareto regret": f"{self.effective_regret[-1].mean():.4g}",
+            "Pareto regret": f"{self.pareto_regret[-1].mean():.4g}",
+        }
+        names = "".join(f"<th>{name}</th>" for name in facts)
+        values = "".join(f"<td>{value}</td>" for value in facts.values())
+        return f"<table><caption>Trace</caption><tr>{names}</tr><tr>{values}</tr></table>"
+
 
 def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
     """Return one trace of runs that were made in parts, in the order of the parts.

@@ -2,7 +2,8 @@
 
 from mogro.theory._advice import Advice
 from mogro.theory._conflict import Conflict
-from mogro.theory._promises import Goodness, Promises
+from mogro.theory._promises import Promises
+from mogro.theory._versions import Goodness
 from mogro.theory.bounds import (
     regret_bound_random_weights,
     regret_bound_round_robin,
@@ -17,7 +18,6 @@ from mogro.theory.conditions import (
     goodness_needed,
     objective_diversity,
     radius_cap,
-    span_coordinates,
 )
 from mogro.theory.contexts import (
     BetaRegularity,
@@ -40,6 +40,7 @@ from mogro.theory.growth import (
     noise_sum_bound,
 )
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
+from mogro.theory.spans import span_coordinates
 from mogro.theory.thresholds import (
     eigenvalue_threshold,
     initial_rounds,

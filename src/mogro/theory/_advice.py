@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.exploration import BasisRoundRobin, WeakestDirection
+from mogro.exploration import DEFAULT_SHARE, BasisRoundRobin, WeakestDirection
 from mogro.theory._conflict import Conflict
-from mogro.theory._promises import Goodness, Promises
-from mogro.theory.thresholds import initial_rounds
+from mogro.theory._promises import Promises
+from mogro.theory._versions import Goodness
+from mogro.theory.thresholds import initial_rounds, initial_rounds_round_robin
 
-DEFAULT_SHARE = 0.1  # of the largest squared norm: the threshold that MOGRO takes by itself
+_WALKED = 20_000  # rounds of exploration tried out at most
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Advice:
     policy, threshold, exploration
         A policy as one would write it, its threshold B, and its exploration (the default).
     initial_rounds
-        Rounds that this exploration takes to reach the threshold; None: more than there are.
+        Rounds that this exploration takes to reach the threshold; None: more than there are, or
+        than 20,000.
     reasons
         Why, in sentences.
     """
@@ -54,13 +56,14 @@ def advise(
         and promised.initial_rounds <= rounds / 10
     )
     threshold = promised.threshold if usable and promised.threshold is not None else default
-    limit = min(rounds, 100_000)
     taken = initial_rounds(
-        features, threshold=threshold, exploration=WeakestDirection(), limit=limit
+        features,
+        threshold=threshold,
+        exploration=WeakestDirection(),
+        limit=min(rounds, _WALKED),
     )
-    paper = initial_rounds(
-        features, threshold=threshold, exploration=BasisRoundRobin(features), limit=limit
-    )
+    basis = features[BasisRoundRobin(features).basis]
+    paper = initial_rounds_round_robin(basis, threshold=threshold)
     reasons = _reasons(good, promised, conflict, usable=usable, taken=taken, paper=paper)
     between = conflict.single_best < conflict.effective_front
     greedy = "RandomWeights()" if between else "RoundRobin()"
@@ -76,7 +79,7 @@ def _reasons(
     *,
     usable: bool,
     taken: int | None,
-    paper: int | None,
+    paper: int,
 ) -> tuple[str, ...]:
     """Explain the advice."""
     out = []
@@ -100,10 +103,9 @@ def _reasons(
             "a larger threshold is the safeguard."
         )
     if taken is not None:
-        other = "does not end in time" if paper is None else f"takes {paper}"
         out.append(
             f"Exploring the weakest direction takes {taken} rounds; round robin over a basis "
-            f"{other}."
+            f"takes {paper}."
         )
     if conflict.largest == 0:
         out.append("One arm is best for every objective: there is nothing to trade off.")

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
 
+_HUGE = 1e60
+
 
 class Problem(NamedTuple):
     """Features (K, d) and parameters (M, d), checked, as float64."""
@@ -26,6 +28,7 @@ def arms_of(features: ArrayLike) -> FloatArray:
     arms = floats(features, "features", shape=("K", "d")).astype(np.float64)
     if not arms.any():
         raise ValueError("features: expected at least one that is not zero, got zeros only")
+    _representable(arms.reshape(1, -1), "features")
     return arms
 
 
@@ -36,7 +39,19 @@ def parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
         raise ValueError(
             f"theta: expected parameters that are not zero, got zero for objective {zero[0]}"
         )
+    _representable(array, "theta")
     return array
+
+
+def _representable(vectors: FloatArray, name: str) -> None:
+    """Refuse vectors whose squares, and squares of these, overflow or vanish."""
+    largest = np.abs(vectors).max(axis=1)
+    off = (largest > _HUGE) | ((largest < 1 / _HUGE) & (largest > 0))
+    if off.any():
+        raise ValueError(
+            f"{name}: expected values of a size between {1 / _HUGE:g} and {_HUGE:g}, or a change "
+            f"of units, got {largest[off][0]:g}"
+        )
 
 
 def between(value: object, name: str, low: float, high: float, *, closed: str) -> float:

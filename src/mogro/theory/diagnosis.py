@@ -14,10 +14,9 @@ from mogro.theory import _checks as check
 from mogro.theory import _report
 from mogro.theory._advice import Advice, advise
 from mogro.theory._conflict import Conflict, conflict_of
-from mogro.theory._promises import Goodness, Promises, goodness_of, promises
-from mogro.theory.conditions import span_coordinates
-
-_UNIT = 1e-9
+from mogro.theory._promises import Promises, promises
+from mogro.theory._versions import UNIT, Goodness, goodness_of
+from mogro.theory.spans import span_coordinates
 
 
 @dataclass(frozen=True)
@@ -195,11 +194,11 @@ def _assumptions(
     off = max(longest - 1, float(np.abs(sizes - 1).max()))
     bounded = Assumption(
         "bounded",
-        off <= _UNIT or good.version != "theorem",
+        off <= UNIT or good.version != "theorem",
         -max(0.0, off),
         f"feature norms up to {longest:.4g}, parameter norms {sizes.min():.4g} to {sizes.max():.4g}"
         f" (theorem: up to 1, and 1)"
-        + ("" if off <= _UNIT else "; the appendix's version for such norms is used"),
+        + ("" if off <= UNIT else "; the appendix's version for such norms is used"),
     )
     rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
     span = Assumption(

@@ -10,6 +10,7 @@ from mogro.exploration import Exploration, Situation, open_directions, squared_p
 from mogro.linear import spectrum
 from mogro.theory import _checks as check
 from mogro.theory.growth import noise_sum_bound
+from mogro.theory.spans import span_basis
 
 
 def eigenvalue_threshold(
@@ -156,7 +157,7 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
         The arms S of the round robin, (n, d). If they span only a subspace, the smallest eigenvalue
         is taken within it.
     threshold
-        B.
+        B. At 0, without noise, it still takes a cycle to have estimates at all.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     weakest = _weakest(arms.T @ arms)
     # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
     cycles = real(threshold, "threshold", minimum=0) / weakest * (1 - 1e-12)
-    return math.ceil(cycles) * len(arms)
+    return max(1, math.ceil(cycles)) * len(arms)
 
 
 def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
@@ -196,8 +197,8 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
     """
     arms = _inside_span(basis)
     parts = np.concatenate([np.zeros((1, arms.shape[1], arms.shape[1])), _running_sums(arms)])
-    B = real(threshold, "threshold", minimum=0)
-    low, high = -1, initial_rounds_bound(arms, threshold=B)
+    low, high = -1, initial_rounds_bound(arms, threshold=threshold)
+    B = max(threshold, 1e-12 * _weakest(parts[-1]))
     while high - low > 1:
         middle = (low + high) // 2
         cycles, rest = divmod(middle, len(arms))
@@ -274,10 +275,8 @@ def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_nor
 def _inside_span(basis: ArrayLike) -> FloatArray:
     """Return the arms in coordinates of their span."""
     arms = check.arms_of(basis)
-    rank = int(np.linalg.matrix_rank(arms))
-    if rank == arms.shape[1]:
-        return arms
-    return np.asarray(arms @ np.linalg.svd(arms, full_matrices=False)[2][:rank].T)
+    inside = span_basis(arms)
+    return arms if inside is None else np.asarray(arms @ inside)
 
 
 def _running_sums(arms: FloatArray) -> FloatArray:

@@ -1,0 +1,141 @@
+"""Which version of the lemmas fits a problem, and how good its arms are by it."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from mogro._validation import FloatArray
+from mogro.theory.conditions import (
+    diversity_left,
+    goodness_needed,
+    objective_diversity,
+    radius_cap,
+)
+from mogro.theory.goodness import best_goodness, goodness_level
+
+UNIT = 1e-9  # norms within this of 1 are 1
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Goodness of the arms for the objectives, within the span of the features.
+
+    Attributes
+    ----------
+    diversity
+        lambda.
+    level, needed
+        The best level gamma (approached as alpha goes to 0), and what it has to exceed.
+    version
+        Which lemma that is: "theorem", "parameter norms", or "all norms" (the relaxed ones).
+    gamma, alpha
+        The pair that the bounds use; None if the arms are not good enough.
+    left
+        lambda'; None if the arms are not good enough.
+    separation
+        Least distance of two objectives, None for one. Random weights need alpha not to exceed
+        it, for the proof adds over the events that the weights come near each objective.
+    feature_norm, smallest_norm, largest_norm
+        x_max, l and L.
+    """
+
+    diversity: float
+    level: float
+    needed: float
+    version: str
+    gamma: float | None
+    alpha: float | None
+    left: float | None
+    separation: float | None
+    feature_norm: float
+    smallest_norm: float
+    largest_norm: float
+
+    @property
+    def bound_norm(self) -> float:
+        """The x_max that the bounds take: 1 unless the version is the one with x_max."""
+        return self.feature_norm if self.version == "all norms" else 1.0
+
+
+@dataclass(frozen=True)
+class _Version:
+    """The lemmas for one way of bounding norms."""
+
+    name: str
+    feature_norm: float | None
+    parameter_norms: tuple[float, float] | None
+
+    def needed(self, lam: float) -> float:
+        return goodness_needed(
+            lam, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
+        )
+
+    def cap(self, lam: float, gamma: float) -> float:
+        level = min(gamma, self.perfect)  # a norm may be above 1 by rounding
+        return radius_cap(
+            lam, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
+        )
+
+    def left(self, lam: float, gamma: float, alpha: float) -> float:
+        level = min(gamma, self.perfect)
+        return diversity_left(
+            lam, alpha, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
+        )
+
+    @property
+    def perfect(self) -> float:
+        """The level of perfect arms."""
+        return 1.0 if self.feature_norm is None else self.feature_norm
+
+
+def _versions(xmax: float, low: float, high: float) -> list[_Version]:
+    """Return the versions whose norms a problem keeps to, the theorem's first."""
+    versions = [_Version("all norms", xmax, (low, high))]
+    if xmax <= 1 + UNIT:
+        versions.insert(0, _Version("parameter norms", None, (low, high)))
+        if max(high - 1, 1 - low) <= UNIT:
+            versions.insert(0, _Version("theorem", None, None))
+    return versions
+
+
+def goodness_of(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
+    """Judge the goodness of arms by the theorem's lemma, or else by a relaxed one.
+
+    If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
+    """
+    lam = objective_diversity(theta)
+    level = goodness_level(features, theta).upper
+    sizes = np.linalg.norm(theta, axis=1)
+    norms = (float(np.linalg.norm(features, axis=1).max()), float(sizes.min()), float(sizes.max()))
+    separation = _separation(theta)
+    versions = _versions(*norms)
+    for version in versions if lam > 0 else []:
+        needed = version.needed(lam)
+        cap = partial(version.cap, lam)
+        if (pair := best_goodness(features, theta, needed=needed, cap=cap)) is not None:
+            gamma, alpha = pair
+            if apart and separation:
+                alpha = min(alpha, separation)
+            left = version.left(lam, gamma, alpha)
+            return Goodness(
+                lam, level, needed, version.name, gamma, alpha, left, separation, *norms
+            )
+    first = versions[0]
+    needed = first.needed(lam) if lam > 0 else first.perfect
+    return Goodness(lam, level, needed, first.name, None, None, None, separation, *norms)
+
+
+def _separation(theta: FloatArray) -> float | None:
+    if len(theta) == 1:
+        return None
+    distances = np.linalg.norm(theta[:, None] - theta, axis=-1)
+    return float(distances[~np.eye(len(theta), dtype=bool)].min())
+
+
+def radius_of(good: Goodness) -> float | None:
+    """Return alpha; if the arms are not good enough, that of perfect arms."""
+    if good.alpha is not None or good.diversity == 0:
+        return good.alpha
+    version = _versions(good.feature_norm, good.smallest_norm, good.largest_norm)[0]
+    return version.cap(good.diversity, version.perfect) or None

@@ -1,0 +1,128 @@
+"""``mogro diagnose`` on files: what it prints and writes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from mogro import cli, diagnose
+from mogro._matrices import read_matrix
+from mogro.scalarization import RandomWeights, RoundRobin
+
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+THETA = np.eye(2)
+RUN = ["--noise", "0.1", "--rounds", "1000"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    np.save(tmp_path / "arms.npy", ARMS)
+    np.savetxt(tmp_path / "theta.csv", THETA, delimiter=",", header="a,b", comments="")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, arms: str = "arms.npy", theta: str = "theta.csv") -> Result:
+    files = [str(folder / arms), str(folder / theta)]
+    return CliRunner().invoke(cli.main, ["diagnose", *files, *arguments])
+
+
+def test_prints_what_diagnose_says(folder: Path) -> None:
+    found = diagnose(ARMS, THETA, noise=0.1, rounds=1000)
+    assert run(folder, *RUN).output == f"{found}\n"
+    result = run(folder, *RUN, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.output) == json.loads(found.to_json())
+
+
+def test_scalarisations(folder: Path) -> None:
+    for option, how in (
+        (["--round-robin"], RoundRobin()),
+        (["--weights", "0.5"], RandomWeights(0.5)),
+        (["--weights", "1,2"], RandomWeights((1.0, 2.0))),
+    ):
+        found = diagnose(ARMS, THETA, noise=0.1, rounds=1000, scalarization=how)
+        assert run(folder, *RUN, *option).output == f"{found}\n"
+
+
+def test_writes_a_page(folder: Path) -> None:
+    page = folder / "page.html"
+    assert run(folder, *RUN, "--html", str(page)).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "Assumptions" in text
+    refused = run(folder, *RUN, "--html", str(folder / "no" / "page.html"))
+    assert refused.exit_code == 1
+    assert "--html" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--noise", "0.1"], "--rounds"),
+        (["--rounds", "10"], "--noise"),
+        (["--noise", "-1", "--rounds", "10"], "noise: expected"),
+        (["--noise", "nan", "--rounds", "10"], "noise: expected"),
+        ([*RUN, "--weights", "1,x"], "--weights: expected numbers"),
+        ([*RUN, "--weights", "1,2,3"], "concentration"),
+        ([*RUN, "--weights", "-1"], "concentration"),
+        ([*RUN, "--weights", "1", "--round-robin"], "give one"),
+    ],
+)
+def test_options_are_checked(folder: Path, options: list[str], says: str) -> None:
+    result = run(folder, *options)
+    assert result.exit_code in (1, 2)
+    assert says in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "theta: t.csv: expected a table of numbers, got none"),
+        ("a,b\n", "theta: t.csv: expected a table of numbers, got none"),
+        ("1,2\n3\n", "theta: t.csv: expected 2 values in every line, got 1 in line 2"),
+        ("1,2\n3,x\n", "theta: t.csv: expected numbers, got 'x' in line 2"),
+        ("1,nan\n", "theta: t.csv: expected finite values"),
+        ("1,2,3\n", "theta: expected shape (M, 2), got (1, 3)"),
+        ("0,0\n", "theta: expected parameters that are not zero"),
+    ],
+)
+def test_bad_tables_are_explained(folder: Path, text: str, says: str) -> None:
+    (folder / "t.csv").write_text(text, encoding="utf-8")
+    result = run(folder, *RUN, theta="t.csv")
+    assert result.exit_code == 1
+    assert says in result.output
+
+
+def test_bad_files_are_explained(folder: Path) -> None:
+    (folder / "broken.npy").write_bytes(b"\x93NUMPY")
+    (folder / "empty.npy").write_bytes(b"")
+    np.save(folder / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save(folder / "line.npy", np.ones(3))
+    (folder / "latin.csv").write_bytes(b"\xff\xfe1,2")
+    (folder / "arms.txt").write_text("1 2")
+    for name in ("broken.npy", "empty.npy", "objects.npy", "line.npy", "latin.csv", "arms.txt"):
+        result = run(folder, *RUN, arms=name)
+        assert result.exit_code == 1, result.output
+        assert "features: " in result.output
+        assert name in result.output
+    missing = run(folder, *RUN, arms="missing.csv")
+    assert missing.exit_code == 2
+    assert "does not exist" in missing.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,0\n0,1\n",
+        "\ufeffx,y\n1,0\n0,1",
+        "1;0\n0;1\n",
+        "x\ty\r\n1\t0\r\n0\t1\r\n",
+        "\n1, 0\n\n0, 1\n",
+    ],
+)
+def test_usual_kinds_of_csv_are_read(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.CSV"
+    path.write_bytes(text.encode())
+    assert np.array_equal(read_matrix(path, "features"), np.eye(2))
