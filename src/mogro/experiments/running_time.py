@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _INSTANCES = 5
-_TOGETHER = 100
+_TOGETHER = 50
 PAPER, MOGRO = "whole front", "lockstep"
 _BUILDS = {
     PAPER: "one learner, whole front every round",
@@ -146,7 +146,7 @@ def stopwatches(
         ):
             if build not in builds:
                 continue
-            count = min(scale.instances, _INSTANCES if build == PAPER else 2)
+            count = min(scale.instances, _INSTANCES if build == PAPER else 1)
             for contender in contenders:
                 for i in range(count):
                     piece = Stopwatch(
