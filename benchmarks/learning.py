@@ -1,8 +1,8 @@
 """Regret at equal rounds, on three worlds for which no policy was tuned, all at their defaults.
 
-A fourth was found by looking for one where MOGRO loses. The theory promises nothing there: arms that
-have no feature in common, and one objective. Greedy choices then teach nothing about other arms, so
-a good arm that had bad luck while exploring is never tried again.
+A fourth was found by looking for one where MOGRO loses. The theory promises nothing there: arms
+that have no feature in common, and one objective. Greedy choices then teach nothing about other
+arms, so a good arm that had bad luck while exploring is never tried again.
 
 UCB and ThompsonSampling are told the true noise and the horizon, for they have no default there.
 Every policy meets the same instances and the same noise; the sample are the instances.
