@@ -123,9 +123,11 @@ def run_pieces(
         for future in as_completed(futures):
             finish(future, futures[future])
     except BaseException:
+        # Keep what is finished. Whoever owns the executor stops the rest: cancelling it here, while
+        # its processes are being ended, would make the pool complain (Python 3.11).
         for future, piece in futures.items():
-            stopped = future.cancel() or not future.done() or piece in results
-            if not stopped and future.exception() is None:
+            finished = future.done() and not future.cancelled() and piece not in results
+            if finished and future.exception() is None:
                 finish(future, piece)
         raise
     for piece in waiting:
