@@ -77,8 +77,10 @@ def survey(
     # then the arms could not raise its eigenvalue to the threshold if they were pulled for ever.
     doubtful = np.asarray(opened.any(axis=-1) & ~(opened & unseen).any(axis=-1))
     if doubtful.any():
-        arms = features[doubtful]
-        inside = within_span(arms, _take(spectrum, doubtful))
+        arms, seen = features[doubtful], _take(spectrum, doubtful)
+        inside = within_span(arms, seen)
+        if inside is seen:
+            return spectrum, parts, opened
         spectrum = Spectrum(*(part.copy() for part in spectrum))
         for part, better in zip(spectrum, inside, strict=True):
             part[doubtful] = better
