@@ -109,7 +109,8 @@ def run(
             reproduce(figures, scale, executor=executor, out=out, done=done)
     except KeyboardInterrupt:
         console.print("[yellow]Stopped.[/] What is finished is kept: run the same command again.")
-        sys.exit(130)
+        sys.stdout.flush()
+        os._exit(130)  # at once: a pool whose workers were killed may never end by itself
     except BrokenExecutor as error:
         raise click.ClickException(
             f"a worker was lost ({error}); what is finished is kept: run the same command again"

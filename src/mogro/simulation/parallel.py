@@ -178,13 +178,14 @@ def local_pool(workers: int) -> Iterator[Executor]:
     mine = set(multiprocessing.active_children())
     try:
         yield pool
+        pool.shutdown()
     except BaseException:
+        # Nobody waits for a pool whose processes were killed: it may wait for them for ever.
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - mine:
-            child.terminate()
+            child.kill()
         raise
     finally:
-        pool.shutdown()
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
