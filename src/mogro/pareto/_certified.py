@@ -51,7 +51,7 @@ def _normalised(
         sets = np.ldexp(sets, -exponent[:, None, None])
         points = np.ldexp(points, -exponent[where][:, None])
         size = np.ldexp(size, -exponent)
-    spread = np.ptp(sets[:, :: 1 + sets.shape[1] // 8], axis=1).max(1)
+    spread = np.abs(sets[:, sets.shape[1] // 2] - sets[:, 0]).max(1)  # or more
     far = size > _FAR * spread
     if far.any():
         origin = np.where(far[:, None], sets[:, 0], 0)

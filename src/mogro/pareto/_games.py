@@ -69,6 +69,7 @@ def solve(
     shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
     source = Columns(columns, problem)
     rough: list[State] = []
+    unclear: list[State] = []
 
     def begin(places: slice, prices: FloatArray) -> State:
         place = np.arange(games)[places]
@@ -76,7 +77,8 @@ def solve(
 
     def finish(state: State) -> None:
         _write(state.place, _evaluated(state, source), out)
-        _polish(state, source, shift, out)
+        apart = out.upper[state.place] - out.lower[state.place] > _CLOSE * state.size
+        unclear.append(state.part(apart))
 
     everywhere = np.arange(games)
     if problem is None or columns.shape[1] < _MANY or not games:
@@ -86,6 +88,8 @@ def solve(
         state = _simplex.joined(rough)
         state = state.part(state.place.argsort())  # neighbours in memory need no copy
         _solve(source, state.place, _resumed(state), finish, _exact_prices, _FINE)
+    if unclear:
+        _polish(_simplex.joined(unclear), source, shift, out)
     return out
 
 
@@ -169,8 +173,6 @@ def _write(place: IntArray, games: Games, out: Games) -> None:
 
 def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> None:
     """Solve again, around the point and from a fresh inverse, where rounding keeps bounds apart."""
-    apart = out.upper[state.place] - out.lower[state.place] > _CLOSE * state.size
-    state = state.part(apart)
     length, objectives = columns.values.shape[-2:]
     chunk = max(1, _BYTES // (8 * length * objectives))
     for first in range(0, len(state.place), chunk):

@@ -52,8 +52,10 @@ class Columns(NamedTuple):
     def pick(self, place: IntArray, arm: IntArray) -> FloatArray:
         """Return the column of each game's arm, (G, M), or of several arms, (G, n, M)."""
         if self.problem is None:
-            return np.asarray(self.values[arm])
-        return np.asarray(self.values[self.problem[place].reshape(-1, *[1] * (arm.ndim - 1)), arm])
+            return np.asarray(self.values.take(arm, axis=0))
+        length, objectives = self.values.shape[1:]
+        first = (self.problem[place] * length).reshape(-1, *[1] * (arm.ndim - 1))
+        return np.asarray(self.values.reshape(-1, objectives).take(first + arm, axis=0))
 
 
 def start(
