@@ -17,6 +17,7 @@ Draw = Callable[[Rng, tuple[int, ...]], FloatArray]
 draws: dict[str, Draw] = {
     "random": lambda rng, size: rng.random(size),
     "normal": lambda rng, size: rng.standard_normal(size),
+    "exponential": lambda rng, size: rng.standard_exponential(size),
     "dirichlet": lambda rng, size: rng.dirichlet([1.0, 0.5, 3.0], size),
     "sparse dirichlet": lambda rng, size: rng.dirichlet([0.01, 0.02], size),
 }

@@ -64,6 +64,10 @@ class Streams:
         """Standard normal numbers."""
         return self._draw(("normal",), size, 1, lambda g, n: g.standard_normal(n))
 
+    def standard_exponential(self, size: int | tuple[int, ...]) -> FloatArray:
+        """Standard exponential numbers."""
+        return self._draw(("exponential",), size, 1, lambda g, n: g.standard_exponential(n))
+
     def dirichlet(self, alpha: ArrayLike, size: int | tuple[int, ...]) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""
         concentration = np.asarray(alpha, dtype=np.float64)

@@ -144,7 +144,7 @@ class LinearModel:
         self._pending += 1
         self.count += 1
         every = self._pending == self._recent.shape[-2]
-        if every or np.count_nonzero(stale):
+        if every or (stale.any() if stale.ndim else stale):
             rank = self._rank.copy()
             self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly

@@ -88,6 +88,9 @@ class RandomWeights:
         self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Draw weights (*batch, M) on the simplex."""
+        if self.concentration == 1.0:  # the usual case, several times faster for one learner
+            draws = rng.standard_exponential((*batch, objectives))
+            return draws / np.add.reduce(draws, axis=-1, keepdims=True)
         return rng.dirichlet(self.dirichlet(objectives), batch)
 
     def dirichlet(self, objectives: int) -> tuple[float, ...]:

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,11 +32,21 @@ def test_front_and_gaps_of_difficult_means(kind: int) -> None:
 
 def test_large_fronts_with_duplicates_agree_with_pairwise_comparison() -> None:
     rng = np.random.default_rng(0)
-    for objectives in (2, 3, 4, 6):
-        means = rng.integers(0, 12, size=(1500, objectives)).astype(float)
-        chosen = rng.integers(0, 1500, size=200)
+    for arms, objectives in product((1500, 4000), (2, 3, 4, 6)):
+        means = rng.integers(0, 12, size=(arms, objectives)).astype(float)
+        means[:, 0] *= rng.choice([0.0, 1.0, 1e9])
+        chosen = rng.integers(0, arms, size=200)
         np.testing.assert_array_equal(pareto.front(means)[chosen], pareto.front(means, arms=chosen))
         np.testing.assert_array_equal(pareto.gaps(means)[chosen], pareto.gaps(means, arms=chosen))
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_large_fronts_of_difficult_means(kind: int) -> None:
+    rng = np.random.default_rng(kind)
+    for objectives in (2, 3, 5):
+        means = problem(kind, 3200, objectives, rng)
+        every = np.arange(3200)  # chosen arms are compared with all arms, one by one
+        np.testing.assert_array_equal(pareto.front(means), pareto.front(means, arms=every))
 
 
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 2**32 - 1))

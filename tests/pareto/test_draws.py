@@ -12,6 +12,17 @@ DRAWS = [
 ]
 
 
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_a_large_problem_alone_draws_what_it_draws_in_a_batch(kind: int) -> None:
+    rng = np.random.default_rng(kind)
+    for arms, objectives in ((1000, 5), (300, 10), (4000, 3)):
+        means = problem(kind, arms, objectives, rng)
+        alone = pareto.random_member(means, rng=np.random.default_rng(1))
+        batch = Streams([np.random.default_rng(1), np.random.default_rng(2)])
+        assert alone == pareto.random_member(np.array([means, means]), rng=batch)[0]
+        assert pareto.front(means)[alone]
+
+
 @pytest.mark.parametrize(("draw", "front"), DRAWS)
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_batches_draw_members_and_what_single_problems_draw(

@@ -6,12 +6,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.pareto._arguments import chosen, means_of
 
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
 _MOST_OBJECTIVES = 31  # that every version of moocore accepts
 _BLOCK = 1 << 18  # numbers compared at a time, so that they stay in the cache
+_LARGE = 3000  # arms from which taking out the clear losers first pays
+_STRONG = 8  # arms that they may lose to, at most
 
 
 def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
@@ -68,7 +70,30 @@ def pareto_front(points: FloatArray) -> BoolArray:
 def _front_of_one(points: FloatArray) -> BoolArray:
     if points.shape[1] > _MOST_OBJECTIVES:
         return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
-    return _compiled()(points, maximise=True, keep_weakly=True)
+    if len(points) < _LARGE:
+        return _compiled()(points, maximise=True, keep_weakly=True)
+    left = _without_losers(points)
+    mask = np.zeros(len(points), dtype=bool)
+    mask[left] = _compiled()(points[left], maximise=True, keep_weakly=True)
+    return mask
+
+
+def _without_losers(points: FloatArray) -> IntArray:
+    """Return the arms that none of a few strong ones dominates: for few objectives, few arms."""
+    values = np.ascontiguousarray(points.T)
+    low = values.min(1, keepdims=True)
+    span = values.max(1, keepdims=True) - low
+    total = ((values - low) / np.where(span > 0, span, 1)).sum(0)
+    left = np.arange(len(points))
+    for _ in range(_STRONG):
+        strong = total.argmax()
+        own = values[:, strong, None]
+        total[strong] = -np.inf
+        stays = (values > own).any(0) | (values == own).all(0)
+        if np.count_nonzero(stays) > 0.6 * len(stays):
+            break
+        values, left, total = values[:, stays], left[stays], total[stays]
+    return left
 
 
 @cache

@@ -9,6 +9,8 @@ from mogro.pareto._arguments import means_of
 from mogro.pareto.dominance import pareto_front
 from mogro.pareto.effective import tilt, unbeaten
 
+_LARGE = 3000  # numbers from which a front of more than four objectives costs more than a walk
+
 
 def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """Return an arm of the Pareto front of each problem, every member being equally likely.
@@ -16,7 +18,8 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     Every arm gets a random key, and the member with the smallest key is drawn: the same arm for
     the same keys, whether the problem stands alone or in a batch. One problem builds its front, in
     one call of compiled code. A batch needs no fronts: all problems walk through their arms in the
-    order of the keys until one is not dominated, which was measured to be faster.
+    order of the keys until one is not dominated, which was measured to be faster; so it is for one
+    problem with many arms and more than four objectives, where fronts are large.
 
     Parameters
     ----------
@@ -37,7 +40,8 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """
     points = means_of(means)
     keys = rng.random(points.shape[:-1])
-    if points.ndim == 2:
+    large = points.shape[-1] > 4 and points.size >= _LARGE
+    if points.ndim == 2 and not large:
         return np.asarray(np.where(pareto_front(points), keys, 2.0).argmin())
     flat = points.reshape(-1, *points.shape[-2:])
     walk = _Walk(flat, keys.reshape(flat.shape[:2]))

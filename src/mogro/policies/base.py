@@ -264,10 +264,21 @@ def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     Scores show a bad feature for less than a scan of all features.
     """
     squares: FloatArray = np.vecdot(scores, scores)
-    if not math.isfinite(float(squares.sum() if squares.ndim else squares)):
-        floats(features, "features", shape=features.shape)
-        raise ValueError("features: expected values whose squared scores are finite")
+    if not math.isfinite(squares.sum() if squares.ndim else squares):
+        _refuse(features)
     return squares
+
+
+def check_finite(values: FloatArray, features: FloatArray) -> None:
+    """Refuse features that are not finite, seen in values (...) computed from them."""
+    flat = values.ravel(order="K")
+    if not math.isfinite(np.vdot(flat, flat)):
+        _refuse(features)
+
+
+def _refuse(features: FloatArray) -> None:
+    floats(features, "features", shape=features.shape)
+    raise ValueError("features: expected values whose squared scores are finite")
 
 
 def learners_of(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import IntArray, real, share, unwarned
 from mogro.pareto import random_member
-from mogro.policies.base import LinearPolicy, finite_squares
+from mogro.policies.base import LinearPolicy, check_finite
 
 
 @final
@@ -57,7 +57,7 @@ class EpsilonGreedy(LinearPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
         values = arms @ np.swapaxes(self.model.theta, -1, -2)
-        finite_squares(values, arms)
+        check_finite(values, arms)
         draws = rng.random((*self.batch, 2))
         anything = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
         member = random_member(values, rng=rng)

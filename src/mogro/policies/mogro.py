@@ -21,7 +21,7 @@ from mogro.exploration import (
     nothing_new,
     survey,
 )
-from mogro.policies.base import LinearPolicy, finite_squares, greedy, learners_of
+from mogro.policies.base import LinearPolicy, check_finite, greedy, learners_of
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
@@ -209,7 +209,7 @@ class MOGRO(LinearPolicy):
         state = self.state
         if np.count_nonzero(state.over) == state.over.size:
             return True
-        if state.exploring.any():
+        if np.count_nonzero(state.exploring):
             return False
         familiar = self._familiar
         if features.shape == familiar.shape and (features == familiar).all():
@@ -266,7 +266,7 @@ class MOGRO(LinearPolicy):
         """Find out which of some learners have to explore, and choose arms for them."""
         offered = learners_of(features, self.batch, asking)
         norms = np.vecdot(offered, offered)
-        finite_squares(norms, offered)
+        check_finite(norms, offered)
         everywhere = self.model.spectrum(asking)
         largest = np.maximum(state.largest[asking], norms.max(axis=-1))
         threshold = self._threshold(largest)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._validation import IntArray, unwarned
-from mogro.policies.base import LinearPolicy, finite_squares
+from mogro.policies.base import LinearPolicy, check_finite
 
 
 @final
@@ -43,6 +43,6 @@ class RandomArm(LinearPolicy):
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
-        finite_squares(arms, arms)
+        check_finite(arms, arms)
         draws = np.asarray(rng.random(self.batch))
         return self._answer((draws * arms.shape[-2]).astype(np.int64))

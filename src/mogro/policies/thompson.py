@@ -11,7 +11,7 @@ from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
-from mogro.policies.base import finite_squares
+from mogro.policies.base import check_finite
 from mogro.policies.confidence import ConfidentPolicy
 from mogro.scalarization import (
     RandomWeights,
@@ -95,7 +95,7 @@ class ThompsonSampling(ConfidentPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         arms = self._offered(features)
         values = self._sampled_values(arms, rng)
-        finite_squares(values, arms)
+        check_finite(values, arms)
         if isinstance(self.selection, EffectiveFront):
             return self._answer(random_effective_member(values, rng=rng))
         weights = self.selection.weights(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import IntArray, unwarned
 from mogro.pareto import random_member
-from mogro.policies.base import finite_squares
+from mogro.policies.base import check_finite
 from mogro.policies.confidence import ConfidentPolicy
 
 
@@ -61,5 +61,5 @@ class UCB(ConfidentPolicy):
         values = arms @ np.swapaxes(self.model.theta, -1, -2)
         width = self.radius * np.sqrt(self.model.variances(arms))
         index = values + width[..., None]
-        finite_squares(index, arms)
+        check_finite(index, arms)
         return self._answer(random_member(index, rng=rng))
