@@ -139,7 +139,7 @@ def _against_peers(arms: int, times: Times, absent: dict[str, str]) -> Iterator[
             )
             continue
         bar, least = "", 0.0
-        if peer.kind != GREEDY and arms >= 100:
+        if peer.kind != GREEDY and peer.policy and arms >= 100:
             bar, least = "> 1", 1.0
         found = ratio(times[peer.name], times[ours])
         yield Line(
@@ -152,7 +152,6 @@ def _against_peers(arms: int, times: Times, absent: dict[str, str]) -> Iterator[
             met=found.value > least if bar else None,
             note=peer.learns if peer.policy else f"{peer.learns}, its estimator by hand, no policy",
         )
-    yield _bar(arms, times, "fastest peer, by hand included", present)
     policies = [peer for peer in present if peer.policy]
     yield _bar(arms, times, "fastest policy of a peer", policies)
     taking = [peer for peer in policies if peer.learns != PARSED]

@@ -31,6 +31,13 @@ th { color: #51606e; font-weight: 600; } td.number { white-space: nowrap;
 .part { background: #fdf1cf; color: #6d5200; }
 details { font-size: .9rem; color: #51606e; } summary { cursor: pointer; }
 .note { background: #f4f6f8; border-radius: .5rem; padding: .6rem 1rem; }
+@media (max-width: 45rem) {
+  table { display: block; overflow-x: auto; }
+  .claims, .claims tbody, .claims tr, .claims td, .claims th { display: block; border: 0; }
+  .badge { white-space: normal; } .claims > thead { display: none; }
+  .claims td, .claims th { padding: .05rem 0; }
+  .claims > tbody > tr { padding: .55rem 0; border-bottom: 1px solid #e3e8ed; }
+}
 """
 
 
@@ -99,8 +106,8 @@ def _summary(claims: list[tuple[Figure, Claim]], *, small: bool) -> str:
         f"{held} reproduced, {failed} not "
         f"reproduced, {len(claims) - held - failed} depend on something. The number is that of the "
         "first case that fails, or of the first one; what it means and all other cases stand with "
-        "the figure.</p><table><thead><tr><th>Claim</th><th>Number and 95 % interval</th>"
-        f"<th>Verdict</th></tr></thead><tbody>{rows}</tbody></table>"
+        "the figure.</p><table class='claims'><thead><tr><th>Claim</th>"
+        f"<th>Number and 95 % interval</th><th>Verdict</th></tr></thead><tbody>{rows}</tbody></table>"
     )
 
 
@@ -118,8 +125,8 @@ def _section(figure: Figure, claims: list[tuple[Figure, Claim]], out: Path) -> s
     links = ", ".join(f'<a href="{figure.name}/{name}">{name}</a>' for name in files)
     listed = "".join(_claim(claim) for claim in own)
     judged = (
-        "<table><thead><tr><th>Claim</th><th>Measure</th><th>Number and 95 % interval</th>"
-        f"<th>Verdict</th></tr></thead><tbody>{listed}</tbody></table>"
+        "<table class='claims'><thead><tr><th>Claim</th><th>Measure</th>"
+        f"<th>Number and 95 % interval</th><th>Verdict</th></tr></thead><tbody>{listed}</tbody></table>"
     )
     return (
         f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
