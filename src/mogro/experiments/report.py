@@ -107,7 +107,8 @@ def _summary(claims: list[tuple[Figure, Claim]], *, small: bool) -> str:
         f"reproduced, {len(claims) - held - failed} depend on something. The number is that of the "
         "first case that fails, or of the first one; what it means and all other cases stand with "
         "the figure.</p><table class='claims'><thead><tr><th>Claim</th>"
-        f"<th>Number and 95 % interval</th><th>Verdict</th></tr></thead><tbody>{rows}</tbody></table>"
+        "<th>Number and 95 % interval</th><th>Verdict</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
     )
 
 
@@ -126,7 +127,8 @@ def _section(figure: Figure, claims: list[tuple[Figure, Claim]], out: Path) -> s
     listed = "".join(_claim(claim) for claim in own)
     judged = (
         "<table class='claims'><thead><tr><th>Claim</th><th>Measure</th>"
-        f"<th>Number and 95 % interval</th><th>Verdict</th></tr></thead><tbody>{listed}</tbody></table>"
+        "<th>Number and 95 % interval</th><th>Verdict</th></tr></thead>"
+        f"<tbody>{listed}</tbody></table>"
     )
     return (
         f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
