@@ -130,6 +130,14 @@ class _Pool:
 Rng = np.random.Generator | Streams
 
 
+def check_rng(rng: object) -> None:
+    """Refuse what is no source of random numbers."""
+    if not isinstance(rng, Rng):
+        raise ValueError(
+            f"rng: expected a numpy.random.Generator or mogro.Streams, got {type(rng).__name__}"
+        )
+
+
 def part_of(rng: Rng, index: NDArray[np.intp]) -> Rng:
     """Return what the learners at these flat positions of a batch draw from."""
     return rng.take(index) if isinstance(rng, Streams) else rng

@@ -68,6 +68,9 @@ def test_bad_features_and_rewards(name: str, batch: tuple[int, ...], rounds: int
     for arms in bad_arms(batch):
         with pytest.raises(ValueError, match="features"):
             policy.select(arms, rng=rng)
+    for no_rng in (None, 0, np.random.RandomState(0)):
+        with pytest.raises(ValueError, match="rng: expected a numpy.random.Generator"):
+            policy.select(good, rng=no_rng)  # type: ignore[arg-type]
     x, y = good[..., 0, :], np.ones((*batch, 2))
     for value in (np.nan, np.inf, -np.inf, 1e200):
         spoiled_x, spoiled_y = x.copy(), y.copy()
@@ -107,6 +110,13 @@ def test_bad_features_and_rewards(name: str, batch: tuple[int, ...], rounds: int
     assert before.keys() == after.keys()
     for key in before:
         assert np.array_equal(before[key], after[key]), key
+
+
+def test_a_bad_feature_is_named_by_its_place_in_what_was_given() -> None:
+    arms = np.ones((4, 3))
+    arms[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"features: .* nan at \(2, 1\)"):
+        mogro.MOGRO(3, 2).select(arms, rng=np.random.default_rng(0))
 
 
 MAKERS: dict[str, Callable[..., Any]] = {

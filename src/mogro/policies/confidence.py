@@ -22,7 +22,9 @@ class ConfidentPolicy(LinearPolicy, ABC):
         object.__setattr__(self, "norm", real(self.norm, "norm", minimum=0))
         object.__setattr__(self, "delta", real(self.delta, "delta", above=0))
         if self.delta > 1:
-            raise ValueError(f"delta: expected a probability > 0, got {self.delta!r}")
+            raise ValueError(
+                f"delta: expected a probability above 0, at most 1, got {self.delta!r}"
+            )
         self._prepare(ridge=self.ridge)
 
     @property

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._streams import Rng
+from mogro._streams import Rng, check_rng
 from mogro._validation import IntArray, real, share, unwarned
 from mogro.pareto import random_member
 from mogro.policies.base import LinearPolicy, check_finite
@@ -55,6 +55,7 @@ class EpsilonGreedy(LinearPolicy):
     @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        check_rng(rng)
         arms = self._offered(features)
         values = arms @ np.swapaxes(self.model.theta, -1, -2)
         check_finite(values, arms)

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._streams import Rng, part_of
+from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
 from mogro.exploration import (
     DEFAULT_SHARE,
@@ -134,6 +134,7 @@ class MOGRO(LinearPolicy):
     @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        check_rng(rng)
         arms = self._offered(features)
         if self._settled(arms):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
@@ -168,6 +169,7 @@ class MOGRO(LinearPolicy):
         >>> bool(np.abs(policy.theta - theta).max() < 0.2)
         True
         """
+        check_rng(rng)
         self._check_choose()
         state = self.state
         arm, empty = None, state.empty
@@ -266,7 +268,7 @@ class MOGRO(LinearPolicy):
         """Find out which of some learners have to explore, and choose arms for them."""
         offered = learners_of(features, self.batch, asking)
         norms = np.vecdot(offered, offered)
-        check_finite(norms, offered)
+        check_finite(norms, features)
         everywhere = self.model.spectrum(asking)
         largest = np.maximum(state.largest[asking], norms.max(axis=-1))
         threshold = self._threshold(largest)

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._streams import Rng
+from mogro._streams import Rng, check_rng
 from mogro._validation import FloatArray, IntArray, floats, unwarned
 from mogro.policies.base import LinearPolicy, greedy
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization
@@ -55,6 +55,7 @@ class Oracle(LinearPolicy):
     @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        check_rng(rng)
         arms = self._offered(features)
         step, batch = self.progress.step, self.batch
         theta = np.broadcast_to(self.truth, self.model.theta.shape)

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._streams import Rng
+from mogro._streams import Rng, check_rng
 from mogro._validation import IntArray, unwarned
 from mogro.policies.base import LinearPolicy, check_finite
 
@@ -42,6 +42,7 @@ class RandomArm(LinearPolicy):
     @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        check_rng(rng)
         arms = self._offered(features)
         check_finite(arms, arms)
         draws = np.asarray(rng.random(self.batch))

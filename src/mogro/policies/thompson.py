@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._streams import Rng
+from mogro._streams import Rng, check_rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
 from mogro.pareto import random_effective_member
@@ -93,6 +93,7 @@ class ThompsonSampling(ConfidentPolicy):
     @unwarned
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
+        check_rng(rng)
         arms = self._offered(features)
         values = self._sampled_values(arms, rng)
         check_finite(values, arms)
