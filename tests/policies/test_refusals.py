@@ -69,7 +69,7 @@ def test_bad_features_and_rewards(name: str, batch: tuple[int, ...], rounds: int
         with pytest.raises(ValueError, match="features"):
             policy.select(arms, rng=rng)
     for no_rng in (None, 0, np.random.RandomState(0)):
-        with pytest.raises(ValueError, match="rng: expected a numpy.random.Generator"):
+        with pytest.raises(ValueError, match="rng: expected a numpy"):
             policy.select(good, rng=no_rng)  # type: ignore[arg-type]
     x, y = good[..., 0, :], np.ones((*batch, 2))
     for value in (np.nan, np.inf, -np.inf, 1e200):
