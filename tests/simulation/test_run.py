@@ -1,5 +1,6 @@
 """A simulation is what a plain loop would do, cut into any parts, to the bit."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -159,7 +160,43 @@ def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:
     (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="expected a trace saved by mogro"):
         Trace.load(tmp_path / "half.npz")
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(whole), size=300):  # one bit is lost: an error, or no harm
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "bit.npz").write_bytes(damaged)
+        with contextlib.suppress(ValueError):
+            Trace.load(tmp_path / "bit.npz")
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+class Centring(mogro.RandomArm):  # type: ignore[misc]
+    """A policy that changes what it is given."""
+
+    def update(self, features: Any, reward: Any) -> None:
+        reward -= reward.mean()
+
+
+def test_a_policy_cannot_change_the_record() -> None:
+    place = worlds(FixedArms, count=1)
+    honest = simulate(mogro.RandomArm, place, rounds=20, repeats=2, seed=1)
+    assert_same(simulate(Centring, place, rounds=20, repeats=2, seed=1), honest)
+
+
+@pytest.mark.parametrize("rewards", [np.full((2, 2), np.nan), np.ones((2, 1)), np.ones((1, 2))])
+def test_rewards_that_are_none_are_refused(rewards: np.ndarray) -> None:
+    place = Fickle()
+    place.observe = lambda x, *, rng: rewards  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="environment: expected finite rewards of shape"):
+        simulate(mogro.RandomArm, place, rounds=5, repeats=2)
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (3, 2), (5, 4, 2)])
+def test_contexts_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    place = Fickle()
+    place.contexts = lambda *, rng, batch=(): np.ones(shape)  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="environment: expected contexts of shape"):
+        simulate(mogro.RandomArm, place, rounds=5, repeats=2)
 
 
 def test_pulls_count_arms() -> None:

@@ -46,9 +46,8 @@ def _runs(scale: Scale) -> Runs:
 
 def _timed(scale: Scale) -> list[Stopwatch]:
     return [
-        Stopwatch(world, contender, scale.horizon(_TIMED_ROUNDS), scale.seed, i)
+        Stopwatch(world, AS_BUILT, scale.horizon(_TIMED_ROUNDS), scale.seed, i)
         for world in _worlds(scale)
-        for contender in AS_BUILT
         for i in range(min(_TIMED_INSTANCES, scale.instances))
     ]
 
@@ -62,11 +61,12 @@ def _tables(scale: Scale, results: Results) -> Tables:
     rows = [
         (
             piece.world.arms,
-            piece.contender.label,
+            contender.label,
             piece.instance,
-            float(results[piece]["seconds"]) / piece.rounds * 1000,
+            float(seconds) / piece.rounds * 1000,
         )
         for piece in _timed(scale)
+        for contender, seconds in zip(piece.contenders, results[piece]["seconds"], strict=True)
     ]
     return {
         "instances": finals(_runs(scale), results),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _INSTANCES = 5
 _TOGETHER = 50
+_TURNS = 20
 PAPER, MOGRO = "whole front", "lockstep"
 _BUILDS = {
     PAPER: "one learner, whole front every round",
@@ -91,10 +93,13 @@ AS_MOGRO: tuple[Contender, ...] = (RW, RR, EPS, OPTIMIST, THOMPSON)
 
 @dataclass(frozen=True)
 class Stopwatch:
-    """The time that a policy takes for its rounds in one instance: choosing and learning."""
+    """The times that policies take for their rounds in one instance: choosing and learning.
+
+    They take turns, a few rounds each, so that what else the machine does meets all alike.
+    """
 
     world: Fixed
-    contender: Contender
+    contenders: tuple[Contender, ...]
     rounds: int
     seed: int
     instance: int
@@ -110,61 +115,69 @@ class Stopwatch:
         """Seconds, roughly."""
         dim, arms, objectives = self.world.sizes
         each = 4e-5 + 2e-9 * arms * dim * objectives if self.learners == 1 else 4e-5
-        return self.rounds * each * self.learners
+        return self.rounds * each * self.learners * len(self.contenders)
 
     def run(self) -> Arrays:
-        """Play, and return seconds per learner."""
-        world = self.world.instance(self.instance, self.seed)
-        single = self.learners == 1
-        batch = () if single else (1, self.learners)
-        policy = self.contender.policy([world], rounds=self.rounds, batch=batch)
-        generators = [np.random.default_rng([self.seed, n]) for n in range(self.learners)]
-        rng: Rng = generators[0] if single else Streams([generators], ahead=True)
-        noise = np.random.default_rng(self.seed)
-        spent = 0.0
-        for _ in range(self.rounds):
+        """Play, and return seconds per learner, one number for each contender."""
+        players = [_Player(self, contender) for contender in self.contenders]
+        for turn in np.array_split(np.arange(self.rounds), _TURNS):
+            for player in players:
+                player.play(len(turn))
+        return {"seconds": np.array([player.spent for player in players]) / self.learners}
+
+
+class _Player:
+    """A policy at its game, with the time it has spent so far."""
+
+    def __init__(self, watch: Stopwatch, contender: Contender) -> None:
+        self._world = watch.world.instance(watch.instance, watch.seed)
+        single = watch.learners == 1
+        batch = () if single else (1, watch.learners)
+        self._policy = contender.policy([self._world], rounds=watch.rounds, batch=batch)
+        generators = [np.random.default_rng([watch.seed, n]) for n in range(watch.learners)]
+        self._rng: Rng = generators[0] if single else Streams([generators], ahead=True)
+        self._noise = np.random.default_rng(watch.seed)
+        self.spent = 0.0
+
+    def play(self, rounds: int) -> None:
+        world, policy = self._world, self._policy
+        for _ in range(rounds):
             start = time.process_time()
-            arm = policy.select(world.features, rng=rng)
-            spent += time.process_time() - start
-            reward = world.reward(arm, rng=noise)
+            arm = policy.select(world.features, rng=self._rng)
+            self.spent += time.process_time() - start
+            reward = world.reward(arm, rng=self._noise)
             x = world.features[arm]
             start = time.process_time()
             policy.update(x, reward)
-            spent += time.process_time() - start
-        return {"seconds": np.array(spent / self.learners)}
+            self.spent += time.process_time() - start
+
+
+Watches = dict[tuple[str, tuple[int, int, int], int], Stopwatch]
 
 
 def stopwatches(
     sizes: Sequence[tuple[int, int, int]], scale: Scale, *, builds: Sequence[str] = (PAPER, MOGRO)
-) -> dict[tuple[str, tuple[int, int, int], Contender, int], Stopwatch]:
-    """Return what is timed: build, size, contender and instance of each piece."""
+) -> Watches:
+    """Return what is timed: build, size and instance of each piece."""
+    known = {PAPER: (AS_BUILT, 1, _INSTANCES), MOGRO: (AS_MOGRO, _TOGETHER, 1)}
     found = {}
-    for size in sizes:
-        for build, contenders, learners in (
-            (PAPER, AS_BUILT, 1),
-            (MOGRO, AS_MOGRO, _TOGETHER),
-        ):
-            if build not in builds:
-                continue
-            count = min(scale.instances, _INSTANCES if build == PAPER else 1)
-            for contender in contenders:
-                for i in range(count):
-                    piece = Stopwatch(
-                        Fixed(*size), contender, scale.horizon(ROUNDS), scale.seed, i, learners
-                    )
-                    found[build, size, contender, i] = piece
+    for size, build in product(sizes, builds):
+        contenders, learners, instances = known[build]
+        for i in range(min(scale.instances, instances)):
+            found[build, size, i] = Stopwatch(
+                Fixed(*size), contenders, scale.horizon(ROUNDS), scale.seed, i, learners
+            )
     return found
 
 
-def times(
-    pieces: dict[tuple[str, tuple[int, int, int], Contender, int], Stopwatch], results: Results
-) -> Table:
-    """Return one row for each piece."""
+def times(pieces: Watches, results: Results) -> Table:
+    """Return one row for each policy in each piece."""
     return table(
         (*SIZE, "build", "policy", "instance", "seconds"),
         [
-            (*size, build, contender.label, i, float(results[piece]["seconds"]))
-            for (build, size, contender, i), piece in pieces.items()
+            (*size, build, contender.label, i, float(seconds))
+            for (build, size, i), piece in pieces.items()
+            for contender, seconds in zip(piece.contenders, results[piece]["seconds"], strict=True)
         ],
     )
 

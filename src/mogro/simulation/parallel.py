@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from functools import cache
@@ -19,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro.simulation._atomic import written_whole
-from mogro.simulation.trace import current_versions
+from mogro.simulation.trace import DAMAGED, current_versions
 
 Arrays = dict[str, NDArray[Any]]
 
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-_NOT_RESULTS = ("cli.py", "live", "testing", "experiments")  # parts of mogro a piece cannot call
+_NOT_RESULTS = ("cli.py", "live", "testing")  # parts of mogro that no piece calls
 
 
 class Piece(Protocol):
@@ -64,7 +63,7 @@ def key(piece: Piece) -> str:
 
 @cache
 def _sources(kind: type) -> str:
-    """Return a digest of the code that makes results: all of mogro's core, and the piece's own."""
+    """Return a digest of the code that makes results: mogro's, and the piece's own."""
     core = Path(__file__).parents[1]
     files = [
         path
@@ -151,7 +150,7 @@ def _read(folder: Path | None, piece: Piece) -> Arrays | None:
         whole = io.BytesIO(_file(folder, piece).read_bytes())
         with np.load(whole, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):  # not there, or damaged: do it
+    except (OSError, *DAMAGED):  # not there, or damaged: do it
         return None
 
 

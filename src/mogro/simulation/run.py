@@ -1,6 +1,7 @@
 """One run: a policy in environments, all learners in lockstep."""
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
@@ -139,8 +140,9 @@ def simulate(
         arms = learners.select(features)
         x = _features_of(features, arms)
         rewards = worlds.observe(x)
+        checkpoint = ledger.note(t, features, arms, rewards)
         learners.update(x, rewards)
-        if ledger.note(t, features, arms, rewards):
+        if checkpoint:
             notes.append(learners.probe())
     return ledger.trace(np.stack(notes), seeds)
 
@@ -182,14 +184,20 @@ class _Worlds:
         """
         batch = (self.repeats,)
         parts = [
-            world.contexts(rng=rng, batch=batch)
+            np.asarray(world.contexts(rng=rng, batch=batch))
             for world, rng in zip(self.environments, self._contexts, strict=True)
         ]
         if len(self._parts) == len(parts) and all(map(_same, parts, self._parts)):
             return self._features
         shared = all(part.ndim == 2 for part in parts)
         world = self.environments[0]
-        shape = (1 if shared else self.repeats, world.arms, world.dim)
+        arms = (world.arms, world.dim)
+        if any(part.shape not in (arms, (self.repeats, *arms)) for part in parts):
+            raise ValueError(
+                f"environment: expected contexts of shape {arms} or {(self.repeats, *arms)}, "
+                f"got {[part.shape for part in parts]}"
+            )
+        shape = (1 if shared else self.repeats, *arms)
         self._parts = parts if shared else []
         self._features = np.stack([np.broadcast_to(part, shape) for part in parts])
         self._features.setflags(write=False)
@@ -198,7 +206,14 @@ class _Worlds:
     def observe(self, x: FloatArray) -> FloatArray:
         """Return rewards (I, R, M) of arms with features (I, R, d)."""
         each = zip(self.environments, x, self._noise, strict=True)
-        return np.stack([world.observe(part, rng=rng) for world, part, rng in each])
+        rewards = np.stack([world.observe(part, rng=rng) for world, part, rng in each])
+        shape = (*x.shape[:-1], self.environments[0].objectives)
+        if rewards.shape != shape or not math.isfinite(np.vdot(rewards, rewards)):
+            raise ValueError(
+                f"environment: expected finite rewards of shape {shape[1:]} for each instance, got "
+                f"shape {rewards.shape[1:]}, {np.count_nonzero(~np.isfinite(rewards))} not finite"
+            )
+        return rewards
 
 
 def _same(part: FloatArray, before: FloatArray) -> bool:

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
@@ -17,6 +18,11 @@ from numpy.typing import NDArray
 from mogro._validation import FloatArray, IntArray
 from mogro.simulation._atomic import written_whole
 
+# What NumPy raises for a file that is none of its own, or has lost a bit.
+DAMAGED = (
+    *(ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error),
+    *(NotImplementedError, RuntimeError, AttributeError, IndexError),
+)
 _FORMAT = 1
 _ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed")
 
@@ -135,15 +141,14 @@ class Trace:
                 header = json.loads(bytes(file["header"]))
                 if header["format"] != _FORMAT:
                     raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
-                arrays = {name: file[name] for name in _ARRAYS}
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+                return cls(
+                    **{name: file[name] for name in _ARRAYS},
+                    offered=int(header["offered"]),
+                    seed=tuple(header["seed"]),
+                    versions=header["versions"],
+                )
+        except DAMAGED as error:
             raise ValueError(f"path: expected a trace saved by mogro at {path}: {error}") from error
-        return cls(
-            **arrays,
-            offered=int(header["offered"]),
-            seed=tuple(header["seed"]),
-            versions=header["versions"],
-        )
 
     def __repr__(self) -> str:
         regret = float(self.effective_regret[-1].mean())
