@@ -156,3 +156,32 @@ def test_what_the_simplex_cannot_prove_is_solved_again(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(_games, "solve", spoilt)
     np.testing.assert_allclose(pareto.effective_gaps(means), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1, 2), (1, 1), (2, 4, 1), (1, 1, 3), (5, 3)])
+def test_nothing_given_is_changed(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    means = 1 + rng.random(shape)
+    means.setflags(write=False)
+    before = means.copy()
+    pareto.front(means), pareto.gaps(means)
+    pareto.effective_front(means), pareto.effective_gaps(means)
+    pareto.random_member(means, rng=rng), pareto.random_effective_member(means, rng=rng)
+    np.testing.assert_array_equal(means, before)
+
+
+def test_members_inside_a_face_stay_members_beside_an_outlier() -> None:
+    t = np.linspace(0, 1, 150)
+    face = np.stack([t, 1 - t], axis=1)
+    means = np.append(face * 3e-4 + 1, [[0.0, 0.0]], axis=0)
+    assert pareto.effective_front(means)[:-1].all()
+    assert pareto.effective_front(means, arms=np.arange(150)).all()
+    means = np.append(face[::15], [[-1e4, -1e4 / 3]], axis=0)
+    rng = np.random.default_rng(0)
+    drawn = {int(pareto.random_effective_member(means, rng=rng)) for _ in range(300)}
+    assert drawn == set(np.flatnonzero(pareto.effective_front(means)))
+
+
+def test_no_problems_have_no_gaps() -> None:
+    assert pareto.effective_gaps(np.empty((0, 4, 2))).shape == (0, 4)
+    assert pareto.effective_front(np.empty((0, 4, 2))).shape == (0, 4)

@@ -76,3 +76,11 @@ def test_refusals(pulls: list[int], epsilon: float, message: str) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             function([[1.0, 0.0], [0.0, 1.0]], pulls, epsilon=epsilon)
+
+
+def test_an_arm_that_is_best_under_vanishing_weights_only_counts() -> None:
+    means, pulls = [[1.0, 0.0], [1 - 1e-8, 1.0], [0.0, 0.0]], [0, 1, 0]
+    for epsilon in (1e-9, 5e-9):
+        assert pareto.fairness_index(means, pulls, epsilon=epsilon) == 0
+        assert pareto.fairness_lower_bound(means, pulls, epsilon=epsilon) == 0
+        assert pareto.fairness_ball_estimate(means, pulls, epsilon=epsilon) == 0

@@ -1,5 +1,7 @@
 """Games whose answer is proven: the simplex first, and a careful solver where it fails."""
 
+import math
+
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray
@@ -17,7 +19,8 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     """Solve games as :func:`mogro.pareto._games.solve` does, until the bounds of each value meet.
 
     Degenerate games can leave the simplex at a wrong vertex, or going round in circles. It shows:
-    the bounds stay apart. Then other perturbations are tried, and HiGHS in the end.
+    the bounds stay apart. Then other perturbations are tried, and HiGHS in the end, whose bounds
+    are taken as they are.
     """
     columns, points, size, exponent = _normalised(columns, points, problem)
     games = _games.solve(columns, points, size=size, problem=problem, nudge=_NUDGES[0])
@@ -60,13 +63,15 @@ def _normalised(
         size = _largest(sets)
     size = size[where]
     if problem is None:
-        size = np.maximum(size, np.abs(points).max(initial=0))
+        size = np.maximum(size, np.abs(points).max(1))
     columns = sets[0] if problem is None else sets
     return columns, points, np.where(size > 0, size, 1.0), exponent[where]
 
 
 def _largest(sets: FloatArray) -> FloatArray:
-    flat = sets.reshape(len(sets), -1)  # one long axis is much faster than two short ones
+    flat = sets.reshape(
+        len(sets), math.prod(sets.shape[1:])
+    )  # one long axis is much faster than two short ones
     blocks = np.array_split(flat, 1 + flat.size // _BLOCK)  # read from memory once, not twice
     return np.concatenate([np.maximum(block.max(1), -block.min(1)) for block in blocks])
 
@@ -99,7 +104,7 @@ def _by_highs(columns: FloatArray, point: FloatArray) -> Games:
     mixture = np.maximum(-result.ineqlin.marginals, 0)
     support = np.argsort(-mixture, kind="stable")[:objectives]
     support = np.pad(support, (0, objectives - len(support)))
-    shares = np.append(mixture, np.zeros(objectives))[: len(mixture)][support]
+    shares = mixture[support]
     shares[min(arms, objectives) :] = 0
     shares /= shares.sum()
     return Games(

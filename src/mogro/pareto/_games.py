@@ -150,6 +150,7 @@ class _Rough:
         return rough
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def _evaluated(state: State, columns: Columns) -> Games:
     """Evaluate final bases at the true points."""
     place, points, size, rows, basis, gain = state
@@ -185,7 +186,10 @@ def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> No
                 around,
                 shift,
             )
-        except np.linalg.LinAlgError:
+        except np.linalg.LinAlgError:  # of one of them: the others must not suffer
+            each = range(len(part.place)) if len(part.place) > 1 else ()
+            for i in each:
+                _polish(part.part(slice(i, i + 1)), columns, shift, out)
             continue
         solved, _ = _simplex.run(
             fresh, around, near.transpose(0, 2, 1), tolerance=_CLOSE, patience=False
@@ -197,8 +201,8 @@ def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> No
 
 def improve(games: Games, place: IntArray, found: Games) -> None:
     """Keep the better of the old and the newly found mixtures and weights."""
-    higher = ~(found.lower <= games.lower[place])
-    lower = ~(found.upper >= games.upper[place])
+    higher = (found.lower > games.lower[place]) | np.isnan(games.lower[place])
+    lower = (found.upper < games.upper[place]) | np.isnan(games.upper[place])
     for better, names in ((higher, ("lower", "support", "shares")), (lower, ("upper", "weights"))):
         for name in names:
             getattr(games, name)[place[better]] = getattr(found, name)[better]

@@ -16,7 +16,6 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 
-TOLERANCE = 1e-13  # gains below this part of a game's size are rounding
 _PIVOT = 1e-9  # a smaller pivot would ruin the basis
 _STEPS = 60  # per objective; games that need more have lost their way
 

@@ -12,6 +12,7 @@ from mogro.pareto._arguments import chosen, means_of
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
 _MOST_OBJECTIVES = 31  # that every version of moocore accepts
 _BLOCK = 1 << 18  # numbers compared at a time, so that they stay in the cache
+_SOME = 32  # gaps of one problem from which building its front pays
 _LARGE = 3000  # arms from which taking out the clear losers first pays
 _STRONG = 8  # arms that they may lose to, at most
 
@@ -79,7 +80,7 @@ def _front_of_one(points: FloatArray) -> BoolArray:
 
 
 def _without_losers(points: FloatArray) -> IntArray:
-    """Return the arms that none of a few strong ones dominates: for few objectives, few arms."""
+    """Return the arms but those that a few strong ones dominate: for few objectives, few arms."""
     values = np.ascontiguousarray(points.T)
     low = values.min(1, keepdims=True)
     span = values.max(1, keepdims=True) - low
@@ -160,7 +161,7 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
         own = flat[problem, arm]
     if objectives == 1:
         return np.asarray(flat.max(1)[problem, 0] - own[:, 0]).reshape(shape)
-    if len(flat) == 1 and len(own) > 1:
+    if len(flat) == 1 and len(own) > _SOME:
         flat = flat[:, _front_of_one(flat[0])]  # only members can be the best rival
     return _leads(flat, problem, own).reshape(shape)
 

@@ -7,9 +7,10 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 from mogro.pareto._arguments import means_of
 from mogro.pareto.dominance import pareto_front
-from mogro.pareto.effective import tilt, unbeaten
+from mogro.pareto.effective import effective_front, tilt, unbeaten
 
-_LARGE = 3000  # numbers from which a front of more than four objectives costs more than a walk
+_TRIES = 32  # arms tried before an effective front is built
+_WALK = 3000  # numbers from which a front of more than four objectives costs more than a walk
 
 
 def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
@@ -40,7 +41,7 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """
     points = means_of(means)
     keys = rng.random(points.shape[:-1])
-    large = points.shape[-1] > 4 and points.size >= _LARGE
+    large = points.shape[-1] > 4 and points.size >= _WALK
     if points.ndim == 2 and not large:
         return np.asarray(np.where(pareto_front(points), keys, 2.0).argmin())
     flat = points.reshape(-1, *points.shape[-2:])
@@ -52,8 +53,8 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """Return an arm of the effective Pareto front of each problem, every member equally likely.
 
     Arms are tried in the order of random keys, as in :func:`random_member`: first whether an arm
-    dominates them, then whether a mixture does. Nearly always a few tests find the draw, where the
-    whole front would need one for each arm.
+    dominates them, then whether a mixture does. Usually a few tests find the draw, where the whole
+    front would need one for each arm; if many fail, the front is built after all.
 
     Parameters
     ----------
@@ -81,12 +82,17 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     tilted = tilt(flat)
     drawn = np.empty(len(flat), dtype=np.int64)
     open_ = np.arange(len(flat))
-    while len(open_):
+    for _ in range(_TRIES):
+        if not len(open_):
+            break
         arm = walk.first(open_)
         good = unbeaten(*walk.left(tilted, open_, arm))
         drawn[open_[good]] = arm[good]
         open_ = open_[~good]
         walk.drop(open_, arm[~good])
+    for i in open_:
+        members = np.flatnonzero(effective_front(flat[i]))
+        drawn[i] = members[walk.keys[i, members].argmin()]
     return drawn.reshape(points.shape[:-2])
 
 

@@ -50,12 +50,14 @@ def effective_gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatA
 
     The gap of arm i is the largest amount by which some mixture of the arms beats it in every
     objective at once; equally, the least over weights w on the simplex of
-    max_j w . mu_j - w . mu_i. It is never below the Pareto gap. Gap 0 does not mean membership of
+    max_j w . mu_j - w . mu_i. It is never below the Pareto gap, but for rounding. Gap 0 does not mean membership of
     the effective front: next to (1, 1), the arm (1, 0) has gap 0.
 
     Values are exact up to rounding: each is enclosed by a mixture and a weight vector that agree to
-    1e-11 of the largest range of an objective (usually 1e-15), or is computed again by a slower
-    solver. Gaps below 1e-13 of that range are given as 0.
+    1e-11 of the size of the means (usually 1e-15), or is computed again by a slower solver, which
+    may leave 1e-9 where one arm is many million times as large as the others. Gaps below 1e-13 of
+    that size are given as 0. The size is about the largest range of an objective, or up to 16 times
+    as much for means far from the origin.
 
     Parameters
     ----------
@@ -147,8 +149,7 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     one; equally, if it is the best arm under weights that are all positive. Equal arms are members
     together, and so is an arm inside a face: a mixture of other members.
 
-    Dominance by a single arm is decided exactly. Dominance by a mixture is decided up to rounding:
-    with every objective scaled to the range 1, an arm is a member if it is within 1e-13 of
+    Dominance by a single arm is decided exactly. Dominance by a mixture is not: with every objective scaled to the range 1, an arm is a member if it is within 1e-13 of
     the best under some weights that are all at least 1e-7.
 
     Parameters
@@ -186,8 +187,7 @@ def unbeaten(tilted: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front."""
     if tilted.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
-    games = solve(tilted, problem, arm)
-    return np.asarray(games.upper <= _ROUNDING * games.size)
+    return np.asarray(solve(tilted, problem, arm).upper <= _ROUNDING)  # ranges are about 1
 
 
 def tilt(flat: FloatArray) -> FloatArray:
@@ -197,8 +197,7 @@ def tilt(flat: FloatArray) -> FloatArray:
     all objectives, each scaled to about the range 1, has been added to each of them.
     """
     values = np.ascontiguousarray(flat.transpose(2, 0, 1))
-    low = values.min(-1, keepdims=True)
-    values -= low
+    values = values - values.min(-1, keepdims=True)
     span = values.max(-1, keepdims=True)
     values = np.ldexp(values, -np.frexp(span)[1])  # powers of two: no rounding
     values += _LEAST_WEIGHT * values.sum(0)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import BoolArray, FloatArray, count, floats, real
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real
 from mogro.pareto._excluded import fewest_served
 from mogro.pareto.dominance import front
-from mogro.pareto.effective import effective_front
+from mogro.pareto.effective import effective_gaps
 
 _ROUNDING = 1e-12
 _BLOCK = 1 << 20  # numbers at a time
@@ -68,7 +68,7 @@ def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) 
     0.5
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    members = points[effective_front(points)]
+    members = points[_best_somewhere(points)]
     return _least_share(counts, [(member - points).max(1) < within for member in members])
 
 
@@ -88,7 +88,7 @@ def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float
     0.3
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    members = points[effective_front(points)]
+    members = points[_best_somewhere(points)]
     return _least_share(
         counts, [np.linalg.norm(member - points, axis=1) < within for member in members]
     )
@@ -172,6 +172,12 @@ def _checked(
     points = points - points[0]
     spread = float(np.ptp(points, axis=0).max())
     return points, counts, max(within - _ROUNDING * spread, within / 2)
+
+
+def _best_somewhere(points: FloatArray) -> IntArray:
+    """Return the effective front, with those that are best under vanishing weights only."""
+    members = np.flatnonzero(front(points))
+    return members[effective_gaps(points, arms=members) == 0]
 
 
 def _least_share(counts: FloatArray, near: list[BoolArray]) -> float:
