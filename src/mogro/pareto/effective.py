@@ -50,8 +50,8 @@ def effective_gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatA
 
     The gap of arm i is the largest amount by which some mixture of the arms beats it in every
     objective at once; equally, the least over weights w on the simplex of
-    max_j w . mu_j - w . mu_i. It is never below the Pareto gap, but for rounding. Gap 0 does not mean membership of
-    the effective front: next to (1, 1), the arm (1, 0) has gap 0.
+    max_j w . mu_j - w . mu_i. It is never below the Pareto gap, but for rounding. Gap 0 does not
+    mean membership of the effective front: next to (1, 1), the arm (1, 0) has gap 0.
 
     Values are exact up to rounding: each is enclosed by a mixture and a weight vector that agree to
     1e-11 of the size of the means (usually 1e-15), or is computed again by a slower solver, which
@@ -149,8 +149,9 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     one; equally, if it is the best arm under weights that are all positive. Equal arms are members
     together, and so is an arm inside a face: a mixture of other members.
 
-    Dominance by a single arm is decided exactly. Dominance by a mixture is not: with every objective scaled to the range 1, an arm is a member if it is within 1e-13 of
-    the best under some weights that are all at least 1e-7.
+    Dominance by a single arm is decided exactly. Dominance by a mixture is not: with every
+    objective scaled to the range 1, an arm is a member if it is within 1e-13 of the best under some
+    weights that are all at least 1e-7.
 
     Parameters
     ----------

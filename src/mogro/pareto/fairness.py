@@ -177,7 +177,7 @@ def _checked(
 def _best_somewhere(points: FloatArray) -> IntArray:
     """Return the effective front, with those that are best under vanishing weights only."""
     members = np.flatnonzero(front(points))
-    return members[effective_gaps(points, arms=members) == 0]
+    return np.asarray(members[effective_gaps(points, arms=members) == 0])
 
 
 def _least_share(counts: FloatArray, near: list[BoolArray]) -> float:
