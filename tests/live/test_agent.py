@@ -484,10 +484,10 @@ def test_offers_are_checked() -> None:
     agent = mogro.Agent(OBJECTIVES, dim=2, seed=0)
     good = [[1.0, 0.0], [0.0, 1.0]]
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: agent.decide([], []), "ids"),
-        (lambda: agent.decide("ab", good), "ids"),
-        (lambda: agent.decide(["a", "a"], good), "ids"),
-        (lambda: agent.decide(["a", 1], good), "ids"),  # type: ignore[list-item]
+        (lambda: agent.decide([], []), "arms"),
+        (lambda: agent.decide("ab", good), "arms"),
+        (lambda: agent.decide(["a", "a"], good), "arms"),
+        (lambda: agent.decide(["a", 1], good), "arms"),  # type: ignore[list-item]
         (lambda: agent.decide(["a", "b"]), "features"),
         (lambda: agent.decide(["a"], good), "features"),
         (lambda: agent.decide(["a", "b"], [[1.0, np.nan], [0.0, 0.0]]), "features"),
