@@ -187,8 +187,8 @@ class Agent:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
         A value that came before is ignored; one for an objective whose window has closed is
-        recorded, not learned. ``now`` closes this decision's windows first; without it only
-        :meth:`expire` does.
+        recorded, not learned. ``now`` closes this decision's windows first; without it a value is
+        learned however late it comes, until :meth:`expire` closes them.
 
         Raises
         ------
