@@ -121,12 +121,10 @@ def test_a_path_that_cannot_be_written_is_named_as_given(
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]  # no drafts are left
 
 
-def test_a_reward_without_the_time_is_learned_until_windows_are_closed() -> None:
+def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
     agent = mogro.Agent([mogro.Objective("sale", window=10.0, default=0.0)], dim=1, seed=0)
-    for id in ("told", "untold", "expired"):
-        agent.decide({"x": [1.0]}, id=id, now=0.0)
-    assert agent.reward("told", {"sale": 1.0}, now=99.0) == (0, 0, 1)
-    assert agent.reward("untold", {"sale": 1.0}) == (1, 0, 0)
-    agent.expire(99.0)
-    assert agent.reward("expired", {"sale": 1.0}) == (0, 0, 1)
-    refused(agent.reward, "told", {}, says="now: expected a finite number, got nan", now=math.nan)
+    agent.decide({"x": [1.0]}, id="a", now=0.0)
+    refused(agent.reward, "a", {"sale": 1.0}, says="now: expected the time, because of a window")
+    refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
+    assert agent.counters["learned"] == 0
+    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.live.asking import Weights
+from mogro.live.asking import Weights, time_of
 from mogro.live.books import Books
 from mogro.live.deciding import Desk
 from mogro.live.decision import Decision, Outcome
@@ -187,15 +187,15 @@ class Agent:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
         A value that came before is ignored; one for an objective whose window has closed is
-        recorded, not learned. ``now`` closes this decision's windows first; without it a value is
-        learned however late it comes, until :meth:`expire` closes them.
+        recorded, not learned. ``now`` closes this decision's windows first; it is needed where
+        an objective has a window.
 
         Raises
         ------
         UnknownDecision, UnknownObjective, BadReward, ConflictingReward
             Nothing of the call is learned then.
         """
-        time = None if now is None else real(now, "now")
+        time = time_of(now, needed=self._desk.setup.windowed)
         with self._desk.lock:
             return self._desk.books.reward(id, values, time)
 

@@ -120,12 +120,12 @@ class Books:
         if teaches and self.steering is not None:
             self.steering.depart(features, self.learner.weight(time))
 
-    def reward(self, id: str, values: Mapping[str, float], now: float | None) -> Outcome:
+    def reward(self, id: str, values: Mapping[str, float], now: float) -> Outcome:
         """Learn what is new in a reward."""
         row = self.row(id)
         block, i = self.ledger.place(row)
         new = self._checked(values, block.values[i].tolist())
-        if now is not None and block.time[i] + self.units.nearest <= now:
+        if block.time[i] + self.units.nearest <= now:
             self._close(np.array([row]), now)
         states = block.state[i].tolist()
         fresh = [(m, value) for m, value in new if states[m] == PENDING]

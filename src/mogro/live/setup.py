@@ -52,7 +52,8 @@ class Setup:
         self.capacity = None if capacity is None else count(capacity, "capacity", minimum=0)
         self.hash = hash_of(self.seed)
         in_time = half_life is not None and half_life.time is not None
-        self.timed = in_time or math.isfinite(self.units.nearest)
+        self.windowed = math.isfinite(self.units.nearest)
+        self.timed = in_time or self.windowed
 
     def encoded(self) -> dict[str, Any]:
         """Return it as plain JSON."""
