@@ -75,8 +75,8 @@ def run(*, visitors: int, every: float = 10 * 60.0, seed: int = 0) -> Result:
     for visitor in range(visitors):
         now = visitor * every
         while mail and mail[0][0] <= now:
-            _, visit, name, value = heapq.heappop(mail)
-            agent.reward(visit, {name: value})
+            arrived, visit, name, value = heapq.heappop(mail)
+            agent.reward(visit, {name: value}, now=arrived)
         agent.expire(now)
         offered = rng.choice(ARTICLES, OFFERED, replace=False)
         ids = [world.names[k] for k in offered]

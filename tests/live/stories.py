@@ -43,9 +43,9 @@ def go_on(agent: mogro.Agent, *, start: int, rounds: int) -> list[str]:
         arms.append(decision.arm)
         draw = rng.random(4)
         if draw[0] < 0.8:
-            agent.reward(decision.id, {"click": float(draw[1] < 0.3)})
+            agent.reward(decision.id, {"click": float(draw[1] < 0.3)}, now=float(n))
         if draw[2] < 0.5:
-            agent.reward(decision.id, {"watch": 100 * draw[1], "cost": draw[3]})
+            agent.reward(decision.id, {"watch": 100 * draw[1], "cost": draw[3]}, now=float(n))
         if n % 10 == 9:
             agent.expire(now=float(n))
     return arms

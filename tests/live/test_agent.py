@@ -110,7 +110,7 @@ def test_a_window_that_closes_unobserved_takes_the_decision_out_again() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     for now in range(4):
         decision = agent.decide(arms, now=now)
-        agent.reward(decision.id, {"click": 1.0})
+        agent.reward(decision.id, {"click": 1.0}, now=now)
     assert not agent.decide(arms, now=5.0).exploring
     assert agent.expire(now=100.0) == 5  # nobody answered
     assert [agent.decide(arms, now=100.0).arm for _ in range(2)] == ["a", "b"]
@@ -273,10 +273,10 @@ def test_late_rewards_are_recorded_not_learned() -> None:
         agent.decide({"x": [1.0]}, id=id, now=0.0)
     assert agent.expire(now=9.9) == 0
     assert agent.expire(now=10.0) == 2
-    assert agent.reward("a", {"sale": 5.0, "stars": 3.0}) == (1, 0, 1)
-    assert agent.reward("a", {"sale": 5.0}) == (0, 1, 0)
+    assert agent.reward("a", {"sale": 5.0, "stars": 3.0}, now=10.0) == (1, 0, 1)
+    assert agent.reward("a", {"sale": 5.0}, now=10.0) == (0, 1, 0)
     with pytest.raises(ConflictingReward):
-        agent.reward("a", {"sale": 6.0})
+        agent.reward("a", {"sale": 6.0}, now=10.0)
     assert agent.reward("b", {"stars": 4.0}, now=20.0) == (0, 0, 1)  # told the time, it closes
     assert agent.theta.ravel().tolist() == [0.0, 3.0]
     counted = agent.counters
@@ -484,10 +484,10 @@ def test_offers_are_checked() -> None:
     agent = mogro.Agent(OBJECTIVES, dim=2, seed=0)
     good = [[1.0, 0.0], [0.0, 1.0]]
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: agent.decide([], []), "ids"),
-        (lambda: agent.decide("ab", good), "ids"),
-        (lambda: agent.decide(["a", "a"], good), "ids"),
-        (lambda: agent.decide(["a", 1], good), "ids"),  # type: ignore[list-item]
+        (lambda: agent.decide([], []), "arms"),
+        (lambda: agent.decide("ab", good), "arms"),
+        (lambda: agent.decide(["a", "a"], good), "arms"),
+        (lambda: agent.decide(["a", 1], good), "arms"),  # type: ignore[list-item]
         (lambda: agent.decide(["a", "b"]), "features"),
         (lambda: agent.decide(["a"], good), "features"),
         (lambda: agent.decide(["a", "b"], [[1.0, np.nan], [0.0, 0.0]]), "features"),
@@ -534,7 +534,7 @@ def test_windows_that_close_together_are_learned_one_after_the_other(
         for agent in (one, two):
             agent.decide({"x": x}, id=str(n), now=float(n))
             if n % 3 == 0:
-                agent.reward(str(n), {"a": float(n)})
+                agent.reward(str(n), {"a": float(n)}, now=float(n))
     for now in range(50):
         one.expire(float(now))
     two.expire(50.0)

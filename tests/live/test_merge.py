@@ -52,8 +52,8 @@ def test_pending_decisions_move_over() -> None:
     theirs = two.decide(ARMS, now=1.0)
     one.merge(two)
     assert one.decide(ARMS, id=theirs.id, now=9.0) == theirs
-    assert one.reward(theirs.id, {"click": 1.0}).learned == 1
-    assert one.reward(mine.id, {"click": 1.0}).learned == 1
+    assert one.reward(theirs.id, {"click": 1.0}, now=9.0).learned == 1
+    assert one.reward(mine.id, {"click": 1.0}, now=9.0).learned == 1
     assert one.expire(now=1000.0) == 4
 
 

@@ -55,7 +55,7 @@ def test_pending_decisions_wait_in_the_file(tmp_path: Path) -> None:
     agent.save(tmp_path / "agent")
     loaded = mogro.Agent.load(tmp_path / "agent")
     assert loaded.decide(ARMS, id="open \ud800", now=200.0) == decision
-    assert loaded.reward(decision.id, {"click": 1.0}).learned == 1
+    assert loaded.reward(decision.id, {"click": 1.0}, now=120.0).learned == 1
 
 
 def test_the_header_is_json_as_documented(tmp_path: Path) -> None:

@@ -70,10 +70,8 @@ class Machine(RuleBasedStateMachine):
         assert again == decision
 
     @precondition(lambda self: any(slow.decisions for _, slow in self.pairs))
-    @rule(data=st.data(), click=VALUES, watch=VALUES, cost=VALUES, told=st.booleans())
-    def reward(
-        self, data: st.DataObject, click: float, watch: float, cost: float, told: bool
-    ) -> None:
+    @rule(data=st.data(), click=VALUES, watch=VALUES, cost=VALUES)
+    def reward(self, data: st.DataObject, click: float, watch: float, cost: float) -> None:
         agent, slow = data.draw(st.sampled_from([p for p in self.pairs if p[1].decisions]))
         id = data.draw(st.sampled_from(sorted(slow.decisions)))
         names = data.draw(st.sets(st.sampled_from(["click", "watch", "cost"]), min_size=1))
@@ -82,24 +80,24 @@ class Machine(RuleBasedStateMachine):
         before = {o.name: made.values[m] for m, o in enumerate(OBJECTIVES)}
         if any(before[n] not in (None, v) for n, v in values.items()):
             with pytest.raises(ConflictingReward):
-                agent.reward(id, values)
+                agent.reward(id, values, now=self.now)
             return
-        if told:  # then the windows of this decision close first
-            only = SlowAgent(OBJECTIVES, 3, self.half_life, {id: made}, now=slow.now)
-            only.pairs = slow.pairs
-            only.expire(self.now)
-        assert agent.reward(id, values, now=self.now if told else None) == slow.reward(id, values)
+        # The windows of this decision close first.
+        only = SlowAgent(OBJECTIVES, 3, self.half_life, {id: made}, now=slow.now)
+        only.pairs = slow.pairs
+        only.expire(self.now)
+        assert agent.reward(id, values, now=self.now) == slow.reward(id, values)
 
     @rule(which=st.integers(0, 1))
     def refused(self, which: int) -> None:
         agent, slow = self.pairs[which]
         with pytest.raises(UnknownDecision):
-            agent.reward("nobody", {"click": 1.0})
+            agent.reward("nobody", {"click": 1.0}, now=self.now)
         for id in list(slow.decisions)[:1]:
             with pytest.raises(UnknownObjective):
-                agent.reward(id, {"likes": 1.0, "click": 1.0})
+                agent.reward(id, {"likes": 1.0, "click": 1.0}, now=self.now)
             with pytest.raises(BadReward):
-                agent.reward(id, {"watch": float("nan")})
+                agent.reward(id, {"watch": float("nan")}, now=self.now)
 
     @rule(passed=st.sampled_from([1.0, 5.0, 15.0, 40.0]))
     def wait(self, passed: float) -> None:

@@ -43,8 +43,8 @@ def test_many_threads_leave_what_one_would_leave(tmp_path: Path) -> None:
             decision = agent.decide(IDS, FEATURES, now=float(n))
             arm = int(decision.arm)
             seen[number].append((decision.id, arm))
-            agent.reward(decision.id, {"a": TRUTH[arm, 0]})
-            agent.reward(decision.id, {"b": TRUTH[arm, 1]})
+            agent.reward(decision.id, {"a": TRUTH[arm, 0]}, now=float(n))
+            agent.reward(decision.id, {"b": TRUTH[arm, 1]}, now=float(n))
             _ = agent.theta, decision.propensity
 
     def save() -> None:
@@ -87,7 +87,7 @@ def test_a_reward_is_learned_once_however_many_bring_it() -> None:
 
     def bring(number: int) -> None:
         for n in range(200):
-            learned[number] += agent.reward(str(n), {"a": 1.0, "b": 2.0}).learned
+            learned[number] += agent.reward(str(n), {"a": 1.0, "b": 2.0}, now=0.0).learned
 
     together(*(lambda number=number: bring(number) for number in range(4)))
     assert sum(learned) == 400

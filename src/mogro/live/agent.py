@@ -2,14 +2,14 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Self
 
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.live.asking import Weights
+from mogro.live.asking import Weights, time_of
 from mogro.live.books import Books
 from mogro.live.deciding import Desk
 from mogro.live.decision import Decision, Outcome
@@ -18,15 +18,13 @@ from mogro.live.learning import HalfLife
 from mogro.live.merging import check_merge, merge
 from mogro.live.objective import Objective
 from mogro.live.offer import Arms, offer_of
-from mogro.live.setup import Setup
+from mogro.live.setup import MakePolicy, Setup
 from mogro.live.snapshot import Draft, read
 from mogro.live.views import Explanation, Front, diagnosis, explain, front_of, html, text
-from mogro.policies import MOGRO, LinearPolicy
+from mogro.policies import MOGRO
 
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
-
-MakePolicy = Callable[[int, int], LinearPolicy]
 
 
 class Agent:
@@ -52,8 +50,7 @@ class Agent:
     half_life
         Forgetting, for worlds that change.
     capacity
-        How many completed decisions to remember, the last completed ones; without it all, until
-        :meth:`forget`.
+        How many completed decisions to remember, the last ones; else all, until :meth:`forget`.
 
     Notes
     -----
@@ -94,8 +91,9 @@ class Agent:
         capacity: int | None = None,
     ) -> None:
         mapping = FeatureMap(dim, intercept=intercept, scaling=scaling)
-        made = policy(mapping.size, len(objectives))
-        setup = Setup(objectives, mapping, made, seed=seed, half_life=half_life, capacity=capacity)
+        setup = Setup(
+            objectives, mapping, policy, seed=seed, half_life=half_life, capacity=capacity
+        )
         self._desk = Desk(setup, Books(setup))
         self._lineage = frozenset([uuid.uuid4().hex])  # this agent, and those merged into it
 
@@ -189,15 +187,15 @@ class Agent:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
         A value that came before is ignored; one for an objective whose window has closed is
-        recorded, not learned. ``now`` closes this decision's windows first; without it only
-        :meth:`expire` does.
+        recorded, not learned. ``now`` closes this decision's windows first; it is needed where
+        an objective has a window.
 
         Raises
         ------
         UnknownDecision, UnknownObjective, BadReward, ConflictingReward
             Nothing of the call is learned then.
         """
-        time = None if now is None else real(now, "now")
+        time = time_of(now, needed=self._desk.setup.windowed)
         with self._desk.lock:
             return self._desk.books.reward(id, values, time)
 
@@ -334,6 +332,8 @@ class Agent:
             If the two differ in more than seed and capacity, hold a decision of the same id, or
             share a past (one is a copy of the other, or was merged into it before).
         """
+        if not isinstance(other, Agent):
+            raise ValueError(f"other: expected an Agent, got {other!r}")
         first, second = sorted((self._desk, other._desk), key=lambda desk: desk.number)
         with first.lock, second.lock:
             check_merge(self._all(), other._all())

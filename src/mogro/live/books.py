@@ -7,6 +7,8 @@ Nothing here locks; the agent does.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 
@@ -29,6 +31,8 @@ from mogro.live.objective import LARGEST
 from mogro.live.offer import Offer
 from mogro.live.setup import Setup
 from mogro.live.steering import Explored, Steering
+
+_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
 @dataclass
@@ -116,12 +120,12 @@ class Books:
         if teaches and self.steering is not None:
             self.steering.depart(features, self.learner.weight(time))
 
-    def reward(self, id: str, values: Mapping[str, float], now: float | None) -> Outcome:
+    def reward(self, id: str, values: Mapping[str, float], now: float) -> Outcome:
         """Learn what is new in a reward."""
         row = self.row(id)
         block, i = self.ledger.place(row)
         new = self._checked(values, block.values[i].tolist())
-        if now is not None and block.time[i] + self.units.nearest <= now:
+        if block.time[i] + self.units.nearest <= now:
             self._close(np.array([row]), now)
         states = block.state[i].tolist()
         fresh = [(m, value) for m, value in new if states[m] == PENDING]
@@ -158,6 +162,8 @@ class Books:
 
     def row(self, id: str) -> int:
         """Return the row of a decision."""
+        if not isinstance(id, str):
+            raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
         row = self.ledger.rows.get(id)
         if row is None:
             raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
@@ -165,17 +171,20 @@ class Books:
 
     def _checked(self, values: Mapping[str, float], stored: list[float]) -> list[tuple[int, float]]:
         """Check a reward, and return the objectives and values that had not come before."""
+        try:
+            pairs = values.items()
+        except AttributeError:
+            raise ValueError(
+                f"values: expected a mapping of objective name to number, got {values!r}"
+            ) from None
         new = []
-        for name, given in values.items():
+        for name, given in pairs:
             m = self.units.index.get(name)
             if m is None:
                 raise UnknownObjective(
                     f"values: expected objectives {list(self.units.names)}, got {name!r}"
                 )
-            try:
-                value = float(given)
-            except (TypeError, ValueError, OverflowError):
-                value = math.nan
+            value = given if type(given) is float else _number(given)
             if not abs(value - self.units.offsets[m]) <= LARGEST * abs(self.units.slopes[m]):
                 raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
             before = stored[m]
@@ -236,3 +245,11 @@ class Books:
         while self.capacity is not None and len(self.ledger.completed) > self.capacity:
             self.ledger.drop(self.ledger.completed.popleft())
             self.tally.forgotten += 1
+
+
+def _number(given: object) -> float:
+    """Return a number as a float; NaN if it is none, or beyond every float."""
+    try:
+        return float(given) if isinstance(given, _NUMBERS) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan

@@ -7,7 +7,7 @@ do them for many arms at a time.
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -190,15 +190,17 @@ class Catalogue:
         return names, arms.astype(self.dtype)
 
 
-def arm_ids(ids: Sequence[str]) -> list[str]:
+def arm_ids(
+    ids: Iterable[str], name: str = "ids", *, wanted: str = "strings, one or more"
+) -> list[str]:
     """Return arm ids as a list: different strings, at least one."""
-    names = list(ids)
     try:
+        names = list(ids)
         letters = len("".join(names))  # the fastest way to see that all are strings
     except TypeError:
         letters = 0
     if isinstance(ids, str) or not letters:
-        raise ValueError(f"ids: expected strings, one or more, got {str(ids)[:60]}")
+        raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
     if len(set(names)) != len(names):
-        raise ValueError("ids: expected different strings, got some twice")
+        raise ValueError(f"{name}: expected different strings, got some twice")
     return names

@@ -59,6 +59,8 @@ class FeatureMap:
         self.dim = count(dim, "dim")
         if not isinstance(intercept, bool):
             raise ValueError(f"intercept: expected True or False, got {intercept!r}")
+        if scaling is not None and not isinstance(scaling, Scaling):
+            raise ValueError(f"scaling: expected a mogro.Scaling, got {scaling!r}")
         if scaling is not None and scaling.center.shape != (self.dim,):
             raise ValueError(f"scaling: expected {self.dim} features, got {len(scaling.center)}")
         self.intercept = intercept

@@ -80,8 +80,11 @@ class Units:
     """The objectives together: their order, and conversion of many values at once."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
-        if not objectives or not all(isinstance(one, Objective) for one in objectives):
-            raise ValueError(f"objectives: expected mogro.Objective, one or more, got {objectives}")
+        listed = isinstance(objectives, Sequence)
+        if not listed or not all(isinstance(one, Objective) for one in objectives):
+            raise ValueError(f"objectives: expected a list of mogro.Objective, got {objectives!r}")
+        if not objectives:
+            raise ValueError(f"objectives: expected at least one mogro.Objective, got {objectives}")
         self.objectives = tuple(objectives)
         self.names = tuple(one.name for one in objectives)
         self.index = {name: m for m, name in enumerate(self.names)}

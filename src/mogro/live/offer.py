@@ -13,6 +13,10 @@ from mogro.live.objective import LARGEST
 
 Arms = Sequence[str] | Mapping[str, ArrayLike] | Catalogue
 
+_WANTED = (
+    "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
+)
+
 
 class Offer(NamedTuple):
     """Arms on offer.
@@ -69,14 +73,14 @@ def offer_of(
     """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
     if isinstance(arms, Catalogue):
         return _registered(arms, features, eligible, mapping)
+    ids = arm_ids(arms, "arms", wanted=_WANTED)
     if isinstance(arms, Mapping):
         if features is not None:
             raise ValueError("features: expected none beside a mapping from arm ids to vectors")
-        ids, rows = arm_ids(list(arms)), as_floats(list(arms.values()), "features")  # type: ignore[arg-type]
+        features = list(arms.values())  # type: ignore[assignment]
     elif features is None:
         raise ValueError("features: expected one row for each arm, got None")
-    else:
-        ids, rows = arm_ids(arms), as_floats(features, "features")
+    rows = as_floats(features, "features")  # type: ignore[arg-type]
     if rows.shape != (len(ids), mapping.dim):
         check_shape(rows, "features", (len(ids), mapping.dim))
     rows = rows.copy()

@@ -1,7 +1,7 @@
 """What an agent is, as opposed to what it has learned."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,8 @@ from mogro.live.objective import Objective, Units
 from mogro.policies import LinearPolicy
 from mogro.policies.persistence import decode, encode
 
+MakePolicy = Callable[[int, int], LinearPolicy]
+
 
 class Setup:
     """The hyper-parameters of an agent, checked, and what follows from them."""
@@ -22,7 +24,7 @@ class Setup:
         self,
         objectives: Sequence[Objective],
         mapping: FeatureMap,
-        policy: LinearPolicy,
+        make_policy: MakePolicy,
         *,
         seed: int,
         half_life: HalfLife | None,
@@ -30,6 +32,12 @@ class Setup:
     ) -> None:
         self.units = Units(objectives)
         self.mapping = mapping
+        if not callable(make_policy):
+            raise ValueError(
+                "policy: expected what makes one from the numbers of features and objectives, "
+                f"such as mogro.MOGRO, got {make_policy!r}"
+            )
+        policy = make_policy(mapping.size, len(self.units))
         self.driver = driver_of(policy)
         wanted = (mapping.size, len(self.units), ())
         if (policy.dim, policy.objectives, policy.batch) != wanted:
@@ -44,7 +52,8 @@ class Setup:
         self.capacity = None if capacity is None else count(capacity, "capacity", minimum=0)
         self.hash = hash_of(self.seed)
         in_time = half_life is not None and half_life.time is not None
-        self.timed = in_time or math.isfinite(self.units.nearest)
+        self.windowed = math.isfinite(self.units.nearest)
+        self.timed = in_time or self.windowed
 
     def encoded(self) -> dict[str, Any]:
         """Return it as plain JSON."""
@@ -70,7 +79,7 @@ class Setup:
         return cls(
             [Objective(**objective) for objective in plain["objectives"]],
             FeatureMap(plain["dim"], intercept=plain["intercept"], scaling=scaling),
-            policy,
+            lambda _, __: policy,
             seed=plain["seed"],
             half_life=HalfLife(**plain["half_life"]) if plain["half_life"] else None,
             capacity=plain["capacity"],

@@ -32,6 +32,7 @@ import math
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -60,7 +61,8 @@ class Draft:
     ) -> None:
         self._target = Path(path)
         self._draft = self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex}")
-        self._file: BinaryIO = open(self._draft, "xb")  # noqa: SIM115
+        with _naming(self._target):
+            self._file: BinaryIO = open(self._draft, "xb")  # noqa: SIM115
         try:
             _write(self._file, setup, books, lineage)
         except BaseException:
@@ -74,7 +76,8 @@ class Draft:
             with self._file:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-            os.replace(self._draft, self._target)
+            with _naming(self._target):
+                os.replace(self._draft, self._target)
         except BaseException:
             os.unlink(self._draft)
             raise
@@ -84,6 +87,15 @@ class Draft:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an error of the system name the path that the caller gave, not the draft's."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Setup, Books, frozenset[str]]:

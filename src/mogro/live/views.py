@@ -115,6 +115,8 @@ def front_of(offer: Offer, theta: FloatArray, setup: Setup) -> Front:
 
 def explain(decision: Decision, setup: Setup) -> Explanation:
     """Compare the chosen arm with the others, by what was believed then."""
+    if not isinstance(decision, Decision):
+        raise ValueError(f"decision: expected a Decision, got {decision!r}")
     plan = decision.plan
     values = _believed(plan)
     chosen = plan.offer.ids.index(decision.arm)

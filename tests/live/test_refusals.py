@@ -1,0 +1,130 @@
+"""What a newcomer gets wrong: the message names the argument, and nothing has changed."""
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro.live import BadReward
+
+ARMS = {"x": [1.0, 0.0], "y": [0.0, 1.0]}
+OBJECTIVES = [mogro.Objective("click"), mogro.Objective("watch")]
+
+
+@pytest.fixture
+def agent() -> mogro.Agent:
+    agent = mogro.Agent(OBJECTIVES, dim=2, seed=0)
+    agent.decide(ARMS, id="v1")
+    return agent
+
+
+def refused(call: Callable[..., object], *given: Any, says: str, **named: Any) -> None:
+    """Expect a refusal whose message begins so."""
+    with pytest.raises(ValueError, match="^" + re.escape(says)):
+        call(*given, **named)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1", b"1", np.str_("1"), np.array("1"), [1.0], np.array([1.0]), None, 1j, Decimal("sNaN")],
+)
+def test_a_reward_that_is_no_number_is_not_learned(agent: mogro.Agent, value: Any) -> None:
+    before = agent.counters
+    says = f"values: expected a finite number for 'click', got {value!r}"
+    refused(agent.reward, "v1", {"watch": 1.0, "click": value}, says=says)
+    with pytest.raises(BadReward):
+        agent.reward("v1", {"click": value})
+    assert agent.counters == before
+    assert not agent.theta.any()
+
+
+@pytest.mark.parametrize(
+    "value", [1, 1.0, True, np.True_, np.float32(1), np.int8(1), np.float64(1), Decimal(1)]
+)
+def test_every_kind_of_number_is_learned_as_that_number(agent: mogro.Agent, value: Any) -> None:
+    assert agent.reward("v1", {"click": value}).learned == 1
+    assert agent.reward("v1", {"click": 1.0}).repeated == 1
+    assert agent.theta.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("values", [[1, 2], (1.0, 2.0), 1.0, None, "click", np.ones(2)])
+def test_rewards_come_under_names(agent: mogro.Agent, values: Any) -> None:
+    says = f"values: expected a mapping of objective name to number, got {values!r}"
+    refused(agent.reward, "v1", values, says=says)
+    assert agent.counters["learned"] == 0
+
+
+def test_a_decision_is_rewarded_by_its_id(agent: mogro.Agent) -> None:
+    decision = agent.decide(ARMS, id="v2")
+    for id in (decision, 2, None, ["v2"]):
+        says = f"id: expected the id of a decision (decision.id), got {id!r}"
+        refused(agent.reward, id, {"click": 1.0}, says=says)
+    assert agent.counters["learned"] == 0
+    assert agent.reward(np.str_("v2"), {"click": 1.0}).learned == 1
+
+
+def test_objects_of_another_kind(agent: mogro.Agent) -> None:
+    refused(agent.explain, "v1", says="decision: expected a Decision, got 'v1'")
+    refused(agent.merge, 3, says="other: expected an Agent, got 3")
+
+
+def test_arms_are_named_when_they_are_wrong(agent: mogro.Agent) -> None:
+    before = agent.counters
+    wanted = "arms: expected a mapping of id to features, ids with features, or a Catalogue"
+    rows = [[1.0, 0.0], [0.0, 1.0]]
+    wanted += "; ids are strings, one or more, got "
+    wrong: list[Any] = [{}, {1: [1.0, 0.0]}, rows, None, "ab", [], 5, ["a", 1], np.eye(2)]
+    for arms in wrong:
+        refused(agent.decide, arms, says=f"{wanted}{arms}")
+        refused(agent.decide_top, arms, says=f"{wanted}{arms}", top=2)
+        refused(agent.front, arms, says=f"{wanted}{arms}")
+        refused(agent.decide, arms, rows, says=f"{wanted}{arms}")
+    refused(agent.decide, ["a", "a"], rows, says="arms: expected different strings, got some twice")
+    refused(agent.decide, ["a", "b"], says="features: expected one row for each arm, got None")
+    refused(mogro.Catalogue(2).add, [], [], says="ids: expected strings, one or more, got []")
+    refused(mogro.Catalogue(2).add, None, [], says="ids: expected strings, one or more, got None")
+    assert agent.counters == before
+
+
+def test_what_an_agent_is_made_of() -> None:
+    one = mogro.Objective("a")
+    for given in (one, "a", ["a"], 3, None, {"a": one}):
+        says = f"objectives: expected a list of mogro.Objective, got {given!r}"
+        refused(mogro.Agent, given, says=says, dim=2, seed=0)
+    says = "objectives: expected at least one mogro.Objective, got []"
+    refused(mogro.Agent, [], says=says, dim=2, seed=0)
+    made = mogro.MOGRO(2, 1)
+    says = (
+        "policy: expected what makes one from the numbers of features and objectives, "
+        f"such as mogro.MOGRO, got {made!r}"
+    )
+    refused(mogro.Agent, [one], says=says, dim=2, seed=0, policy=made)
+    says = "scaling: expected a mogro.Scaling, got 5"
+    refused(mogro.Agent, [one], says=says, dim=2, seed=0, scaling=5)
+
+
+def test_a_path_that_cannot_be_written_is_named_as_given(
+    agent: mogro.Agent, tmp_path: Path
+) -> None:
+    missing, folder = tmp_path / "missing" / "a.mogro", tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError, match=re.escape(repr(str(missing))) + "$"):
+        agent.save(missing)
+    with pytest.raises(IsADirectoryError, match=re.escape(repr(str(folder))) + "$"):
+        agent.save(str(folder))
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]  # no drafts are left
+
+
+def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
+    agent = mogro.Agent([mogro.Objective("sale", window=10.0, default=0.0)], dim=1, seed=0)
+    agent.decide({"x": [1.0]}, id="a", now=0.0)
+    refused(agent.reward, "a", {"sale": 1.0}, says="now: expected the time, because of a window")
+    refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
+    assert agent.counters["learned"] == 0
+    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 1)
