@@ -69,9 +69,8 @@ def _normalised(
 
 
 def _largest(sets: FloatArray) -> FloatArray:
-    flat = sets.reshape(
-        len(sets), math.prod(sets.shape[1:])
-    )  # one long axis is much faster than two short ones
+    # One long axis is much faster than two short ones.
+    flat = sets.reshape(len(sets), math.prod(sets.shape[1:]))
     blocks = np.array_split(flat, 1 + flat.size // _BLOCK)  # read from memory once, not twice
     return np.concatenate([np.maximum(block.max(1), -block.min(1)) for block in blocks])
 
