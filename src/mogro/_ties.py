@@ -4,7 +4,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 
-_SLACK = {np.dtype(kind): 4 * np.finfo(kind).eps for kind in (np.float32, np.float64)}
+_SLACK = {np.dtype(kind): 16 * np.finfo(kind).eps for kind in (np.float32, np.float64)}
 
 
 def first_best(scores: FloatArray, squares: FloatArray) -> IntArray:
@@ -14,7 +14,7 @@ def first_best(scores: FloatArray, squares: FloatArray) -> IntArray:
     differ in the last digits, depending on where they stand, so a plain argmax would not give the
     lowest index.
     """
-    slack = _SLACK[scores.dtype] * np.sqrt(squares)
+    slack = _SLACK[scores.dtype] * np.sqrt(squares / scores.shape[-1])
     if scores.ndim == 1:  # one learner: no need to look behind the best
         best = scores.argmax()
         return np.asarray((scores[: best + 1] >= scores[best] - slack).argmax())

@@ -18,6 +18,8 @@ from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, re
 
 _EPS = float(np.finfo(np.float64).eps)
 _RENEW_EVERY = 256
+_SMALL = 128  # numbers up to which calling einsum costs more than it gains
+_SHARP = 1e-9  # accepted rounding of an estimate, in units of the rewards
 _LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
 HUGE, TINY = 1e280, 1e-280  # squares beyond are refused, or count as zero: sums stay finite
 _FADED = 0.25  # once the sums have been scaled down this far, the inverse is computed anew
@@ -131,9 +133,11 @@ class LinearModel:
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
         variance = abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
         norms = np.vecdot(features, features)
-        if not _total(norms) + _total(variance) + _total(np.vecdot(product, product)) < HUGE:
+        if not _total(norms) + _total(variance + np.vecdot(product, product)) < HUGE:
             self._refuse(features, rewards)
         stale = variance > _LOSSY
+        if self.ridge > 0:  # rounding of large features over a small ridge would build up
+            stale = stale | (norms * _EPS > _SHARP * self.ridge)
         if not self._full:
             stale = stale | self._adds_direction(features, norms * (1 + variance))
         product *= _damping(variance)
@@ -144,7 +148,7 @@ class LinearModel:
         self._pending += 1
         self.count += 1
         every = self._pending == self._recent.shape[-2]
-        if every or (stale.any() if stale.ndim else stale):
+        if every or (np.count_nonzero(stale) if stale.ndim else stale):
             rank = self._rank.copy()
             self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
@@ -152,6 +156,8 @@ class LinearModel:
 
     def update_some(self, learning: BoolArray, features: FloatArray, rewards: FloatArray) -> None:
         """Update the learners (*batch) that are learning; the others sit this round out."""
+        if not math.isfinite(np.vdot(features, features) + np.vdot(rewards, rewards)):
+            self._refuse(features, rewards)
         x = np.where(learning[..., None], features, 0.0)  # zero features teach nothing
         self.update(x, np.where(learning[..., None], rewards, 0.0))
         self._idle += ~learning
@@ -316,7 +322,9 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
     if left.ndim == 1:
         return np.asarray(np.multiply.outer(left, right))
-    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # twice as fast as broadcasting
+    if left.size <= _SMALL:
+        return np.asarray(left[..., :, None] * right[..., None, :])
+    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
 
 
 def _damping(variance: FloatArray) -> FloatArray | float:

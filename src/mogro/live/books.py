@@ -78,6 +78,7 @@ class Books:
                 exploration=driver.exploration,
                 losing=losing,
             )
+        self._full: BoolArray = np.ones(objectives, dtype=np.bool_)  # a reward with everything
         self.tally = Tally()
         self.made = 0  # ids made
 
@@ -201,7 +202,8 @@ class Books:
         for m, value in fresh:
             seen[m] = True
             found[m] = (value - self.units.offsets[m]) / self.units.slopes[m]
-        which, inward = np.array(seen), np.array(found)
+        which = self._full if len(fresh) == len(seen) else np.array(seen)
+        inward = np.array(found)
         if block.flags[i] & TEACHES:
             weight = self.learner.weight(block.time.item(i))
             self.learner.learn(block.features[i], inward, which, weight)

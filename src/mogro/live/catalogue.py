@@ -146,8 +146,8 @@ class Catalogue:
                 grown[: len(before)] = self._store[: len(before)]
                 self._store = grown
             self._store[len(before) : size] = arms
-            self._rows.update(zip(names, range(len(before), size), strict=True))
             self._publish(before + names, self._store[:size])
+            self._rows.update(zip(names, range(len(before), size), strict=True))
 
     def update(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Give registered arms (n,) other features (n, d)."""
@@ -184,16 +184,20 @@ class Catalogue:
     def _checked(self, ids: Sequence[str], features: ArrayLike) -> tuple[list[str], FloatArray]:
         names = arm_ids(ids)
         arms = floats(features, "features", shape=(len(names), self.dim))
-        limit = math.sqrt(np.finfo(self.dtype).max / 1e10)  # sums of squares stay finite
+        limit = math.sqrt(float(np.finfo(self.dtype).max) / 1e10)  # sums of squares stay finite
         if np.abs(arms).max() > limit:
             raise ValueError(f"features: expected numbers up to {limit:.0g} in {self.dtype}")
         return names, arms.astype(self.dtype)
+
+
+_checked: list[str] = []  # the last list of ids that was in order; nobody changes it
 
 
 def arm_ids(
     ids: Iterable[str], name: str = "ids", *, wanted: str = "strings, one or more"
 ) -> list[str]:
     """Return arm ids as a list: different strings, at least one."""
+    global _checked  # most callers offer the same arms again and again
     try:
         names = list(ids)
         letters = len("".join(names))  # the fastest way to see that all are strings
@@ -201,6 +205,9 @@ def arm_ids(
         letters = 0
     if isinstance(ids, str) or not letters:
         raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
+    if names == _checked:
+        return _checked
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
+    _checked = names
     return names

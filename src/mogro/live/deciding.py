@@ -89,7 +89,8 @@ class Desk:
                     raise
                 break
             decisions.append(decision)
-            left[offer.ids.index(decision.arm)] = False
+            if decision.arm in offer.ids:  # else it was made before, among other arms
+                left[offer.ids.index(decision.arm)] = False
         return tuple(decisions)
 
     def _recorded(

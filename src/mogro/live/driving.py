@@ -29,6 +29,7 @@ from mogro.policies import (
     RandomArm,
     ThompsonSampling,
 )
+from mogro.policies.thompson import roots_of
 from mogro.scalarization import Scalarization
 
 
@@ -79,7 +80,7 @@ class Sampled:
         assert beliefs.inverse is not None
         assert beliefs.radius is not None
         objectives, size = beliefs.theta.shape
-        roots = beliefs.radius[:, None, None] * np.linalg.cholesky(beliefs.inverse)
+        roots = beliefs.radius[:, None, None] * roots_of(beliefs.inverse)
         noise = np.matvec(roots, rng.standard_normal((self.draws, objectives, size)))
         thetas = (beliefs.theta + noise).reshape(-1, size)
         values = (offer.mapped @ thetas.T).reshape(-1, self.draws, objectives)

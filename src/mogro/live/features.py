@@ -66,7 +66,6 @@ class FeatureMap:
         self.intercept = intercept
         self.scaling = scaling
         self.size = self.dim + intercept
-        self.plain = scaling is None and not intercept
 
     def __call__(self, features: FloatArray) -> FloatArray:
         """Map features; float64, and the very array where there is nothing to do."""

@@ -265,7 +265,7 @@ def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
     """
     squares: FloatArray = np.vecdot(scores, scores)
     if not math.isfinite(squares.sum() if squares.ndim else squares):
-        _refuse(features)
+        refuse_features(features)
     return squares
 
 
@@ -273,12 +273,13 @@ def check_finite(values: FloatArray, features: FloatArray) -> None:
     """Refuse features that are not finite, seen in values (...) computed from them."""
     flat = values.ravel(order="K")
     if not math.isfinite(np.vdot(flat, flat)):
-        _refuse(features)
+        refuse_features(features)
 
 
-def _refuse(features: FloatArray) -> None:
+def refuse_features(features: FloatArray) -> None:
+    """Say what is wrong with features that lead to numbers that are not finite."""
     floats(features, "features", shape=features.shape)
-    raise ValueError("features: expected values whose squared scores are finite")
+    raise ValueError("features: expected values whose squares and scores are finite")
 
 
 def learners_of(

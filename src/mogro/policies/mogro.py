@@ -21,7 +21,7 @@ from mogro.exploration import (
     nothing_new,
     survey,
 )
-from mogro.policies.base import LinearPolicy, check_finite, greedy, learners_of
+from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_features
 from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
@@ -268,7 +268,8 @@ class MOGRO(LinearPolicy):
         """Find out which of some learners have to explore, and choose arms for them."""
         offered = learners_of(features, self.batch, asking)
         norms = np.vecdot(offered, offered)
-        check_finite(norms, features)
+        if not np.isfinite(norms).all():
+            refuse_features(features)
         everywhere = self.model.spectrum(asking)
         largest = np.maximum(state.largest[asking], norms.max(axis=-1))
         threshold = self._threshold(largest)

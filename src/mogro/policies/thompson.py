@@ -111,7 +111,7 @@ class ThompsonSampling(ConfidentPolicy):
     def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
         """Return every arm's largest value over the draws, (*batch, K, M)."""
         shape = (*self.batch, self.draws, self.objectives, self.dim)
-        root = self.radius * self._root()
+        root = self.radius * roots_of(self.model.inverse)
         noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
         thetas = self.model.theta[..., None, :, :] + noise
         flat = thetas.reshape(*self.batch, -1, self.dim)
@@ -120,13 +120,14 @@ class ThompsonSampling(ConfidentPolicy):
         drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
 
-    def _root(self) -> FloatArray:
-        """Return square roots of V^-1, (*batch, d, d)."""
-        try:
-            return np.linalg.cholesky(self.model.inverse)
-        except np.linalg.LinAlgError:
-            flat = self.model.inverse.reshape(-1, self.dim, self.dim)
-            return np.stack([_root_of(one) for one in flat]).reshape(self.model.inverse.shape)
+
+def roots_of(inverses: FloatArray) -> FloatArray:
+    """Return square roots of matrices V^-1, (..., d, d)."""
+    try:
+        return np.linalg.cholesky(inverses)
+    except np.linalg.LinAlgError:
+        flat = inverses.reshape(-1, *inverses.shape[-2:])
+        return np.stack([_root_of(one) for one in flat]).reshape(inverses.shape)
 
 
 def _root_of(inverse: FloatArray) -> FloatArray:
