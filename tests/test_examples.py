@@ -3,11 +3,9 @@
 import runpy
 from pathlib import Path
 
-import numpy as np
 import pytest
 from examples import own_policy
 
-import mogro
 from mogro.testing import check_environment, check_policy
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
@@ -22,6 +20,7 @@ def test_example(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # whatever an example writes
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setattr("sys.argv", [str(path)])  # not the arguments of the tests
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
 
@@ -36,15 +35,5 @@ def test_own_policy_beside_mogro(tmp_path: Path) -> None:
 
 
 def test_own_parts_conform() -> None:
-    check_policy(
-        lambda d, m, batch: own_policy.LeastPulled(d, m),  # type: ignore[arg-type, return-value]
-        batched=False,
-        rounds=200,
-    )
+    check_policy(own_policy.LeastPulled, batched=False, rounds=200)
     check_environment(lambda rng: own_policy.Menu(int(rng.integers(1000))))
-
-
-def test_compare_refuses_nothing_to_compare() -> None:
-    world = mogro.environments.FixedArms(np.eye(2), np.eye(2), noise=0.1)
-    with pytest.raises(ValueError, match="policies: expected at least one"):
-        mogro.compare({}, world, rounds=10)

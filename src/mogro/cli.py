@@ -3,15 +3,26 @@
 import contextlib
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
+from multiprocessing import util
 from pathlib import Path
 
-import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
+try:
+    import click
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Table
+except ModuleNotFoundError:
+    sys.exit("mogro: the command line needs click and rich: pip install 'mogro[lab]'")
 
 from mogro._matrices import read_matrix
 from mogro.experiments.claims import Claim
@@ -28,12 +39,16 @@ from mogro.theory import diagnose as diagnosis_of
 _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
 _MATRIX = click.Path(exists=True, dir_okay=False, path_type=Path)
+_NUMBER = (
+    "The number is that of the first case that fails, or of the first one; the report says what it "
+    "measures, and shows all other cases."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mogro")
 def main() -> None:
-    r"""Multi-objective linear bandits: the paper's experiments on your machine.
+    """Multi-objective linear bandits: the paper's experiments on your machine.
 
     \b
     mogro list                    what there is
@@ -42,7 +57,7 @@ def main() -> None:
     mogro reproduce               everything
     mogro report                  the page again, from the files that are there
     mogro diagnose X.csv T.csv    what the theory says about a problem of your own
-    """
+    """  # noqa: D301 (click wants the character)
 
 
 @main.command("list")
@@ -53,9 +68,7 @@ def list_figures() -> None:
     shown.add_column("figure", style="bold cyan", no_wrap=True)
     shown.add_column("what it shows")
     for figure in FIGURES:
-        missing = figure.missing()
-        note = f"\n[yellow]not here: {missing}[/]" if missing else ""
-        shown.add_row(figure.name, f"[bold]{figure.title}.[/] {figure.about}{note}")
+        shown.add_row(figure.name, f"[bold]{figure.title}.[/] {figure.about}")
     console.print(shown)
 
 
@@ -80,7 +93,7 @@ def run(
     cluster: str | None,
     out: Path,
 ) -> None:
-    r"""Run FIGUREs (all without a name), draw them, and write the report.
+    """Run FIGUREs (all without a name), draw them, and write the report.
 
     Results are the same, to the byte, for any number of workers and on a cluster; only running
     times differ. Finished pieces are kept in OUT/pieces: after Ctrl-C or a crash the same command
@@ -90,7 +103,7 @@ def run(
     mogro reproduce main
     mogro reproduce fairness wine --instances 4 --repeats 5
     mogro reproduce --cluster tcp://10.0.0.1:8786
-    """
+    """  # noqa: D301
     if workers is not None and cluster is not None:
         raise click.UsageError("--workers is for this machine, --cluster for another: give one")
     base = Scale.small(seed=seed) if quick else Scale(seed=seed)
@@ -102,7 +115,9 @@ def run(
         quick=quick,
     )
     console = Console()
-    figures = _possible([_NAMES[name] for name in dict.fromkeys(names)] or list(FIGURES), console)
+    _make_folder(out)
+    asked = [_NAMES[name] for name in dict.fromkeys(names)] or list(FIGURES)
+    figures = _possible(asked, console)
     start = time.perf_counter()
     try:
         with _executor(workers, cluster) as executor, _progress(figures, scale, console) as done:
@@ -110,12 +125,14 @@ def run(
     except KeyboardInterrupt:
         console.print("[yellow]Stopped.[/] What is finished is kept: run the same command again.")
         sys.stdout.flush()
+        # As any exit does, remove semaphores; unlike it, wait for nobody.
+        util._run_finalizers(0)  # type: ignore[attr-defined]
         os._exit(130)  # at once: a pool whose workers were killed may never end by itself
     except BrokenExecutor as error:
         raise click.ClickException(
             f"a worker was lost ({error}); what is finished is kept: run the same command again"
         ) from error
-    _finish(figures, out, console)
+    _finish(asked, out, console)
     console.print(f"[dim]{time.perf_counter() - start:.0f} s in all[/]")
 
 
@@ -126,6 +143,7 @@ def report(out: Path) -> None:
     made = [figure for figure in FIGURES if tables_of(figure, out) is not None]
     if not made:
         raise click.ClickException(f"no figures in {out}: run `mogro reproduce --out {out}` first")
+    _make_folder(out)
     for figure in made:
         draw(figure, out)
     _finish(made, out, Console())
@@ -154,7 +172,7 @@ def diagnose(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    r"""Say whether greedy suffices for a problem, what the theory promises, and what to run.
+    """Say whether greedy suffices for a problem, what the theory promises, and what to run.
 
     FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
     columns; both are .npy or .csv files.
@@ -162,7 +180,7 @@ def diagnose(
     \b
     mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
     mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
-    """
+    """  # noqa: D301
     if round_robin and weights is not None:
         raise click.UsageError("--weights are for random weights, not for --round-robin: give one")
     try:
@@ -197,6 +215,15 @@ def _write_page(found: Diagnosis, path: Path) -> None:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise click.ClickException(f"--html: {error}") from error
+
+
+def _make_folder(out: Path) -> None:
+    """Refuse a folder that nothing can be written to before anything is computed."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()
+    except OSError as error:
+        raise click.ClickException(f"--out: cannot write to {out}: {error.strerror}") from error
 
 
 def _possible(figures: list[Figure], console: Console) -> list[Figure]:
@@ -255,15 +282,24 @@ def _progress(figures: Sequence[Figure], scale: Scale, console: Console) -> Iter
         yield _Bar(bar, work(figures, scale))
 
 
-def _finish(figures: Sequence[Figure], out: Path, console: Console) -> None:
-    page = write_report(FIGURES, out)
+def _finish(asked: Sequence[Figure], out: Path, console: Console) -> None:
+    made = [figure for figure in asked if tables_of(figure, out) is not None]
+    page = write_report(FIGURES, out, absent=[figure for figure in asked if figure not in made])
+    if made:
+        console.print(_claims(made, out))
+        console.print(_NUMBER, style="dim")
+        drawn = ", ".join(str(out / figure.name / f"{figure.name}.png") for figure in made)
+        console.print(f"The figures, each beside its SVG and CSV files: [bold]{drawn}[/]")
+    console.print(f"The report: [bold]{page}[/]")
+
+
+def _claims(figures: Sequence[Figure], out: Path) -> Table:
     shown = Table(title="Claims", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("claim", "number [95 % interval]", "verdict"):
         shown.add_column(heading)
     for _, claim in claims_of(figures, out):
         shown.add_row(claim.name, _number(claim), _coloured(claim.verdict))
-    console.print(shown)
-    console.print(f"The report: [bold]{page}[/]")
+    return shown
 
 
 def _number(claim: Claim) -> str:

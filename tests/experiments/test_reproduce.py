@@ -130,6 +130,7 @@ def test_ctrl_c_is_clean(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert b"run the same command again" in said
     assert b"Traceback" not in said
+    assert b"leaked" not in said
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(

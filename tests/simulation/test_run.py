@@ -231,6 +231,13 @@ class Wrong:
     def update(self, features: np.ndarray, reward: np.ndarray) -> None: ...
 
 
+class Unteachable:
+    def __init__(self, dim: int, objectives: int, batch: tuple[int, ...]) -> None: ...
+
+    def select(self, features: np.ndarray, *, rng: mogro.Rng) -> int:
+        return 0
+
+
 def test_refusals() -> None:
     place: Environment = worlds(FixedArms, count=1)[0]
     other = FixedArms(np.eye(2), np.eye(2), noise=0.1)
@@ -243,10 +250,16 @@ def test_refusals() -> None:
             mogro.MOGRO, [place, other], rounds=1
         ),
         "checkpoints: expected": lambda: simulate(mogro.MOGRO, place, rounds=5, checkpoints=[3, 3]),
-        "make_policy: expected a function": lambda: simulate(None, place, rounds=1),  # type: ignore[arg-type]
-        "make_policy: expected its policy": lambda: simulate(Wrong, place, rounds=1),
+        "make_policy: expected a policy class": lambda: simulate(None, place, rounds=1),  # type: ignore[arg-type]
+        "make_policy: expected its policy to select one integer": lambda: simulate(
+            Wrong, place, rounds=1
+        ),
         "along: expected": lambda: join([], along="rounds"),
         "traces: expected at least": lambda: join([]),
     }.items():
         with pytest.raises(ValueError, match=message):
             call()  # type: ignore[no-untyped-call]
+    makers: list[Any] = [lambda dim, objectives: 1, lambda dim, objectives: Wrong, Unteachable]
+    for make in makers:
+        with pytest.raises(ValueError, match="make_policy: expected an object with select and upd"):
+            simulate(make, place, rounds=1)

@@ -39,6 +39,25 @@ def test_a_policy_without_a_batch_conforms() -> None:
     check_policy(make, batched=False)
 
 
+class Single:
+    """A policy of one learner, with a setting of its own that is not the batch."""
+
+    def __init__(self, dim: int, objectives: int, favourite: int = 0) -> None:
+        self.favourite = favourite
+
+    def select(self, features: FloatArray, *, rng: np.random.Generator) -> int:
+        return self.favourite
+
+    def update(self, features: FloatArray, reward: FloatArray) -> None:
+        pass
+
+
+def test_a_class_of_single_learners_is_taken_as_compare_takes_it() -> None:
+    check_policy(Single, batched=False)
+    with pytest.raises(ValueError, match=r"make_policy: expected a parameter batch .or batched=F"):
+        check_policy(Single)
+
+
 def broken(select: Callable[[First, FloatArray, mogro.Rng], Any]) -> type[First]:
     class Broken(First):
         def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:

@@ -51,8 +51,11 @@ def claims_of(figures: Sequence[Figure], out: Path) -> list[tuple[Figure, Claim]
     return found
 
 
-def write_report(figures: Sequence[Figure], out: Path) -> Path:
-    """Write ``claims.csv`` and ``report.html`` for the figures that were made; return the page."""
+def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figure] = ()) -> Path:
+    """Write ``claims.csv`` and ``report.html`` for the figures that were made; return the page.
+
+    For those of ``absent`` it says why they could not be made; of others it is silent.
+    """
     claims = claims_of(figures, out)
     table.write(out / "claims.csv", checks.as_table([(f.name, c) for f, c in claims]))
     made = [figure for figure in figures if tables_of(figure, out) is not None]
@@ -68,7 +71,7 @@ def write_report(figures: Sequence[Figure], out: Path) -> Path:
         f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
         _summary(claims, small=any(manifest_of(f, out)["scale"]["quick"] for f in made)),
         *(_section(figure, claims, out) for figure in made),
-        *(_absent(figure) for figure in figures if figure not in made and figure.missing()),
+        *(_absent(figure) for figure in absent),
         _settings(made, out),
     ]
     page = (

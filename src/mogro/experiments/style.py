@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
+Line = str | tuple[int, tuple[int, ...]]
+
+
 class Look(NamedTuple):
     """How a policy is drawn."""
 
     name: str
     colour: str
-    line: str | tuple[int, tuple[int, ...]] = "-"
+    line: Line = "-"
     marker: str = "o"
 
 
@@ -39,8 +42,10 @@ LOOKS = {
 SWEEP = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-# For policies that are not of the house.
+# For policies that are not of the house. Colours and lines differ in number, so that only the 31st
+# looks like the first.
 SPARE = ("#D55E00", "#000000", "#F0E442", "#7F7F7F", "#8B5A2B", "#4D4D4D")
+LINES: tuple[Line, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2, 2, 2)))
 
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -68,8 +73,10 @@ def look(label: str) -> Look:
 @contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the house style."""
-    import matplotlib as mpl
-
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError as error:
+        raise ImportError("drawing needs matplotlib: pip install 'mogro[lab]'") from error
     with mpl.rc_context(_SETTINGS):  # type: ignore[arg-type]
         yield
 

@@ -190,7 +190,7 @@ FIGURE = Figure(
         "Cumulative rewards (alcohol, quality, being red) on episodes made of the UCI Wine Quality "
         "data with noise 1, for K = 50 and K = 100 wines. Under the curves, where every policy "
         "ends, in the plane of two objectives at a time. MOGRO-RW is run with several Dirichlet "
-        "weightings."
+        "weightings. The data are downloaded once, unless MOGRO_WINE names a folder with them."
     ),
     pieces=_pieces,
     tables=_tables,

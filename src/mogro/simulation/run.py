@@ -1,36 +1,19 @@
 """One run: a policy in environments, all learners in lockstep."""
 
-import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mogro._streams import Rng, Streams
+from mogro._streams import Streams
 from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
+from mogro.simulation._learners import MakePolicy, Probe, make_learners
 from mogro.simulation._ledger import Ledger
 from mogro.simulation.trace import Trace
-
-
-class Learner(Protocol):
-    """What a simulation asks of a policy; one of your own may be narrower about its arguments."""
-
-    def select(self, features: Any, *, rng: Any) -> Any:
-        """Choose an arm, or one for each learner of the batch."""
-        ...
-
-    def update(self, features: Any, reward: Any) -> None:
-        """Learn the reward of the arm with these features."""
-        ...
-
-
-MakePolicy = Callable[..., Learner]
-"""Called with the numbers of features and objectives and, if it has a parameter of that name, with
-``batch``. One without it makes a single learner, and is called for each of them."""
 
 _CHECKPOINTS = 100
 
@@ -67,7 +50,7 @@ def simulate(
     repeats: int = 1,
     seed: int | Sequence[int] = 0,
     checkpoints: Sequence[int] | None = None,
-    probe: Callable[[Any], ArrayLike] | None = None,
+    probe: Probe | None = None,
     start: tuple[int, int] = (0, 0),
 ) -> Trace:
     """Let a policy play, and record what it did.
@@ -132,7 +115,8 @@ def simulate(
     R = count(repeats, "repeats")
     seeds = _seeds(seed)
     worlds = _Worlds(_instances(environment), R, seeds, start)
-    learners = _learners(make_policy, worlds, probe)
+    own = worlds.generators[Purpose.POLICY]
+    learners = make_learners(make_policy, worlds.environments[0], own, probe)
     ledger = Ledger(worlds.environments, T, R, checkpoints=_rounds_noted(checkpoints, T))
     notes: list[NDArray[Any]] = []
     for t in range(T):
@@ -224,84 +208,6 @@ def _features_of(features: FloatArray, arms: IntArray) -> FloatArray:
     instance = np.arange(arms.shape[0])[:, None]
     repeat = np.arange(arms.shape[1]) if features.shape[1] > 1 else 0
     return np.asarray(features[instance, repeat, arms])
-
-
-class _Together:
-    """A policy that steps for all learners at once."""
-
-    def __init__(
-        self, make_policy: MakePolicy, worlds: _Worlds, probe: Callable[[Any], ArrayLike] | None
-    ) -> None:
-        world = worlds.environments[0]
-        self._batch = (len(worlds.environments), worlds.repeats)
-        self._rng: Rng = Streams(worlds.generators[Purpose.POLICY], ahead=True)
-        self._policy = make_policy(world.dim, world.objectives, batch=self._batch)
-        self._probe = probe
-        self._arms = world.arms
-
-    def select(self, features: FloatArray) -> IntArray:
-        return _checked(self._policy.select(features, rng=self._rng), self._batch, self._arms)
-
-    def update(self, x: FloatArray, rewards: FloatArray) -> None:
-        self._policy.update(x, rewards)
-
-    def probe(self) -> NDArray[Any]:
-        return np.zeros(self._batch) if self._probe is None else np.array(self._probe(self._policy))
-
-
-class _OneByOne:
-    """Policies of single learners, one after the other."""
-
-    def __init__(
-        self, make_policy: MakePolicy, worlds: _Worlds, probe: Callable[[Any], ArrayLike] | None
-    ) -> None:
-        world = worlds.environments[0]
-        self._batch = (len(worlds.environments), worlds.repeats)
-        self._rngs: Any = worlds.generators[Purpose.POLICY]
-        self._policies = {
-            learner: make_policy(world.dim, world.objectives) for learner in np.ndindex(self._batch)
-        }
-        self._probe = probe
-        self._arms = world.arms
-
-    def select(self, features: FloatArray) -> IntArray:
-        arms = np.empty(self._batch, dtype=np.int64)
-        everywhere = np.broadcast_to(features, (*self._batch, *features.shape[2:]))
-        for learner, policy in self._policies.items():
-            arm = policy.select(everywhere[learner], rng=self._rngs[learner])
-            arms[learner] = _checked(arm, (), self._arms)
-        return arms
-
-    def update(self, x: FloatArray, rewards: FloatArray) -> None:
-        for learner, policy in self._policies.items():
-            policy.update(x[learner], rewards[learner])
-
-    def probe(self) -> NDArray[Any]:
-        if self._probe is None:
-            return np.zeros(self._batch)
-        values = np.array([self._probe(policy) for policy in self._policies.values()])
-        return values.reshape(*self._batch, *values.shape[1:])
-
-
-def _learners(
-    make_policy: MakePolicy, worlds: _Worlds, probe: Callable[[Any], ArrayLike] | None
-) -> _Together | _OneByOne:
-    if not callable(make_policy):
-        raise ValueError(f"make_policy: expected a function or a class, got {make_policy!r}")
-    together = "batch" in inspect.signature(make_policy).parameters
-    return (_Together if together else _OneByOne)(make_policy, worlds, probe)
-
-
-def _checked(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
-    """Refuse a policy's answer that is not one arm for each learner."""
-    array = np.asarray(arms)
-    fits = array.shape == batch and array.dtype.kind in "iu"
-    if not fits or (array < 0).any() or (array >= offered).any():
-        raise ValueError(
-            f"make_policy: expected its policy to select arms from 0 to {offered - 1} "
-            f"in the shape {batch}, got {arms!r}"
-        )
-    return array.astype(np.int64, copy=False)
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:

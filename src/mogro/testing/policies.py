@@ -1,16 +1,18 @@
 """What every policy must do, as one check that can be run on any of them."""
 
+import inspect
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
-from mogro.policies import Policy
+from mogro.simulation import MakePolicy
 
-MakePolicy = Callable[[int, int, tuple[int, ...]], Policy]
+Maker = Callable[[int, int, tuple[int, ...]], Any]
 Pulls = NDArray[np.int64]
 
 # (d, K, M): the usual, and everything that can be one or fewer than something else.
@@ -28,7 +30,9 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
     Parameters
     ----------
     make_policy
-        Called with dim, objectives and batch; returns a new policy.
+        Called with dim, objectives and batch; returns a new policy. A class or function that takes
+        only dim and objectives, as :func:`mogro.compare` accepts it, makes single learners: check
+        it with ``batched=False``.
     batched
         Whether the policy can be a batch; without it only ``batch=()`` is asked for.
     rounds
@@ -38,34 +42,53 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
     --------
     >>> import mogro
     >>> from mogro.testing import check_policy
-    >>> check_policy(lambda dim, objectives, batch: mogro.MOGRO(dim, objectives, batch=batch))
+    >>> check_policy(mogro.MOGRO)
+    >>> check_policy(lambda dim, objectives: mogro.MOGRO(dim, objectives), batched=False)
     """
+    make = _maker(make_policy, batched)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for sizes in _SIZES:
-            _check_repeatable(make_policy, *sizes)
+            _check_repeatable(make, *sizes)
             if batched:
-                _check_batch(make_policy, *sizes)
+                _check_batch(make, *sizes)
         for features in _odd_arms():
-            _play(make_policy, [features], objectives=2, rounds=30, seed=0)
-        _play(make_policy, [_arms(5, 20, seed=1)], objectives=3, rounds=rounds, seed=1)
+            _play(make, [features], objectives=2, rounds=30, seed=0)
+        _play(make, [_arms(5, 20, seed=1)], objectives=3, rounds=rounds, seed=1)
 
 
-def _check_repeatable(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
+def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
+    """Return a function of dim, objectives and batch, however the batch is taken, if it is."""
+    signature = inspect.signature(make_policy)
+    if "batch" in signature.parameters:
+        return lambda dim, objectives, batch: make_policy(dim, objectives, batch=batch)
+    try:
+        signature.bind(1, 1)
+    except TypeError:
+        return make_policy
+    if batched:
+        raise ValueError(
+            "make_policy: expected a parameter batch (or batched=False, to check single learners), "
+            f"got {make_policy!r}"
+        )
+    return lambda dim, objectives, batch: make_policy(dim, objectives)
+
+
+def _check_repeatable(make_policy: Maker, dim: int, arms: int, objectives: int) -> None:
     features = [_arms(dim, arms, seed=2)]
     first = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
     again = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
     assert (first == again).all(), "the same seed gave different arms"
 
 
-def _check_batch(make_policy: MakePolicy, dim: int, arms: int, objectives: int) -> None:
+def _check_batch(make_policy: Maker, dim: int, arms: int, objectives: int) -> None:
     fixed = [_several_arms(dim, arms, seed=0)]
     changing = [_several_arms(dim, 1 + (arms + n) % 7, seed=n) for n in range(40)]
     for offers in (fixed, changing):
         _check_learners(make_policy, offers, objectives)
 
 
-def _check_learners(make_policy: MakePolicy, offers: list[FloatArray], objectives: int) -> None:
+def _check_learners(make_policy: Maker, offers: list[FloatArray], objectives: int) -> None:
     """Compare a batch of two by three learners with each of them alone."""
     shape = (2, 3)
     together = _play(make_policy, offers, objectives=objectives, rounds=40, seed=4, batch=shape)
@@ -86,7 +109,7 @@ def _check_learners(make_policy: MakePolicy, offers: list[FloatArray], objective
 
 
 def _play(
-    make_policy: MakePolicy,
+    make_policy: Maker,
     offers: list[FloatArray],
     *,
     objectives: int,
