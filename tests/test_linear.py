@@ -368,3 +368,14 @@ def test_bad_sizes_are_refused() -> None:
     for ridge in (-1.0, np.nan, np.inf, "a"):
         with pytest.raises(ValueError, match="ridge"):
             LinearModel(1, 1, ridge=ridge)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
+def test_one_arm_of_any_size_with_a_ridge_is_estimated_by_its_mean(size: float) -> None:
+    for seed in range(5):
+        x = size * np.random.default_rng(seed).standard_normal(3)
+        model = LinearModel(3, 1, ridge=1.0)
+        for t in range(100):
+            model.update(x, np.array([4.0 + 2 * (t % 2)]))
+        expected = 5 / (1 + 1 / (100 * x @ x))
+        assert abs(float(model.theta[0] @ x) - expected) < 1e-6

@@ -128,3 +128,22 @@ def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
     refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
     assert agent.counters["learned"] == 0
     assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 1)
+
+
+def test_places_recalled_among_other_arms() -> None:
+    agent = mogro.Agent([mogro.Objective("click")], dim=1, seed=0)
+    first = agent.decide_top({"a": [1.0], "b": [2.0]}, top=2, id="x")
+    again = agent.decide_top({"c": [1.0], "d": [2.0]}, top=2, id="x")
+    assert [one.arm for one in again] == [one.arm for one in first]
+
+
+def test_thompson_sampling_with_huge_features() -> None:
+    agent = mogro.Agent(
+        [mogro.Objective("click")],
+        dim=3,
+        seed=0,
+        policy=lambda dim, m: mogro.ThompsonSampling(dim, m, noise=0.1, delta=0.1),
+    )
+    for _ in range(6):
+        decision = agent.decide({"a": [123456789.0, 987654321.0, 55555555.0]})
+        agent.reward(decision.id, {"click": 5.0})

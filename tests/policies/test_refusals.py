@@ -204,3 +204,27 @@ def test_hyper_parameters_are_frozen() -> None:
     for policy in policies(()).values():
         with pytest.raises(AttributeError):
             policy.dim = 7
+
+
+def test_large_features_of_single_precision_are_welcome() -> None:
+    arms = np.array([[1.7e12, 1.0], [1.7e12, 2.0]], dtype=np.float32)  # milliseconds
+    assert mogro.MOGRO(2, 1).select(arms, rng=np.random.default_rng(0)) == 0
+
+
+def test_bad_numbers_are_refused_after_a_commitment_too() -> None:
+    policy, rng = mogro.ExploreThenCommit(1, 1), np.random.default_rng(0)
+    for _ in range(5):
+        policy.update([1.0], [float(policy.select([[1.0]], rng=rng))])
+    for features, reward in (([np.nan], [1.0]), ([1.0], [np.inf])):
+        with pytest.raises(ValueError, match="expected finite values"):
+            policy.update(features, reward)
+
+
+def test_many_arms_do_not_widen_ties() -> None:
+    rng = np.random.default_rng(0)
+    arms = np.ones((200_000, 3), dtype=np.float32)
+    arms[:, 1:] = rng.standard_normal((200_000, 2))
+    policy = mogro.Oracle(np.array([[100.0, 0.01, 0.0]]))
+    chosen = policy.select(arms, rng=rng)
+    best = (arms.astype(np.float64) @ [100.0, 0.01, 0.0]).max()
+    assert best - arms[chosen].astype(np.float64) @ [100.0, 0.01, 0.0] < 5e-4
