@@ -58,7 +58,7 @@ def race(
     contestants
         Called without arguments; one call is one step.
     repeats
-        How often each is measured, fewer times (never fewer than 3) if that exceeds the budget.
+        How often each is measured, fewer times (never fewer than 5) if that exceeds the budget.
     block
         Seconds for which steps are repeated in one measurement.
     budget
@@ -68,7 +68,7 @@ def race(
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(repeats):
         for name, step in contestants.items():
-            if turn < 3 or sum(times[name]) * steps[name] < budget:
+            if turn < 5 or sum(times[name]) * steps[name] < budget:
                 times[name].append(_seconds(step, steps[name]) / steps[name])
     return {name: np.array(values) for name, values in times.items()}
 

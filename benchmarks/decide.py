@@ -1,5 +1,6 @@
 """Decide and learn, one decision at a time: mogro against its peers and against bare NumPy."""
 
+import time
 from collections.abc import Iterator
 from itertools import cycle
 
@@ -22,21 +23,16 @@ def bare(features: np.ndarray, rewards: np.ndarray) -> Step:
     """Return a greedy round and its update as arithmetic only: no checks, no exploration."""
     rng = np.random.default_rng(0)
     dim, objectives = features.shape[1], rewards.shape[1]
-    gram, inverse = np.eye(dim), np.eye(dim)
-    moments, theta = np.zeros((objectives, dim)), np.zeros((objectives, dim))
-    concentration = np.ones(objectives)
+    inverse, theta = np.eye(dim), np.zeros((objectives, dim))
     values = cycle(rewards)
 
     def step() -> None:
-        nonlocal gram, inverse, moments, theta
-        reward = next(values)
-        x = features[(features @ (rng.dirichlet(concentration) @ theta)).argmax()]
+        nonlocal inverse, theta
+        x = features[(features @ (rng.standard_exponential(objectives) @ theta)).argmax()]
         change = inverse @ x
-        scale = 1 + x @ change
-        gram += np.outer(x, x)
-        moments += np.outer(reward, x)
-        theta += np.outer(reward - theta @ x, change) / scale
-        inverse -= np.outer(change, change) / scale
+        gain = change / (1 + x @ change)
+        theta += (next(values) - theta @ x)[:, None] * gain
+        inverse -= change[:, None] * gain
 
     return step
 
@@ -90,11 +86,20 @@ def contestants(arms: int, rng: np.random.Generator) -> tuple[dict[str, Step], d
     for peer in PEERS:
         try:
             steps[peer.name] = peer.make(features, rewards[:, 0].copy())
-            steps[peer.name]()
+            _warm(steps[peer.name])
         except Exception as error:  # a peer may fail in any way: the table says so
             steps.pop(peer.name, None)
             absent[peer.name] = f"{type(error).__name__}: {error}".splitlines()[0][:80]
     return steps, absent
+
+
+def _warm(step: Step, *, most: float = 0.5) -> None:
+    """Play first rounds, as many as ours or for some seconds."""
+    start = time.process_time()
+    for _ in range(_WARM_UP):
+        step()
+        if time.process_time() - start > most:
+            return
 
 
 def lines() -> Iterator[Line]:

@@ -114,4 +114,4 @@ def _remark(found: Ratio, *, best: bool) -> str:
     if found.value >= 1:
         return ""
     sure = "" if found.high < 1 else ", not surely"
-    return f"{RW} loses{sure}" + (", best of all" if best else "")
+    return f"{RW} loses{sure}" + ("; this one is best of all" if best else "")

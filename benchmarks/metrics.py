@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import moocore
 import numpy as np
 
 from benchmarks.common import Line, duration, race, ratio, typical
@@ -26,8 +27,6 @@ def lines() -> Iterator[Line]:
 
 
 def _moocore(means: np.ndarray) -> np.ndarray:
-    import moocore
-
     return np.asarray(moocore.is_nondominated(means, maximise=True, keep_weakly=True))
 
 

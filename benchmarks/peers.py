@@ -39,7 +39,7 @@ def _vowpal(arguments: str, *, parse_once: bool) -> Make:
         from vowpalwabbit import Workspace
 
         learner = Workspace(f"--cb_explore_adf {arguments} --noconstant --quiet --random_seed 1")
-        lines = ["| " + " ".join(f"{i}:{x}" for i, x in enumerate(row)) for row in features]
+        lines = ["| " + " ".join(f"{i}:{x:.6g}" for i, x in enumerate(row)) for row in features]
         arms = learner.parse(lines) if parse_once else lines
         costs = cycle((-rewards).tolist())
         rng = np.random.default_rng(0)

@@ -106,14 +106,15 @@ def _updates(policy: mogro.MOGRO, features: np.ndarray, rewards: np.ndarray) -> 
 
 def _bare(features: np.ndarray) -> Step:
     gram, inverse = np.eye(features.shape[1]), np.eye(features.shape[1])
+    outer = np.empty_like(gram)
     rows = cycle(list(features))
 
     def run() -> None:
         nonlocal gram, inverse
         x = next(rows)
         change = inverse @ x
-        gram += np.outer(x, x)
-        inverse -= np.outer(change, change) / (1 + x @ change)
+        gram += np.multiply(x[:, None], x, out=outer)
+        inverse -= np.multiply(change[:, None], change / (1 + x @ change), out=outer)
 
     return run
 

@@ -23,8 +23,10 @@ def plain_loop(world: FixedArms, rounds: int) -> None:
     dim, objectives = world.dim, world.objectives
     gram, moments = np.zeros((dim, dim)), np.zeros((dim, objectives))
     basis = mogro.BasisRoundRobin(world.features).basis
+    exploring = True
     for t in range(rounds):
-        if np.linalg.eigvalsh(gram)[0] < 1:
+        exploring = exploring and np.linalg.eigvalsh(gram)[0] < 1
+        if exploring:
             arm = basis[t % len(basis)]
         else:
             theta = np.linalg.solve(gram, moments)
@@ -61,7 +63,7 @@ def _together(worlds: list[FixedArms]) -> Iterator[Line]:
             "plain loop / simulate(MOGRO-RW)",
             f"{count:,} replications, {_size()}",
             f"{rate:,.0f} replication-rounds a second",
-            note="simulate also draws the noise and books both regrets",
+            note="simulate also books rewards and both regrets",
         )
 
 

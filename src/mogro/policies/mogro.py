@@ -104,7 +104,7 @@ class MOGRO(LinearPolicy):
     rounds: int | None = None
     batch: tuple[int, ...] = ()
     state: _State = field(init=False)
-    _familiar: FloatArray = field(init=False)  # arms that had nothing to explore, in this state
+    _familiar: bytes = field(init=False)  # of arms that had nothing to explore, in this state
 
     def __post_init__(self) -> None:
         self._prepare(ridge=0.0)
@@ -213,18 +213,18 @@ class MOGRO(LinearPolicy):
             return True
         if np.count_nonzero(state.exploring):
             return False
-        familiar = self._familiar
-        if features.shape == familiar.shape and (features == familiar).all():
+        same = features.tobytes() if features.size <= _CACHED else b""
+        if same and same == self._familiar:
             return True
         unknown = state.unknown.reshape(*self.batch, self.dim, self.dim)
         found = nothing_new(features, unknown, state.largest.reshape(self.batch))
-        if found and features.size <= _CACHED:
-            object.__setattr__(self, "_familiar", features.copy())
+        if found:
+            object.__setattr__(self, "_familiar", same)
         return found
 
     def _become(self, state: _State) -> None:
         object.__setattr__(self, "state", state)
-        object.__setattr__(self, "_familiar", np.zeros((0, self.dim)))
+        object.__setattr__(self, "_familiar", b"")
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
