@@ -190,8 +190,8 @@ class WeakestDirection:
 
     It has the largest squared projection on the whole eigenspace of the smallest eigenvalue that
     arms on offer can still raise (the null space of V, as long as it has one there). It works for
-    fixed and for changing arms, and ends exploration in about half the rounds that a round robin
-    over a basis needs.
+    fixed and for changing arms, and usually ends exploration in fewer rounds than a round robin
+    over a basis.
 
     Examples
     --------
