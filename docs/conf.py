@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import blocks
+from docutils import nodes
 
 project = "mogro"
 author = "The mogro authors"
@@ -71,6 +72,15 @@ def escape_formulas(app, what, name, obj, options, lines):  # type: ignore[no-un
         lines[number] = "".join(parts)
 
 
+def wrap_long_lines(app, doctree):  # type: ignore[no-untyped-def]
+    """Output wider than a page, such as a long message, is wrapped; tables are not."""
+    for block in doctree.findall(nodes.literal_block):
+        longest = max(map(len, block.astext().split("\n")))
+        if block.get("language") == "text" and longest > 92:
+            block["classes"].append("wrapped")
+
+
 def setup(app):  # type: ignore[no-untyped-def]
     app.connect("builder-inited", draw_pictures)
+    app.connect("doctree-read", wrap_long_lines)
     app.connect("autodoc-process-docstring", escape_formulas, priority=400)

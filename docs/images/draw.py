@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mogro
+from mogro.experiments.style import look
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
@@ -50,14 +51,24 @@ def regrets(axes: Axes) -> None:
         for seed in range(10)
     ]
     policies = {
-        "MOGRO": mogro.MOGRO,
-        "UCB": partial(mogro.UCB, noise=0.1, delta=1e-3),
-        "epsilon-greedy": mogro.EpsilonGreedy,
-        "Thompson sampling": partial(mogro.ThompsonSampling, noise=0.1, delta=1e-3),
+        "MOGRO-RW": ("MOGRO", mogro.MOGRO),
+        "MOLB-UCB": ("UCB", partial(mogro.UCB, noise=0.1, delta=1e-3)),
+        "MOLB-eps-greedy": ("epsilon-greedy", mogro.EpsilonGreedy),
+        "MOL-TS": (
+            "Thompson sampling",
+            partial(mogro.ThompsonSampling, noise=0.1, delta=1e-3),
+        ),
     }
-    for name, make in policies.items():
+    for house_name, (name, make) in policies.items():
         trace = mogro.simulate(make, worlds, rounds=1000, repeats=5)
-        axes.plot(trace.checkpoints, trace.effective_regret.mean(axis=(1, 2)), label=name)
+        how = look(house_name)
+        axes.plot(
+            trace.checkpoints,
+            trace.effective_regret.mean(axis=(1, 2)),
+            color=how.colour,
+            linestyle=how.line,
+            label=name,
+        )
     axes.set(
         xlabel="round", ylabel="effective Pareto regret", xlim=(0, 1000), ylim=(0, None)
     )
@@ -67,7 +78,7 @@ def regrets(axes: Axes) -> None:
 
 def main() -> None:
     with mpl.rc_context(fname=HERE.parent / "matplotlibrc"):
-        figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+        figure = Figure(figsize=(8.4, 2.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         pulls_on_the_front(left)
         regrets(right)

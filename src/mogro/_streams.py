@@ -56,6 +56,9 @@ class Streams:
         part.batch = chosen.shape
         return part
 
+    def __repr__(self) -> str:
+        return f"Streams(batch={self.batch})"
+
     def random(self, size: int | tuple[int, ...]) -> FloatArray:
         """Uniform numbers in [0, 1)."""
         return self._draw(("random",), size, 1, lambda g, n: g.random(n))

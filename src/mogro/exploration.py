@@ -35,13 +35,15 @@ class Situation:
         Arms on offer, (n, K, d).
     spectrum
         Eigenvalues (n, d) and eigenvectors (n, d, d) of V, within the span of the arms if V has
-        something outside of it (see :func:`within_span`).
+        something outside of it.
     parts
         Squared parts of every arm along the eigenvectors, (n, d, K).
     open
         Directions still to explore: below the threshold, and some arm has a part there, (n, d).
-    learners, batch
-        Flat positions of these learners, (n,), in a batch of this shape.
+    learners
+        Flat positions of these learners in their batch, (n,).
+    batch
+        Shape of that batch.
     step
         Number of arms selected before.
     """
@@ -190,8 +192,8 @@ class WeakestDirection:
 
     It has the largest squared projection on the whole eigenspace of the smallest eigenvalue that
     arms on offer can still raise (the null space of V, as long as it has one there). It works for
-    fixed and for changing arms, and ends exploration in about half the rounds that a round robin
-    over a basis needs.
+    fixed and for changing arms, and usually ends exploration in fewer rounds than a round robin
+    over a basis.
 
     Examples
     --------
@@ -226,7 +228,7 @@ class Uniform:
         return np.asarray(rng.random((learners,)) * arms, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BasisRoundRobin:
     """Round robin over a basis of the features: the paper's exploration for fixed arms.
 
@@ -248,9 +250,9 @@ class BasisRoundRobin:
     array([0, 2])
     """
 
-    features: FloatArray = field(repr=False)
-    basis: IntArray = field(init=False, repr=False)
-    _lengths: IntArray = field(init=False, repr=False)
+    features: FloatArray
+    basis: IntArray = field(init=False)
+    _lengths: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         features = floats(self.features, "features", shape=(..., "K", "d")).copy()
@@ -273,6 +275,9 @@ class BasisRoundRobin:
         table = np.broadcast_to(self.basis, (*situation.batch, self.basis.shape[-1]))
         turn = situation.step % lengths[situation.learners]
         return np.asarray(table.reshape(-1, table.shape[-1])[situation.learners, turn])
+
+    def __repr__(self) -> str:
+        return f"BasisRoundRobin(<array {self.features.shape}>)"
 
 
 def _basis(features: FloatArray) -> IntArray:

@@ -99,7 +99,9 @@ def test_a_named_folder_comes_first(
     monkeypatch.setenv("MOGRO_WINE", str(tmp_path / "nowhere"))
     folder = save(tmp_path / "mine", files)
     for name in (folder, str(folder)):
-        assert repr(wine.load(name)) == "Wine(wines=50, dim=10, objectives=3)"
+        wines = wine.load(name)
+        assert repr(wines) == "Wine(wines=50, dim=10, objectives=3)"
+        assert "<td>50</td>" in wines._repr_html_()
 
 
 def test_then_the_environment_variable(

@@ -12,9 +12,14 @@ def test_repr_has_what_differs_from_the_defaults() -> None:
 
 def test_repr_stays_short_with_large_arrays() -> None:
     arms = np.eye(40)
-    assert repr(mogro.BasisRoundRobin(arms)) == "BasisRoundRobin()"
+    assert repr(mogro.BasisRoundRobin(arms)) == "BasisRoundRobin(<array (40, 40)>)"
     assert repr(mogro.Oracle(arms)) == "Oracle(truth=<array (40, 40)>)"
-    assert "1." in repr(mogro.Oracle(np.eye(2)))
+    assert repr(mogro.Oracle(np.eye(2))) == "Oracle(truth=array([[1., 0.], [0., 1.]]))"
+
+
+def test_streams_tell_their_batch() -> None:
+    rngs = [np.random.default_rng(seed) for seed in range(3)]
+    assert repr(mogro.Streams(rngs)) == "Streams(batch=(3,))"
 
 
 def test_notebook_view_tells_settings_and_progress() -> None:

@@ -239,7 +239,8 @@ def test_json_and_html() -> None:
         page = found._repr_html_()
         assert page.startswith("<table>")
         assert "Assumptions" in page
-        assert repr(found) == str(found)
+        assert repr(found).startswith("Diagnosis(arms=")
+        assert repr(found).endswith(f"holds={found.holds})")
         assert max(len(line) for line in str(found).splitlines()) <= 100
 
 

@@ -88,6 +88,13 @@ class Wine:
         wines, dim = self.features.shape
         return f"Wine(wines={wines}, dim={dim}, objectives={self.rewards.shape[1]})"
 
+    def _repr_html_(self) -> str:
+        wines, dim = self.features.shape
+        return (
+            "<table><caption>Wine</caption><tr><th>wines</th><th>dim</th><th>objectives</th></tr>"
+            f"<tr><td>{wines}</td><td>{dim}</td><td>{self.rewards.shape[1]}</td></tr></table>"
+        )
+
 
 def load(
     folder: str | os.PathLike[str] | None = None, *, url: str = URL, timeout: float = 30.0

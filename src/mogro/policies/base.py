@@ -191,7 +191,8 @@ class LinearPolicy(ABC):
             usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
             if field.init and not usual:
                 large = isinstance(value, np.ndarray) and value.size > _SHOWN
-                shown[field.name] = f"<array {value.shape}>" if large else repr(value)
+                whole = " ".join(repr(value).split())  # of an array, without line breaks
+                shown[field.name] = f"<array {value.shape}>" if large else whole
         return shown
 
     def _prepare(self, *, ridge: float) -> None:

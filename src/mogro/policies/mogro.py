@@ -156,7 +156,8 @@ class MOGRO(LinearPolicy):
         Returns
         -------
         numpy.ndarray
-            The features of the arm to pull, to be given to :meth:`update` with its reward.
+            The features of the arm to pull, to be given to
+            :meth:`~mogro.policies.LinearPolicy.update` with its reward.
 
         Examples
         --------

@@ -35,12 +35,12 @@ class Piece(Protocol):
 
     @property
     def cost(self) -> float:
-        """How long it takes, roughly, in seconds: long pieces go first."""
+        """How long it takes, roughly, in seconds; long pieces go first."""
         ...
 
     @property
     def alone(self) -> bool:
-        """Whether nothing else may run meanwhile: it measures time."""
+        """Whether nothing else may run meanwhile, because it measures time."""
         ...
 
     def run(self) -> Arrays:

@@ -47,8 +47,10 @@ class Trace:
         Arms pulled, (T, I, R), in the smallest unsigned integer type that holds them.
     checkpoints
         Rounds, counted from 1, after which the sums below were noted, (C,); the last is T.
-    pareto_regret, effective_regret
-        Sums of the (effective) Pareto gaps of the arms pulled so far, (C, I, R).
+    pareto_regret
+        Sums of the Pareto gaps of the arms pulled so far, (C, I, R).
+    effective_regret
+        Sums of their effective Pareto gaps, (C, I, R).
     rewards
         Sums of the rewards observed so far, (C, I, R, M).
     probed

@@ -20,8 +20,12 @@ class Advice:
 
     Attributes
     ----------
-    policy, threshold, exploration
-        A policy as one would write it, its threshold B, and its exploration (the default).
+    policy
+        A policy as one would write it.
+    threshold
+        Its threshold B.
+    exploration
+        Its exploration (the default).
     initial_rounds
         Rounds that this exploration takes to reach the threshold; None: more than there are, or
         than 20,000.

@@ -14,13 +14,17 @@ class Conflict:
 
     Attributes
     ----------
-    largest, mean
+    largest
         Share of an objective's range over the arms that is lost by taking the best arm for
-        another objective: the worst pair, and the mean over pairs. 0: one arm is best for all.
+        another objective, for the worst pair. 0: one arm is best for all.
+    mean
+        The same, in the mean over pairs.
     smallest_cosine
         The least cosine between two parameters.
-    pareto_front, effective_front
-        Number of arms on each front.
+    pareto_front
+        Number of arms on the Pareto front.
+    effective_front
+        Number of arms on the effective front.
     single_best
         Number of different arms that are best for a single objective.
     """

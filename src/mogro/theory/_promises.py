@@ -39,8 +39,10 @@ class Promises:
         Whether it is only that.
     endless
         Whether no exploration can reach it within the horizon, B > T x_max^2 / d.
-    initial_rounds, initial_rounds_bound
-        T_0 of a round robin over a basis found by pivoted QR, exactly, and the lemma's bound.
+    initial_rounds
+        T_0 of a round robin over a basis found by pivoted QR, exactly.
+    initial_rounds_bound
+        The lemma's bound on it.
     phi
         Regularity index at alpha / 2, the lower end of its interval; None for round robin.
     increment
@@ -49,8 +51,10 @@ class Promises:
         Bound on the effective Pareto regret; None if no theorem applies.
     vacuous
         Whether that bound says nothing, because no policy can do worse; true without a bound.
-    epsilon, fairness
-        Slack, and lower bound on the fairness index; None for round robin or if no theorem applies.
+    epsilon
+        Slack of the fairness index.
+    fairness
+        Lower bound on the fairness index; None for round robin or if no theorem applies.
     fairness_guaranteed
         Whether it is a guarantee; if not, its regularity index was searched for, not proved.
     """

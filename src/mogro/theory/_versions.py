@@ -25,19 +25,27 @@ class Goodness:
     ----------
     diversity
         lambda.
-    level, needed
-        The best level gamma (approached as alpha goes to 0), and what it has to exceed.
+    level
+        The best level gamma (approached as alpha goes to 0).
+    needed
+        What the level has to exceed.
     version
         Which lemma that is: "theorem", "parameter norms", or "all norms" (the relaxed ones).
-    gamma, alpha
-        The pair that the bounds use; None if the arms are not good enough.
+    gamma
+        The level that the bounds use; None if the arms are not good enough.
+    alpha
+        The radius that goes with it; None if the arms are not good enough.
     left
         lambda'; None if the arms are not good enough.
     separation
         Least distance of two objectives, None for one. Random weights need alpha not to exceed
         it, for the proof adds over the events that the weights come near each objective.
-    feature_norm, smallest_norm, largest_norm
-        x_max, l and L.
+    feature_norm
+        x_max, the largest norm of a feature vector.
+    smallest_norm
+        l, the smallest norm of a parameter vector.
+    largest_norm
+        L, the largest norm of a parameter vector.
     """
 
     diversity: float
@@ -54,7 +62,7 @@ class Goodness:
 
     @property
     def bound_norm(self) -> float:
-        """The x_max that the bounds take: 1 unless the version is the one with x_max."""
+        """The x_max that the bounds take, which is 1 unless the version is the one with x_max."""
         return self.feature_norm if self.version == "all norms" else 1.0
 
 

@@ -33,8 +33,12 @@ class ShareEstimate:
 
     Attributes
     ----------
-    value, low, high
-        The share counted, and the interval.
+    value
+        The share counted.
+    low
+        Lower end of the interval.
+    high
+        Upper end of the interval.
     direction
         The direction for which it was counted, (d,).
     """

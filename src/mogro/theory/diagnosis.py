@@ -43,13 +43,24 @@ class Assumption:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the theory says about a problem; prints as text, as HTML in a notebook, as JSON.
+    """What the theory says about a problem: a report in ``print`` and in a notebook, or JSON.
 
     Attributes
     ----------
-    arms, dim, rank, objectives, noise, rounds, scalarization
-        The problem: K, d, the dimension of the span of the features, M, sigma, T, and the greedy
-        objective.
+    arms
+        Number of arms, K.
+    dim
+        Number of features, d.
+    rank
+        Dimension of the span of the features.
+    objectives
+        Number of objectives, M.
+    noise
+        sigma.
+    rounds
+        Horizon, T.
+    scalarization
+        The greedy objective.
     assumptions
         Each assumption of the theory.
     conflict
@@ -87,7 +98,11 @@ class Diagnosis:
     def __str__(self) -> str:
         return _report.text(_report.sections(self))
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return (
+            f"Diagnosis(arms={self.arms}, dim={self.dim}, objectives={self.objectives}, "
+            f"rounds={self.rounds}, holds={self.holds})"
+        )
 
     def _repr_html_(self) -> str:
         return _report.html(_report.sections(self))

@@ -24,8 +24,12 @@ class LogEstimate:
 
     Attributes
     ----------
-    log, log_low, log_high
-        Logarithms of the estimate and of the ends of its interval. All equal: exact.
+    log
+        Logarithm of the estimate.
+    log_low
+        Logarithm of the lower end of its interval. Equal to ``log``: exact.
+    log_high
+        Logarithm of the upper end of its interval.
     """
 
     log: float
