@@ -80,3 +80,14 @@ def test_it_says_where_the_figures_are_and_what_the_numbers_mean(tmp_path: Path)
         assert path.is_file()
         assert str(path) in said
     assert "the first case that fails" in said
+
+
+def test_damaged_tables_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "growth"
+    folder.mkdir()
+    (folder / "manifest.json").write_text("{}")
+    for text in ("", "a,b\n1", "round,value\n1,2\n"):
+        (folder / "curves.csv").write_text(text)
+        result = run("report", "--out", tmp_path)
+        assert result.exit_code == 1
+        assert "growth: expected the CSV files that `mogro reproduce growth`" in result.output

@@ -140,12 +140,18 @@ def run(
 @click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files are.")
 def report(out: Path) -> None:
     """Draw the figures and write the report again, from the CSV files in OUT."""
-    made = [figure for figure in FIGURES if tables_of(figure, out) is not None]
+    made = [figure for figure in FIGURES if (out / figure.name / "manifest.json").is_file()]
     if not made:
         raise click.ClickException(f"no figures in {out}: run `mogro reproduce --out {out}` first")
     _make_folder(out)
     for figure in made:
-        draw(figure, out)
+        try:
+            draw(figure, out)
+        except (ValueError, KeyError, IndexError) as error:
+            raise click.ClickException(
+                f"{out / figure.name}: expected the CSV files that `mogro reproduce {figure.name}` "
+                f"writes, got others or damaged ones; run it again ({error})"
+            ) from error
     _finish(made, out, Console())
 
 
