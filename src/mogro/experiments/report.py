@@ -159,7 +159,7 @@ def _shown(figure: Figure, out: Path) -> str:
 def _claim(claim: Claim) -> str:
     cases = "".join(
         f"<tr><td>{_text(case.where)}</td><td class='number'>{_interval(case)}</td>"
-        f"<td>{'holds' if case.holds else 'fails'}</td></tr>"
+        f"<td>{case.outcome}</td></tr>"
         for case in claim.cases
     )
     more = (
@@ -219,6 +219,8 @@ def _number(claim: Claim) -> str:
 
 def _interval(case: checks.Case) -> str:
     value, low, high = (f"{x:.3g}" for x in case.number)
+    if not case.number.known:
+        return f"{value}, no interval" if value != "nan" else "no number"
     return value if value == low == high else f"{value} [{low}, {high}]"
 
 
