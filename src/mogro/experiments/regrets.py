@@ -173,3 +173,25 @@ def worst(data: Table, *, setting: str) -> Claim:
         "its final regret / that of the worst other policy, above 1",
         above(1.0, against_next()),
     )
+
+
+def fair_pay(data: Table, *, setting: str) -> Claim:
+    """Return the claim that policies which aim at the whole Pareto front pay for it."""
+    dearer = [
+        (
+            f"{policy} at {name}",
+            statistics.double_ratio(
+                *(rows[p][kind] for p in (policy, "MOGRO-RW") for kind in ("effective", "pareto"))
+            ),
+        )
+        for name, rows in cells(data)
+        for policy in ("MOLB-eps-greedy", "MOLB-UCB")
+    ]
+    return Claim(
+        f"fair policies pay in effective regret, {setting}",
+        "MOLB-epsilon-greedy and MOLB-UCB, which aim at the whole Pareto front, do relatively "
+        f"worse in effective Pareto regret with {setting}.",
+        "their effective / Pareto regret, over that of MOGRO-RW, above 1",
+        above(1.0, dearer),
+        varies="the policy and the size",
+    )

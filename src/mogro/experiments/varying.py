@@ -21,6 +21,7 @@ from mogro.experiments.regrets import (
     curves,
     draw_curves,
     exploring,
+    fair_pay,
     finals,
     lowest,
     worst,
@@ -147,6 +148,7 @@ def _claims(tables: Tables) -> list[Claim]:
             )
         ),
         worst(data, setting="varying contexts"),
+        fair_pay(data, setting="varying contexts"),
         Claim(
             "weighted estimates in the objective region",
             "A weighted sum of the estimates lies in the region of the true objectives more often "
