@@ -1,0 +1,55 @@
+"""What the claims of single figures rest on, with made-up tables."""
+
+import numpy as np
+import pytest
+
+from mogro.experiments import fairness
+from mogro.experiments.claims import Claim
+from mogro.experiments.figure import Tables
+from mogro.experiments.table import table
+
+ROUNDS = (10, 20, 30, 40)
+
+
+def fairness_tables(index: list[float], *, falling: float = 1.0) -> Tables:
+    """Return tables in which every policy has these indices, the estimate shrinking over time."""
+    names = ("policy", "instance", "members", "round", "index", "lower", "estimate", "regret")
+    policies = [f"Dirichlet({a:g})" for a in (1, 0.5, 0.1, 0.05, 0.01)]
+    rows = [
+        (policy, i, 7, t, value, value, value * falling**t, 1.0 + i)
+        for policy in [*policies, "MOGRO-RR", "one objective only"]
+        for i, value in enumerate(index)
+        for t in ROUNDS
+    ]
+    return {"fairness": table(names, rows)}
+
+
+def named(claims: list[Claim], name: str) -> Claim:
+    (found,) = [claim for claim in claims if claim.name == name]
+    return found
+
+
+def test_a_skewed_index_is_positive_if_it_is_in_every_instance() -> None:
+    claims = fairness.FIGURE.claims(fairness_tables([1e-4, 1e-4, 1e-4, 1.0]))
+    claim = named(claims, "positive exact fairness index")
+    assert claim.verdict == "reproduced"
+    assert all(case.number.low > 0 for case in claim.cases)
+    assert claim.cases[0].where == "Dirichlet(1), smallest 0.0001"
+
+
+def test_an_index_that_is_zero_somewhere_is_not_positive() -> None:
+    claims = fairness.FIGURE.claims(fairness_tables([0.0, 0.5, 0.5, 0.5]))
+    assert named(claims, "positive exact fairness index").verdict == "not reproduced"
+
+
+@pytest.mark.parametrize(("falling", "verdict"), [(1.0, "reproduced"), (0.9, "not reproduced")])
+def test_the_estimate_settles_by_itself(falling: float, verdict: str) -> None:
+    claims = fairness.FIGURE.claims(fairness_tables([0.2, 0.3, 0.4], falling=falling))
+    assert named(claims, "estimated fairness index has settled").verdict == verdict
+    assert named(claims, "exact fairness index has settled").verdict == "reproduced"
+
+
+def test_one_instance_is_too_few() -> None:
+    claims = fairness.FIGURE.claims(fairness_tables([0.2]))
+    assert named(claims, "positive exact fairness index").verdict == "too few runs"
+    assert np.isnan(named(claims, "positive exact fairness index").cases[0].number.low)
