@@ -267,8 +267,7 @@ def _finish(figures: Sequence[Figure], out: Path, console: Console) -> None:
 
 
 def _number(claim: Claim) -> str:
-    value, low, high = claim.closest.number
-    return f"{value:.3g} \\[{low:.3g}, {high:.3g}]"
+    return str(claim.closest.number).replace("[", "\\[")
 
 
 def _coloured(verdict: str) -> str:

@@ -289,10 +289,8 @@ def _claims(tables: Tables) -> list[Claim]:
 
 
 def _assumed(cell: _Cell) -> Case:
-    alpha = cell.said["alpha"]
-    return Case(
-        cell.where, statistics.Interval(alpha, alpha, alpha), cell.said["assumptions"] == "hold"
-    )
+    alpha = statistics.exactly(cell.said["alpha"])
+    return Case(cell.where, alpha, cell.said["assumptions"] == "hold", alpha.value)
 
 
 def _relative_regret(cell: _Cell) -> statistics.Interval:
@@ -337,5 +335,6 @@ FIGURE = Figure(
     draw=_draw,
     claims=_claims,
     shown=("bounds",),
+    rounds=_ROUNDS,
     beyond=True,
 )

@@ -289,4 +289,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    rounds=_ROUNDS,
 )

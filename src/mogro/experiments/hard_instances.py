@@ -136,5 +136,6 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    rounds=_ROUNDS,
     beyond=True,
 )

@@ -22,6 +22,12 @@ class Interval(NamedTuple):
         """Whether there is a value with an interval."""
         return not any(map(math.isnan, self))
 
+    def __str__(self) -> str:
+        value, low, high = (f"{x:.3g}" for x in self)
+        if not self.known:
+            return "no number" if math.isnan(self.value) else f"{value}, no interval"
+        return value if value == low == high else f"{value} [{low}, {high}]"
+
 
 def exactly(value: float) -> Interval:
     """Return a number that was computed, not estimated from a sample."""
