@@ -15,7 +15,7 @@ from mogro.experiments.regrets import (
     cells,
     curves,
     draw_curves,
-    exploring,
+    explored,
     fair_pay,
     finals,
     lowest,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=exploring)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=explored)
         for world in (Fixed(*size) for size in GRID)
         for contender in PAPER
     }

@@ -14,7 +14,7 @@ from mogro.experiments.regrets import (
     Runs,
     cells,
     curves,
-    exploring,
+    explored,
     finals,
     lowest,
     regret_panel,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=exploring)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=explored)
         for world in (Fixed(*size) for size in MAIN_SIZES)
         for contender in PAPER
     }

@@ -9,7 +9,7 @@ from mogro._validation import FloatArray
 from mogro.environments import Environment
 from mogro.experiments import statistics
 from mogro.experiments.claims import Claim, above, below
-from mogro.experiments.contenders import Contender
+from mogro.experiments.contenders import Contender, Counted
 from mogro.experiments.runs import Part, gather
 from mogro.experiments.statistics import Interval
 from mogro.experiments.style import curve, legend, look, panels
@@ -32,10 +32,10 @@ BASELINES = ("MOLB-eps-greedy", "MOLB-UCB", "MOL-TS")
 Runs = Mapping[tuple[World, Contender], list[Part]]
 
 
-def exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
-    """Probe: whether each learner still explores; policies without a first phase never do."""
-    if isinstance(policy, MOGRO):
-        return np.asarray(policy.exploring, dtype=np.float64)
+def explored(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+    """Probe: rounds that each learner has explored; policies without a first phase never do."""
+    if isinstance(policy, MOGRO) and isinstance(policy.exploration, Counted):
+        return policy.exploration.explored.astype(np.float64)
     return np.zeros(policy.batch)
 
 
@@ -55,7 +55,10 @@ _BAND = ("mean", "low", "high")
 
 
 def finals(runs: Runs, results: Results) -> Table:
-    """Return what the claims need: for every instance the regrets, averaged over its repeats."""
+    """Return what the claims need: for every instance the regrets, averaged over its repeats.
+
+    There is no regret at the end of exploration, NaN, if that was not before the last checkpoint.
+    """
     names = (
         *SIZE,
         "policy",
@@ -68,9 +71,13 @@ def finals(runs: Runs, results: Results) -> Table:
         found = gather(results, pieces)
         end = exploration_end(found["probed"])
         half = int(np.searchsorted(found["rounds"], found["rounds"][-1] / 2))
-        moments = [np.take_along_axis(found[k], end[None], axis=0)[0] for k in KINDS]
+        over = end < len(found["rounds"]) - 1
+        moments = [
+            np.where(over, np.take_along_axis(found[k], end[None], axis=0)[0], np.nan)
+            for k in KINDS
+        ]
         values = [found[k][-1] for k in KINDS] + [found[k][half] for k in KINDS] + moments
-        values.append(np.where(found["probed"][0] > 0, found["rounds"][end], 0))
+        values.append(found["probed"][-1])
         means = np.stack(values).mean(axis=-1)
         rows += [
             (*world.sizes, contender.label, i, *column.tolist()) for i, column in enumerate(means.T)
@@ -78,11 +85,9 @@ def finals(runs: Runs, results: Results) -> Table:
     return table(names, rows)
 
 
-def exploration_end(explores: FloatArray) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return the first checkpoint (I, R) after the last that explores, given (C, I, R)."""
-    last = len(explores) - 1 - (explores[::-1] > 0).argmax(axis=0)
-    ever = (explores > 0).any(axis=0)
-    return np.where(ever, np.minimum(last + 1, len(explores) - 1), 0)
+def exploration_end(explored: FloatArray) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return the first checkpoint (I, R) after exploration, given its rounds (C, I, R)."""
+    return np.asarray((explored == explored[-1]).argmax(axis=0))
 
 
 def title(size: tuple[int, int, int]) -> str:

@@ -16,7 +16,7 @@ from mogro.experiments.regrets import (
     SIZE,
     Runs,
     cells,
-    exploring,
+    explored,
     finals,
     title,
 )
@@ -66,7 +66,7 @@ _SETTINGS = {
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=exploring)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=explored)
         for world in (Fixed(*size) for size in MAIN_SIZES)
         for contender in _CONTENDERS
     }

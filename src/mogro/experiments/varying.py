@@ -20,7 +20,7 @@ from mogro.experiments.regrets import (
     compared,
     curves,
     draw_curves,
-    exploring,
+    explored,
     fair_pay,
     finals,
     lowest,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _WEIGHTS = 64
 
 
-def region(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
-    """Probe (I, R, 3): exploring; shares of weighted and of single estimates in the region.
+def in_region(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+    """Probe (I, R, 3): rounds explored; shares of weighted and of single estimates in the region.
 
     The objective region is the cone of the true parameters; an arm that is best for a direction in
     it is on the effective front. With M = d parameters a direction is in the cone if its
@@ -50,12 +50,12 @@ def region(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
     weights = np.random.default_rng(0).dirichlet(np.ones(truth.shape[1]), _WEIGHTS)
     weighted = (weights @ coordinates >= 0).all(axis=-1).mean(axis=-1)
     single = (coordinates >= 0).all(axis=-1).mean(axis=-1)
-    return np.stack([exploring(policy, worlds), weighted, single], axis=-1)
+    return np.stack([explored(policy, worlds), weighted, single], axis=-1)
 
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=region)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=in_region)
         for world in (Varying(*size) for size in GRID)
         for contender in PAPER
     }
