@@ -6,6 +6,7 @@ import pytest
 from mogro.experiments import fairness
 from mogro.experiments.claims import Claim
 from mogro.experiments.figure import Tables
+from mogro.experiments.statistics import Interval
 from mogro.experiments.table import table
 
 ROUNDS = (10, 20, 30, 40)
@@ -13,15 +14,16 @@ ROUNDS = (10, 20, 30, 40)
 
 def fairness_tables(index: list[float], *, falling: float = 1.0) -> Tables:
     """Return tables in which every policy has these indices, the estimate shrinking over time."""
-    names = ("policy", "instance", "members", "round", "index", "lower", "estimate", "regret")
+    names = ("policy", "instance", "members", "round", "index", "estimate", "single", "regret")
     policies = [f"Dirichlet({a:g})" for a in (1, 0.5, 0.1, 0.05, 0.01)]
     rows = [
-        (policy, i, 7, t, value, value, value * falling**t, 1.0 + i)
+        (policy, i, 4 + i, t, value, value * falling**t, 1.0, 1.0 + i)
         for policy in [*policies, "MOGRO-RR", "one objective only"]
         for i, value in enumerate(index)
         for t in ROUNDS
     ]
-    return {"fairness": table(names, rows)}
+    made = table(names, rows)
+    return {"fairness": {**made, "regret_explored": made["regret"] * 0.995}}
 
 
 def named(claims: list[Claim], name: str) -> Claim:
@@ -53,3 +55,18 @@ def test_one_instance_is_too_few() -> None:
     claims = fairness.FIGURE.claims(fairness_tables([0.2]))
     assert named(claims, "positive exact fairness index").verdict == "too few runs"
     assert np.isnan(named(claims, "positive exact fairness index").cases[0].number.low)
+
+
+def test_members_are_counted_in_every_instance() -> None:
+    claims = fairness.FIGURE.claims(fairness_tables([0.2, 0.3, 0.4]))
+    claim = named(claims, "5 to 10 members of the effective front")
+    assert claim.verdict == "depends on the instance (2 of 3)"
+    assert claim.closest.number == Interval(4.0, 4.0, 4.0)
+
+
+def test_regret_after_exploration_is_told_for_every_weighting() -> None:
+    tables = fairness_tables([0.2, 0.3, 0.4])
+    name = "no regret after exploration, every weighting"
+    assert named(fairness.FIGURE.claims(tables), name).verdict == "reproduced"
+    never = {**tables["fairness"], "regret_explored": np.full(7 * 3 * 4, np.nan)}
+    assert named(fairness.FIGURE.claims({"fairness": never}), name).verdict == "too few runs"

@@ -10,7 +10,7 @@ from tests.simulation.test_parallel import Here
 from mogro._validation import FloatArray
 from mogro.environments import Environment
 from mogro.experiments.contenders import EPS, OWN, RR, RW, Greedy
-from mogro.experiments.regrets import Runs, exploration_end, explored, finals
+from mogro.experiments.regrets import Runs, at_exploration_end, explored, finals
 from mogro.experiments.runs import Part, parts
 from mogro.experiments.scale import Scale
 from mogro.experiments.worlds import Fixed, Varying, World
@@ -49,4 +49,5 @@ def test_what_came_after_exploration_is_unknown_if_it_never_ended() -> None:
 
 def test_exploration_ends_at_the_first_checkpoint_without_more() -> None:
     counts = np.array([[10.0, 4, 0], [18, 4, 0], [18, 4, 0]])[:, :, None]
-    assert exploration_end(counts)[:, 0].tolist() == [1, 0, 0]
+    values = np.arange(9.0).reshape(3, 3, 1)
+    assert at_exploration_end(values, counts)[:, 0].tolist() == [3, 1, 2]

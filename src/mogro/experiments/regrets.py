@@ -57,7 +57,7 @@ _BAND = ("mean", "low", "high")
 def finals(runs: Runs, results: Results) -> Table:
     """Return what the claims need: for every instance the regrets, averaged over its repeats.
 
-    There is no regret at the end of exploration, NaN, if that was not before the last checkpoint.
+    The regret at the end of exploration is NaN if that was not before the last checkpoint.
     """
     names = (
         *SIZE,
@@ -69,13 +69,8 @@ def finals(runs: Runs, results: Results) -> Table:
     rows = []
     for (world, contender), pieces in runs.items():
         found = gather(results, pieces)
-        end = exploration_end(found["probed"])
         half = int(np.searchsorted(found["rounds"], found["rounds"][-1] / 2))
-        over = end < len(found["rounds"]) - 1
-        moments = [
-            np.where(over, np.take_along_axis(found[k], end[None], axis=0)[0], np.nan)
-            for k in KINDS
-        ]
+        moments = [at_exploration_end(found[k], found["probed"]) for k in KINDS]
         values = [found[k][-1] for k in KINDS] + [found[k][half] for k in KINDS] + moments
         values.append(found["probed"][-1])
         means = np.stack(values).mean(axis=-1)
@@ -85,9 +80,15 @@ def finals(runs: Runs, results: Results) -> Table:
     return table(names, rows)
 
 
-def exploration_end(explored: FloatArray) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return the first checkpoint (I, R) after exploration, given its rounds (C, I, R)."""
-    return np.asarray((explored == explored[-1]).argmax(axis=0))
+def at_exploration_end(values: FloatArray, explored: FloatArray) -> FloatArray:
+    """Return values (I, R) at the first checkpoint after exploration.
+
+    Both come as (C, I, R), ``explored`` being rounds explored so far. Where exploration did not end
+    before the last checkpoint, nothing came after it, and the answer is NaN.
+    """
+    end = (explored == explored[-1]).argmax(axis=0)
+    found = np.take_along_axis(values, end[None], axis=0)[0]
+    return np.where(end < len(explored) - 1, found, np.nan)
 
 
 def title(size: tuple[int, int, int]) -> str:
