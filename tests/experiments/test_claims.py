@@ -1,9 +1,11 @@
 """What the claims of single figures rest on, with made-up tables."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from mogro.experiments import fairness
+from mogro.experiments import fairness, fixed
 from mogro.experiments.claims import Claim
 from mogro.experiments.figure import Tables
 from mogro.experiments.statistics import Interval
@@ -70,3 +72,28 @@ def test_regret_after_exploration_is_told_for_every_weighting() -> None:
     assert named(fairness.FIGURE.claims(tables), name).verdict == "reproduced"
     never = {**tables["fairness"], "regret_explored": np.full(7 * 3 * 4, np.nan)}
     assert named(fairness.FIGURE.claims({"fairness": never}), name).verdict == "too few runs"
+
+
+def regret_rows(size: tuple[int, int, int], regrets: dict[str, tuple[float, float]]) -> list[Any]:
+    """Return rows of three instances, 1, 2 and 3 times these Pareto and effective regrets."""
+    return [
+        (*size, policy, i, *(x * (i + 1) for x in (plain, effective, plain, effective / 2, 0, 0)))
+        for policy, (plain, effective) in regrets.items()
+        for i in range(3)
+    ]
+
+
+def test_fair_policies_pay_by_a_paired_double_ratio_and_best_policies_are_named() -> None:
+    kinds = [f"{k}{when}" for when in ("", "_half", "_explored") for k in ("pareto", "effective")]
+    names = ["dim", "arms", "objectives", "policy", "instance", *kinds]
+    policies = {"MOGRO-RW": (1.0, 1.1), "MOGRO-RR": (1.5, 1.05), "MOL-TS": (2.0, 2.5)}
+    fair = {"MOLB-eps-greedy": (3.0, 4.0), "MOLB-UCB": (2.0, 4.0)}
+    better = {**policies, **fair, "MOLB-UCB": (0.5, 2.0)}
+    rows = regret_rows((5, 50, 5), policies | fair) + regret_rows((10, 50, 10), better)
+    claims = fixed.FIGURE.claims({"instances": table(names, rows)})
+    pay = named(claims, "fair policies pay in effective regret, fixed arms")
+    assert [case.number.value for case in pay.cases[:2]] == pytest.approx([4 / 3.3, 2 / 1.1])
+    assert pay.verdict == "reproduced"
+    best = named(claims, "both regrets have the same best policy, fixed arms")
+    assert [case.outcome for case in best.cases] == ["holds", "fails"]
+    assert best.closest.where == "(10, 50, 10): MOLB-UCB in Pareto, MOGRO-RR in effective"

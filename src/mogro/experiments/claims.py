@@ -52,6 +52,8 @@ class Claim:
         At least one.
     varies
         What the cases differ in, for the verdict "depends on ...".
+    beyond
+        Whether it is no claim of the paper's experiments.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Claim:
     measure: str
     cases: Sequence[Case]
     varies: str = "the size"
+    beyond: bool = False
 
     @property
     def verdict(self) -> str:

@@ -91,6 +91,7 @@ def _claims(tables: Tables) -> list[Claim]:
             "regret that epsilon-greedy adds.",
             "regret added / that of epsilon-greedy, below 0.01",
             below(0.01, second_half),
+            beyond=True,
         ),
         faster(tables["seconds"]),
     ]

@@ -115,7 +115,7 @@ def _claims(tables: Tables) -> list[Claim]:
         for name, rows in cells(data)
     ]
     inside = [
-        (name, statistics.ratio(rows["MOGRO-RW"]["weighted"], rows["MOGRO-RW"]["single"]))
+        (name, statistics.mean(rows["MOGRO-RW"]["weighted"] - rows["MOGRO-RW"]["single"]))
         for name, rows in cells(tables["region"])
     ]
     return [
@@ -153,8 +153,8 @@ def _claims(tables: Tables) -> list[Claim]:
             "weighted estimates in the objective region",
             "A weighted sum of the estimates lies in the region of the true objectives more often "
             "than a single estimate does, which is why random weights beat round robin.",
-            "share of weighted / share of single estimates in the region (MOGRO-RW), above 1",
-            above(1.0, inside),
+            "share of weighted less share of single estimates in the region (MOGRO-RW), above 0",
+            above(0.0, inside),
         ),
     ]
 
