@@ -332,9 +332,9 @@ FIGURE = Figure(
         "assumptions hold, 100 arms around the unit circle and M evenly spread objectives. "
         "Above: effective Pareto regret, and its bound (dotted); a bound above the grey line is "
         "vacuous, for no policy can do worse. With noise 1, B may exceed T / d: then exploration "
-        "never ends. Below: the smallest eigenvalue of V in the greedy rounds of the longest "
-        "runs, from the lowest run to the median, and the line of the lemma (dotted). The lower "
-        "bound has a figure of its own."
+        "never ends, and the policy is absent below. Below: the smallest eigenvalue of V in the "
+        "greedy rounds of the longest runs, from the lowest run to the median, and the line of the "
+        "lemma (dotted). The lower bound has a figure of its own."
     ),
     pieces=_pieces,
     tables=_tables,

@@ -88,6 +88,7 @@ def _draw(tables: Tables) -> "Drawing":
             )
             panel.fill_between(roots, low, high, color=how.colour, alpha=0.15, linewidth=0)
         panel.set_ylim(bottom=0)
+        panel.set_xlim(left=0)
         panel.set_ylabel("Pareto regret, mean over the d instances")
     axes[0, 0].set_xlabel(f"square root of T (d = {_most_common(data['dim'])})")
     axes[0, 1].set_xlabel(f"square root of d (T = {_most_common(data['rounds'])})")
