@@ -52,10 +52,12 @@ _CHANGED = (
     "intervals of ratios are Student's for the logarithm, as a bootstrap of so few instances was "
     "too narrow; a comparison of two ratios is paired; rounds of exploration are counted, not read "
     "off checkpoints; growth on the lower-bound instances and Pareto optimality on wine need the "
-    "whole interval on their side, as all others did; and what cannot be told has no verdict. "
-    "Claims that had been left out or misread were added: regret after exploration for every "
-    "weighting, what round robin pulls, fair policies with varying contexts, the best policy under "
-    "both regrets. Not checked: that MOL-TS is slow because of its optimistic sampling."
+    "whole interval on their side; balance and skew are judged by both indices, members of fronts "
+    "by instance, the objective region by a difference; and what cannot be told has no verdict. "
+    "Claims that had been left out were added: regret after exploration for every weighting, what "
+    "round robin pulls, fair policies and free exploration with varying contexts, the best policy "
+    "under both regrets. Not checked: that the time of MOGRO follows d and M more than K, and that "
+    "MOL-TS is slow because of its optimistic sampling."
 )
 
 
