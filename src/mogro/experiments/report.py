@@ -54,10 +54,11 @@ _CHANGED = (
     "off checkpoints; growth on the lower-bound instances and Pareto optimality on wine need the "
     "whole interval on their side; balance and skew are judged by both indices, members of fronts "
     "by instance, the objective region by a difference; and what cannot be told has no verdict. "
-    "Claims that had been left out were added: regret after exploration for every weighting, what "
-    "round robin pulls, fair policies and free exploration with varying contexts, the best policy "
-    "under both regrets. Not checked: that the time of MOGRO follows d and M more than K, and that "
-    "MOL-TS is slow because of its optimistic sampling."
+    "Claims that had been left out were added then, with limits taken from claims like them: "
+    "regret after exploration for every weighting, what round robin pulls, fair policies "
+    "and free exploration with varying contexts, the best policy under both regrets. Not checked: "
+    "that the time of MOGRO follows d and M more than K, and that MOL-TS is slow because of its "
+    "optimistic sampling."
 )
 
 
