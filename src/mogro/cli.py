@@ -309,8 +309,7 @@ def _claims(figures: Sequence[Figure], out: Path) -> Table:
 
 
 def _number(claim: Claim) -> str:
-    value, low, high = claim.closest.number
-    return f"{value:.3g} \\[{low:.3g}, {high:.3g}]"
+    return str(claim.closest.number).replace("[", "\\[")
 
 
 def _coloured(verdict: str) -> str:

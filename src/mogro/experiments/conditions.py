@@ -17,7 +17,7 @@ from mogro.environments.examples import (
 from mogro.experiments.claims import Case, Claim
 from mogro.experiments.figure import Figure, Tables
 from mogro.experiments.scale import Scale
-from mogro.experiments.statistics import Interval
+from mogro.experiments.statistics import Interval, exactly
 from mogro.experiments.style import panels
 from mogro.experiments.table import Table, table
 from mogro.simulation.parallel import Arrays, Piece, Results
@@ -169,7 +169,7 @@ def _claims(tables: Tables) -> list[Claim]:
     columns = [column.tolist() for column in tables["conditions"].values()]
     for name, _, *share, good_there, condition, constant, rival_there in zip(*columns, strict=True):
         good.append(Case(name, Interval(*share), _word(share[1] > 0) == good_there))
-        number = Interval(constant, constant, constant)
+        number = exactly(constant)
         rival.append(Case(f"{condition}, {name}", number, _word(constant > 0) == rival_there))
     return [
         Claim(

@@ -1,13 +1,15 @@
 """The policies as the reproductions run them (what the paper leaves open is settled here)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from mogro._streams import Rng
+from mogro._validation import IntArray
 from mogro.environments import Environment, FixedArms
-from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
+from mogro.exploration import BasisRoundRobin, Exploration, Situation, Uniform, WeakestDirection
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -37,6 +39,23 @@ class Contender(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """An exploration that counts its rounds, in ``explored`` of the shape of the batch."""
+
+    rule: Exploration
+    batch: tuple[int, ...]
+    explored: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "explored", np.zeros(self.batch, dtype=np.int64))
+
+    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+        """Return one arm for each of the learners that explore."""
+        self.explored.reshape(-1)[situation.learners] += 1
+        return self.rule.choose(situation, rng=rng)
+
+
 @dataclass(frozen=True)
 class Greedy:
     """MOGRO: without ``exploration``, the paper's; without ``threshold``, mogro's own."""
@@ -55,7 +74,7 @@ class Greedy:
             environments[0].objectives,
             threshold=self.threshold,
             scalarization=self.scalarization,
-            exploration=self.exploration or _paper_exploration(environments, batch),
+            exploration=Counted(self.exploration or _paper_exploration(environments, batch), batch),
             batch=batch,
         )
 

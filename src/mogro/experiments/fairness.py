@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro.experiments import statistics
-from mogro.experiments.claims import Case, Claim, above, below
+from mogro.experiments.claims import Claim
 from mogro.experiments.contenders import RR, Contender, Greedy, single
+from mogro.experiments.fairness_claims import by_instance, fairness_claims
 from mogro.experiments.figure import Figure, Tables
+from mogro.experiments.regrets import at_exploration_end, explored
 from mogro.experiments.runs import Part
 from mogro.experiments.scale import Scale
-from mogro.experiments.statistics import Interval
 from mogro.experiments.style import MARKERS, SWEEP, Look, curve, legend, look, panels
-from mogro.experiments.table import Table, distinct, select, table
+from mogro.experiments.table import table
 from mogro.experiments.worlds import Fixed
 from mogro.pareto import (
     effective_front,
@@ -65,9 +66,8 @@ class Fairness:
         return 0.25 * self.part.cost
 
     def run(self) -> Arrays:
-        """Simulate, and find indices (C, I), the regret (C, I) and the front's members (I,)."""
+        """Simulate, and find what the table has: (C, I), or (I,) where time does not matter."""
         trace = self.part.trace()
-        rounds = trace.checkpoints[_EVERY - 1 :: _EVERY]
         pulls = trace.pulls().sum(axis=2)[_EVERY - 1 :: _EVERY]
         numbers = range(self.part.first, self.part.first + self.part.instances)
         means = [self.part.world.instance(n, self.part.seed).means for n in numbers]  # type: ignore[attr-defined]
@@ -84,9 +84,21 @@ class Fairness:
                 ("estimate", fairness_ball_estimate),
             )
         }
-        regret = trace.effective_regret.mean(axis=2)[_EVERY - 1 :: _EVERY]
-        members = np.array([effective_front(one).sum() for one in means])
-        return found | {"rounds": rounds, "regret": regret, "members": members}
+        after = at_exploration_end(trace.effective_regret, trace.probed).mean(axis=-1)
+        return found | {
+            "rounds": trace.checkpoints[_EVERY - 1 :: _EVERY],
+            "regret": trace.effective_regret.mean(axis=2)[_EVERY - 1 :: _EVERY],
+            "single": _single(pulls, np.stack(means)),
+            "members": np.array([effective_front(one).sum() for one in means]),
+            "regret_explored": after,
+        }
+
+
+def _single(pulls: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return which share of pulls since the row before went to a best arm of some objective."""
+    best = (means == means.max(axis=-2, keepdims=True)).any(axis=-1)
+    new = np.diff(pulls, axis=0, prepend=np.zeros_like(pulls[:1]))
+    return np.asarray((new * best).sum(axis=-1) / new.sum(axis=-1))
 
 
 def _runs(scale: Scale) -> dict[Contender, list[Fairness]]:
@@ -101,6 +113,7 @@ def _runs(scale: Scale) -> dict[Contender, list[Fairness]]:
                     scale.seed,
                     first,
                     min(_TOGETHER, scale.instances - first),
+                    explored,
                 )
             )
             for first in range(0, scale.instances, _TOGETHER)
@@ -114,19 +127,21 @@ def _pieces(scale: Scale) -> list[Piece]:
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    names = ("policy", "instance", "members", "round", "index", "lower", "estimate", "regret")
+    once = ("members", "regret_explored")
+    over_time = ("index", "lower", "estimate", "single", "regret")
+    names = ("policy", "instance", *once, "round", *over_time)
     rows = []
     for contender, pieces in _runs(scale).items():
         found = [results[piece] for piece in pieces]
-        rounds = found[0]["rounds"].tolist()
         columns = {
             name: np.concatenate([part[name] for part in found], axis=-1)
-            for name in ("members", *names[4:])
+            for name in (*once, *over_time)
         }
-        for i, members in enumerate(columns["members"].tolist()):
-            for c, t in enumerate(rounds):
-                values = [float(columns[name][c, i]) for name in names[4:]]
-                rows.append((contender.label, i, members, t, *values))
+        for i in range(scale.instances):
+            same = [columns[name][i].item() for name in once]
+            for c, t in enumerate(found[0]["rounds"].tolist()):
+                values = [columns[name][c, i].item() for name in over_time]
+                rows.append((contender.label, i, *same, t, *values))
     return {"fairness": table(names, rows)}
 
 
@@ -138,142 +153,40 @@ def _looks() -> dict[str, Look]:
     return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
 
 
-def _by_instance(data: Table, policy: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rounds (C,) and a column (C, I)."""
-    one = select(data, policy=policy)
-    instances = [select(one, instance=i) for (i,) in distinct(one, "instance")]
-    return instances[0]["round"], np.stack([part[name] for part in instances], axis=-1)
-
-
 def _draw(tables: Tables) -> "Drawing":
     data = tables["fairness"]
     drawing, axes = panels(1, 3, width=3.6, height=3.2)
     for panel, (name, title) in zip(axes[0], _INDICES.items(), strict=True):
-        for policy, how in _looks().items():
-            rounds, values = _by_instance(data, policy, name)
-            middle, low, high = statistics.band(values)
-            curve(panel, how, rounds, middle, np.maximum(low, 0), high, marked=True)
+        for n, (policy, how) in enumerate(_looks().items()):
+            rounds, values = by_instance(data, policy, name)
+            middle = values.mean(axis=-1)
+            curve(panel, how, rounds, middle, middle, middle, marked=True)
+            end, low, high = statistics.positive_mean(values[-1])
+            panel.errorbar(
+                [rounds[-1] * (1.03 + 0.03 * n)],  # side by side: seven bands would be a wash
+                [end],
+                yerr=([end - low], [high - end]),
+                fmt=how.marker,
+                color=how.colour,
+                markersize=3,
+                elinewidth=1,
+            )
         panel.set_title(title)
         panel.set_xlabel("round")
         panel.set_ylim(bottom=0)
         panel.set_xlim(left=0)
+        panel.set_xticks(np.linspace(0, rounds[-1], 5))
     legend(drawing, axes[0, 0], columns=4)
     return drawing
 
 
 def _claims(tables: Tables) -> list[Claim]:
-    data = tables["fairness"]
-
-    def final(policy: str, name: str, when: int = -1) -> np.ndarray:
-        return np.asarray(_by_instance(data, policy, name)[1][when])
-
-    labels = [c.label for c in _DIRICHLET]
-    middle = len(_by_instance(data, labels[0], "index")[0]) // 2 - 1
-    spread = [
-        (label, statistics.ratio(final(label, "regret"), final(labels[0], "regret")))
-        for label in labels[1:]
-    ]
-    members = select(select(data, policy=labels[0]), round=int(data["round"].max()))["members"]
-    balanced = _label(0.1)
-    return [
-        *(
-            Claim(
-                f"positive {what}",
-                f"The {what} of MOGRO-RW converges to a positive value for every weighting.",
-                "mean over instances at the end, above 0",
-                above(0.0, [(label, statistics.mean(final(label, name))) for label in labels]),
-                varies="the weighting",
-            )
-            for name, what in (
-                ("estimate", "estimated fairness index"),
-                ("index", "exact fairness index"),
-            )
-        ),
-        Claim(
-            "fairness index has settled",
-            "The index converges: it has hardly moved since the middle of the run.",
-            "exact index at the end / in the middle, within 0.9 to 1.1",
-            _within(
-                0.9,
-                1.1,
-                [
-                    (a, statistics.ratio(final(a, "index"), final(a, "index", middle)))
-                    for a in labels
-                ],
-            ),
-            varies="the weighting",
-        ),
-        Claim(
-            "Dirichlet(0.1) most balanced",
-            "Weights from Dirichlet(0.1) select the effective front in a balanced way.",
-            "estimate under Dirichlet(0.1) / under another weighting, above 1",
-            above(
-                1.0,
-                [
-                    (a, statistics.ratio(final(balanced, "estimate"), final(a, "estimate")))
-                    for a in labels
-                    if a != balanced
-                ],
-            ),
-            varies="the weighting",
-        ),
-        Claim(
-            "Dirichlet(0.01) more skewed than Dirichlet(0.1)",
-            "Weights from Dirichlet(0.01) select the effective front in a more skewed way.",
-            "exact index under Dirichlet(0.01) / under Dirichlet(0.1), below 1",
-            below(
-                1.0,
-                [
-                    (
-                        "all instances",
-                        statistics.ratio(final(_label(0.01), "index"), final(balanced, "index")),
-                    )
-                ],
-            ),
-        ),
-        Claim(
-            "round robin is not fair",
-            "MOGRO-RR pulls only arms that are best for a single objective, so it does not pursue "
-            "effective Pareto fairness.",
-            "exact index of MOGRO-RR / of MOGRO-RW under Dirichlet(0.1), below 1",
-            below(
-                1.0,
-                [
-                    (
-                        "all instances",
-                        statistics.ratio(final(RR.label, "index"), final(balanced, "index")),
-                    )
-                ],
-            ),
-        ),
-        Claim(
-            "the weighting does not change the regret",
-            "The weight distribution makes no meaningful difference to effective Pareto regret.",
-            "final regret / that under Dirichlet(1), within 0.9 to 1.1",
-            _within(0.9, 1.1, spread),
-            varies="the weighting",
-        ),
-        Claim(
-            "5 to 10 members of the effective front",
-            "The effective front has between 5 and 10 members.",
-            "mean [smallest, largest] number of members over the instances; all from 5 to 10",
-            _within(
-                4.999,
-                10.001,
-                [("all instances", _range(members))],
-            ),
-        ),
-    ]
-
-
-def _range(values: np.ndarray) -> Interval:
-    return Interval(float(values.mean()), float(values.min()), float(values.max()))
-
-
-def _within(low: float, high: float, numbers: list[tuple[str, Interval]]) -> list[Case]:
-    return [
-        Case(where, number, low <= number.low and number.high <= high) for where, number in numbers
-    ]
+    return fairness_claims(
+        tables["fairness"],
+        [contender.label for contender in _DIRICHLET],
+        balanced=_label(0.1),
+        skewed=_label(0.01),
+    )
 
 
 FIGURE = Figure(
@@ -284,11 +197,12 @@ FIGURE = Figure(
         "distributions and round robin, at d = M = 10 and K = 200: exact, and as the paper "
         "estimates it (pulls in a ball around every member of the effective front). Beside it the "
         "regret. A policy that cares for one objective only may have as little regret, and no "
-        "fairness. Pulls of all repeats of an instance are pooled; bands are 95 % intervals over "
-        "instances."
+        "fairness. Pulls of all repeats of an instance are pooled; bars beside the ends of the "
+        "lines are 95 % intervals over instances."
     ),
     pieces=_pieces,
     tables=_tables,
     draw=_draw,
     claims=_claims,
+    rounds=_ROUNDS,
 )

@@ -43,6 +43,8 @@ class Figure:
         Why it cannot be made here, if it cannot.
     shown
         Names of tables that the report shows in full.
+    rounds
+        The rounds of a full run.
     beyond
         Whether its claims go beyond those of the paper's experiments.
     """
@@ -56,4 +58,5 @@ class Figure:
     claims: Callable[[Tables], list[Claim]]
     missing: Callable[[], str | None] = _nothing
     shown: tuple[str, ...] = ()
+    rounds: int = 1000
     beyond: bool = False

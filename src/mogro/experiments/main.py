@@ -14,7 +14,7 @@ from mogro.experiments.regrets import (
     Runs,
     cells,
     curves,
-    exploring,
+    explored,
     finals,
     lowest,
     regret_panel,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=exploring)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=explored)
         for world in (Fixed(*size) for size in MAIN_SIZES)
         for contender in PAPER
     }
@@ -91,6 +91,7 @@ def _claims(tables: Tables) -> list[Claim]:
             "regret that epsilon-greedy adds.",
             "regret added / that of epsilon-greedy, below 0.01",
             below(0.01, second_half),
+            beyond=True,
         ),
         faster(tables["seconds"]),
     ]
@@ -102,7 +103,9 @@ FIGURE = Figure(
     about=(
         "Cumulative Pareto regret, effective Pareto regret and running time of the five policies "
         "of the paper at its two main sizes. MOGRO explores by round robin over a pivoted-QR basis "
-        "until the smallest eigenvalue of V reaches B = 1. Bands are 95 % intervals over instances."
+        "until the smallest eigenvalue of V reaches B = 1. Its two policies explore alike and pay "
+        "next to nothing afterwards, so their lines nearly coincide. Bands are 95 % intervals over "
+        "instances."
     ),
     pieces=_pieces,
     tables=_tables,

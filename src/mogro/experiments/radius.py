@@ -14,7 +14,7 @@ from mogro.experiments.regrets import (
     SIZE,
     Runs,
     cells,
-    exploring,
+    explored,
     finals,
     title,
 )
@@ -51,7 +51,7 @@ def _runs(scale: Scale) -> Runs:
             scale,
             rounds=ROUNDS,
             repeats=max(1, scale.repeats // 4),
-            probe=exploring,
+            probe=explored,
         )
         for world in (Fixed(*size) for size in MAIN_SIZES)
         for contender in _CONTENDERS

@@ -46,6 +46,11 @@ class Scale:
         """Return the scale of ``--quick``."""
         return cls(instances=4, repeats=5, seed=seed, quick=True)
 
+    def smaller_than_paper(self, rounds: int) -> bool:
+        """Tell whether this is less than the paper's scale in a figure that has ``rounds``."""
+        few = self.instances < Scale.instances or self.repeats < Scale.repeats
+        return few or self.horizon(rounds) < rounds
+
     def horizon(self, rounds: int) -> int:
         """Return the rounds to run where the paper has ``rounds``."""
         if self.rounds is not None:

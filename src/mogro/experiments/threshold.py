@@ -16,7 +16,7 @@ from mogro.experiments.regrets import (
     SIZE,
     Runs,
     cells,
-    exploring,
+    explored,
     finals,
     title,
 )
@@ -36,8 +36,8 @@ _THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
 _RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
 _LOOKS = {
     "basis": Look("MOGRO-RW, basis round robin (paper)", "#0072B2", "-", "o"),
-    "uniform": Look("MOGRO-RW, uniform arms", "#56B4E9", "--", "s"),
-    "weakest": Look("MOGRO-RW, weakest direction", "#0B4A75", ":", "D"),
+    "uniform": Look("MOGRO-RW, uniform arms", "#9970C4", "--", "P"),
+    "weakest": Look("MOGRO-RW, weakest direction", "#2E0F5E", ":", "X"),
 }
 _SHOWN = (0.1, 1.0)
 
@@ -66,7 +66,7 @@ _SETTINGS = {
 
 def _runs(scale: Scale) -> Runs:
     return {
-        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=exploring)
+        (world, contender): parts(world, contender, scale, rounds=ROUNDS, probe=explored)
         for world in (Fixed(*size) for size in MAIN_SIZES)
         for contender in _CONTENDERS
     }
@@ -112,11 +112,12 @@ def _draw(tables: Tables) -> "Drawing":
                 capsize=2,
                 label=how.name,
             )
-        flat = {OWN[0].label: Look("MOGRO-RW, mogro's default", "#000000", "-.")}
+        flat = {OWN[0].label: Look("MOGRO-RW, mogro's default", "#8B5A2B", "-.")}
         flat |= {policy: look(policy) for policy in BASELINES}
         for policy, how in flat.items():
-            level = rows[policy]["effective"].mean()
+            level, *ends = (float(x) for x in statistics.band(rows[policy]["effective"]))
             panel.axhline(level, color=how.colour, linestyle=how.line, label=how.name)
+            panel.axhspan(*ends, color=how.colour, alpha=0.08, linewidth=0)
         panel.set_xscale("log")
         panel.set_xticks(_THRESHOLDS, [f"{b:g}" for b in _THRESHOLDS])
         panel.set_ylim(bottom=0)
@@ -157,7 +158,8 @@ FIGURE = Figure(
     about=(
         "Beyond the paper: final effective Pareto regret of MOGRO-RW against the threshold B for "
         "three exploration rules, with the baselines and mogro's default (weakest direction, B a "
-        "tenth of the largest squared norm) as levels. The table has the final regrets of all "
+        "tenth of the largest squared norm) as levels. Bars and bands are 95 % intervals over "
+        "instances. The table has the final regrets of all "
         "policies side by side."
     ),
     pieces=_pieces,

@@ -1,0 +1,53 @@
+"""Rounds of exploration are counted, whatever the checkpoints are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.simulation.test_parallel import Here
+
+from mogro._validation import FloatArray
+from mogro.environments import Environment
+from mogro.experiments.contenders import EPS, OWN, RR, RW, Greedy
+from mogro.experiments.regrets import Runs, at_exploration_end, explored, finals
+from mogro.experiments.runs import Part, parts
+from mogro.experiments.scale import Scale
+from mogro.experiments.worlds import Fixed, Varying, World
+from mogro.simulation.parallel import run_pieces
+
+SCALE = Scale(instances=2, repeats=3)
+
+
+def still_exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+    return np.asarray(policy.exploring, dtype=np.float64)
+
+
+@pytest.mark.parametrize("contender", [RW, RR, OWN[0]], ids=lambda one: one.label)
+@pytest.mark.parametrize("world", [Fixed(5, 20, 3), Varying(5, 20, 3)])
+def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greedy) -> None:
+    every_round = Part(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()
+    runs: Runs = {(world, contender): parts(world, contender, SCALE, rounds=400, probe=explored)}
+    data = finals(runs, run_pieces(runs[world, contender], executor=Here()))
+    assert len(every_round.checkpoints) == 100
+    assert np.array_equal(data["exploration"], every_round.probed.sum(axis=0).mean(axis=-1))
+
+
+def test_what_came_after_exploration_is_unknown_if_it_never_ended() -> None:
+    world = Fixed(5, 20, 3)
+    runs: Runs = {
+        (world, contender): parts(world, contender, SCALE, rounds=10, probe=explored)
+        for contender in (RW, EPS)
+    }
+    pieces = [piece for pieces in runs.values() for piece in pieces]
+    data = finals(runs, run_pieces(pieces, executor=Here()))
+    ours = data["policy"] == RW.label
+    assert np.isnan(data["effective_explored"][ours]).all()
+    assert (data["exploration"][ours] == 10).all()
+    assert not np.isnan(data["effective_explored"][~ours]).any()
+
+
+def test_exploration_ends_at_the_first_checkpoint_without_more() -> None:
+    counts = np.array([[10.0, 4, 0], [18, 4, 0], [18, 4, 0]])[:, :, None]
+    values = np.arange(9.0).reshape(3, 3, 1)
+    assert at_exploration_end(values, counts)[:, 0].tolist() == [3, 1, 2]
