@@ -43,22 +43,22 @@ details { font-size: .9rem; color: #51606e; } summary { cursor: pointer; }
 
 # What a reader has to know who is to trust the verdicts.
 _CHANGED = (
-    "The limits of the checks were set before the first full run. After small runs had been looked "
-    "at, three measures were changed: running times are processor time, not time on the clock; the "
-    "lower-bound instances have more repeats and other numbers of rounds; and a fairness index "
-    "counted as positive by its mean, no longer by its smallest value. After the first full runs a "
-    "review found wrong measures, which were mended while the limits stayed: positive again means "
-    "in every instance; the paper's estimate of the index has to settle, not only the exact one; "
-    "intervals of ratios are Student's for the logarithm, as a bootstrap of so few instances was "
-    "too narrow; a comparison of two ratios is paired; rounds of exploration are counted, not read "
-    "off checkpoints; growth on the lower-bound instances and Pareto optimality on wine need the "
-    "whole interval on their side; balance and skew are judged by both indices, members of fronts "
-    "by instance, the objective region by a difference; and what cannot be told has no verdict. "
-    "Claims that had been left out were added then, with limits taken from claims like them: "
-    "regret after exploration for every weighting, what round robin pulls, fair policies "
-    "and free exploration with varying contexts, the best policy under both regrets, what the time of "
-    "MOGRO follows. Policies that are timed now take turns in one process. Not checked: that MOL-TS "
-    "is slow because of its optimistic sampling."
+    "The limits of the checks were set before the first full run. After small runs had been "
+    "looked at, three measures were changed: running times are processor time, not time on the "
+    "clock; the lower-bound instances have more repeats and other numbers of rounds; and a "
+    "fairness index counted as positive by its mean, no longer by its smallest value. After the "
+    "first full runs a review found wrong measures, which were mended while the limits stayed: "
+    "positive again means in every instance; the paper's estimate of the index has to settle, not "
+    "only the exact one; intervals of ratios are Student's for the logarithm, as a bootstrap of "
+    "so few instances was too narrow; a comparison of two ratios is paired; rounds of exploration "
+    "are counted, not read off checkpoints; Pareto optimality on wine needs the whole interval on "
+    "its side; balance and skew are judged by both indices, members of fronts by instance, the "
+    "objective region by a difference; and what cannot be told has no verdict. Claims that had "
+    "been left out were added then, with limits taken from claims like them: regret after "
+    "exploration for every weighting, what round robin pulls, fair policies and free exploration "
+    "with varying contexts, the best policy under both regrets, what the time of MOGRO follows. "
+    "Policies that are timed now take turns in one process. Not checked: that MOL-TS is slow "
+    "because of its optimistic sampling."
 )
 
 
@@ -87,7 +87,7 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         "claims, run again on this machine. Every number below was computed from the CSV files "
         "beside this page; d, K and M are the numbers of features, arms and objectives, MOLB and "
         "MOL the families of the baselines.</p>",
-        f"<details><summary>What was changed after runs had been looked at</summary>"
+        "<details><summary>What was changed after runs had been looked at</summary>"
         f'<p class="note">{_CHANGED}</p></details>',
         f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
         _summary(claims, small=[f for f in made if _smaller(f, out)]),
