@@ -40,8 +40,8 @@ _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
 _MATRIX = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NUMBER = (
-    "The number is that of the first case that fails, or of the first one; the report says what it "
-    "measures, and shows all other cases."
+    "The number is that of the case nearest to failing, or farthest from holding; the report says "
+    "what it measures, and shows all other cases."
 )
 
 
