@@ -79,7 +79,7 @@ def test_it_says_where_the_figures_are_and_what_the_numbers_mean(tmp_path: Path)
     for path in (tmp_path / "growth" / "growth.png", tmp_path / "report.html"):
         assert path.is_file()
         assert str(path) in said
-    assert "the first case that fails" in said
+    assert "nearest to failing" in said
 
 
 def test_damaged_tables_are_named(tmp_path: Path) -> None:
