@@ -133,7 +133,7 @@ class LinearModel:
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
         variance = abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
         norms = np.vecdot(features, features)
-        if not _total(norms) + _total(variance + np.vecdot(product, product)) < HUGE:
+        if not _total(norms) + np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
         stale = variance > _LOSSY
         if self.ridge > 0:  # rounding of large features over a small ridge would build up

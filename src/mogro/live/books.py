@@ -211,6 +211,9 @@ class Books:
                 self.steering.arrive(block.features[i], which, weight)
                 if self.learner.keep is not None:
                     self.steering.fade(np.where(which, self.learner.keep, 1.0), pending=False)
+        if which is self._full:
+            block.state[i] = LEARNED
+            return
         for m, _ in fresh:
             block.state[i, m] = LEARNED
 
