@@ -320,9 +320,7 @@ class LinearModel:
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
-    if left.ndim == 1:
-        return np.asarray(np.multiply.outer(left, right))
-    if left.size <= _SMALL:
+    if left.ndim == 1 or left.size <= _SMALL:
         return np.asarray(left[..., :, None] * right[..., None, :])
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
 
