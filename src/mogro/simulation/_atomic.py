@@ -1,11 +1,15 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are there as a whole or not at all, and arrays read from them."""
 
 import contextlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @contextlib.contextmanager
@@ -21,3 +25,13 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an ``.npz`` file by name; refuse a damaged one with a ValueError."""
+    whole = io.BytesIO(path.read_bytes())
+    try:
+        with np.load(whole, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception as error:  # a damaged file can fail in any way
+        raise ValueError(f"no arrays in {path}: {error}") from error

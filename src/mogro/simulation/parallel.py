@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro.simulation._atomic import written_whole
-from mogro.simulation.trace import DAMAGED, current_versions
+from mogro.simulation._atomic import read_arrays, written_whole
+from mogro.simulation.trace import current_versions
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -147,10 +147,8 @@ def _read(folder: Path | None, piece: Piece) -> Arrays | None:
     if folder is None:
         return None
     try:
-        whole = io.BytesIO(_file(folder, piece).read_bytes())
-        with np.load(whole, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, *DAMAGED):  # not there, or damaged: do it
+        return read_arrays(_file(folder, piece))
+    except (OSError, ValueError):  # not there, or damaged: do it
         return None
 
 

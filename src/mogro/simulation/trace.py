@@ -1,11 +1,8 @@
 """The record of a simulation, small enough to keep and plain enough to read anywhere."""
 
-import io
 import json
 import os
 import platform
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
@@ -16,13 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
-from mogro.simulation._atomic import written_whole
+from mogro.simulation._atomic import read_arrays, written_whole
 
-# What NumPy raises for a file that is none of its own, or has lost a bit.
-DAMAGED = (
-    *(ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error),
-    *(NotImplementedError, RuntimeError, AttributeError, IndexError),
-)
 _FORMAT = 1
 _ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed")
 
@@ -139,17 +131,17 @@ class Trace:
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
-                header = json.loads(bytes(file["header"]))
-                if header["format"] != _FORMAT:
-                    raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
-                return cls(
-                    **{name: file[name] for name in _ARRAYS},
-                    offered=int(header["offered"]),
-                    seed=tuple(header["seed"]),
-                    versions=header["versions"],
-                )
-        except DAMAGED as error:
+            arrays = read_arrays(Path(path))
+            header = json.loads(bytes(arrays["header"]))
+            if header["format"] != _FORMAT:
+                raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
+            return cls(
+                **{name: arrays[name] for name in _ARRAYS},
+                offered=int(header["offered"]),
+                seed=tuple(header["seed"]),
+                versions=header["versions"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"path: expected a trace saved by mogro at {path}: {error}") from error
 
     def __repr__(self) -> str:
