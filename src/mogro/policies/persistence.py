@@ -5,16 +5,15 @@ hyper-parameters, every other entry one array of what has been learned.
 """
 
 import dataclasses
-import io
 import json
+import math
 import os
-import secrets
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._files import read_arrays, write_whole
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
@@ -60,35 +59,38 @@ def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
     header = {"format": FORMAT, "policy": encode(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with open(beside, "xb") as file:
-            np.savez(file, header=text, **policy.learned())  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with write_whole(path) as file:
+        np.savez(file, header=text, **policy.learned())  # type: ignore[arg-type]
 
 
 def load(path: str | os.PathLike[str]) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
-    stored = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(stored, allow_pickle=False) as file:
-            arrays: dict[str, NDArray[np.generic]] = {name: file[name] for name in file.files}
+        arrays = read_arrays(path)
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
+        _check_room(header["policy"]["fields"], arrays)
         policy = decode(header["policy"])
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.relearn(arrays)
+    except OSError:
+        raise
     except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
+
+
+def _check_room(fields: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse sizes that the arrays of the file cannot fill, before a policy takes memory for them.
+
+    For each learner of its batch a policy keeps matrices (dim, dim) and (objectives, dim).
+    """
+    dim, objectives = fields.get("dim", 1), fields.get("objectives", 1)
+    claimed = math.prod(fields.get("batch", ())) * dim * max(dim, objectives)
+    if claimed > sum(array.size for array in arrays.values()):
+        raise ValueError(f"too small for {objectives} objectives of dim {dim}")
 
 
 def encode(value: Any) -> Any:
