@@ -1,8 +1,10 @@
 """Copies, and policies on disk."""
 
+import json
 import os
 import pickle
 import stat
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +216,26 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         np.savez(tmp_path / "h.npz", header=np.frombuffer(header.encode(), dtype=np.uint8))
         with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
             mogro.MOGRO.load(tmp_path / "h.npz")
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"dim": 3000}, {"objectives": 10**7}, {"batch": [10**7]}, {"batch": [10**30]}]
+)
+def test_a_small_file_cannot_ask_for_much_memory(sizes: dict[str, Any], tmp_path: Path) -> None:
+    mogro.MOGRO(2, 2).save(tmp_path / "p")
+    with np.load(tmp_path / "p") as file:
+        arrays = dict(file)
+    header = json.loads(bytes(arrays.pop("header")))
+    header["policy"]["fields"] |= sizes
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "bad.npz", header=text, **arrays)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
+            mogro.MOGRO.load(tmp_path / "bad.npz")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
