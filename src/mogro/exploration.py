@@ -5,41 +5,173 @@ most ``1 / threshold``. A policy explores until that holds for all of the span o
 With arms that stay the same this is the paper's test, the smallest eigenvalue of V restricted to
 the span of the features; with arms that change it also lets a learner go on when nothing on offer
 could teach it anything.
+
+All is computed from ``V^+`` and the projector on the directions never seen, within the span of the
+arms: an eigenvalue problem of size K for few arms, of size d for many. Answers depend on
+eigenspaces, never on the eigenvectors by which LAPACK happens to describe them.
 """
 
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from mogro._spans import Precision, has_part, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
-from mogro._ties import first_best
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
-from mogro.linear import TINY, Spectrum
 
-# The threshold that MOGRO takes by itself: this share of the largest squared feature norm seen;
-# benchmarks/threshold.py shows the sweep.
+# The threshold that MOGRO takes by itself: this share of the mean squared norm of the arms on
+# offer; benchmarks/threshold.py shows the sweep.
 DEFAULT_SHARE = 0.1
 
+# A direction may be known at exactly the threshold: need * threshold is 1 up to rounding.
+SATISFIED = 1 + 1e-9
+
 _EPS = float(np.finfo(np.float64).eps)
+_SAMPLED = 1000  # arms that the default threshold looks at
+_SAME = 1e-9  # eigenvalues this close, relatively, are one eigenspace
+_COMPARED = 2**16  # numbers in arms up to which they are compared with those of last time
+_AT_ONCE = 2**16  # numbers in arms looked at together, so that a batch stays in the cache
+_STRICT = 0.01  # of the share that counts as rounding: certainly rounding
+_TIED = 1e-8  # gains this close, relatively, are equal
 
 
-@dataclass(frozen=True)
-class Situation:
+def default_threshold(arms: FloatArray) -> FloatArray:
+    """Return the threshold (...) for arms (..., K, d): a tenth of their mean squared norm.
+
+    Of more than a thousand arms, evenly spaced ones stand for all: a decision among many arms must
+    not cost twice as much for a number of which the order of magnitude matters.
+
+    Examples
+    --------
+    >>> default_threshold(np.array([[2.0, 0.0], [0.0, 1.0]])).item()
+    0.25
+    """
+    if arms.shape[-2] > _SAMPLED:
+        arms = arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
+    flat = arms.reshape(*arms.shape[:-2], -1)
+    return np.asarray(np.vecdot(flat, flat) * (DEFAULT_SHARE / arms.shape[-2]))
+
+
+def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
+    """Return how badly known the span of some arms is: the largest ``u^T V^+ u``, (n,).
+
+    Parameters
+    ----------
+    arms
+        Arms on offer to n learners, (n, K, d), finite.
+    inverse
+        ``V^+``, (n, d, d).
+    unseen
+        Projectors on the null spaces of V, (n, d, d); None if there are none.
+
+    Returns
+    -------
+    numpy.ndarray
+        The largest ``u^T V^+ u`` over unit vectors u in the span; infinite where the span has a
+        part never seen, 0 for arms that are all zero. A learner has to explore while this times
+        the threshold is above 1, see :func:`explores`.
+
+    Examples
+    --------
+    >>> arms = np.array([[[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]])
+    >>> V = np.diag([4.0, 2.0, 1.0])
+    >>> needs(arms, np.linalg.inv(V)[None], None)  # the third direction is not in the span
+    array([0.5])
+    """
+    units, precision = unit_rows(arms), precision_of(arms)
+    new = np.asarray(_unseen_parts(units, unseen, precision).any(axis=-1))
+    found: FloatArray = np.where(new, np.inf, 0.0)
+    for seen in _parts_of(~new):
+        inside = _within(span(units[seen], precision), inverse[seen])
+        found[seen] = np.maximum(np.linalg.eigvalsh(inside)[:, -1], 0)
+    return found
+
+
+def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
+    """Return what each arm would add where V is weakest, (n, K); parameters as for :func:`needs`.
+
+    These are squared projections on the directions never seen, if the arms have a part there, or
+    else on the whole eigenspace, within the span of the arms, of the largest need.
+    """
+    units, precision = unit_rows(arms), precision_of(arms)
+    wide = arms.astype(np.float64, copy=False)
+    new = _unseen_parts(units, unseen, precision)
+    some = np.asarray(new.any(axis=-1))
+    found: FloatArray = np.zeros(arms.shape[:2])
+    for never in _parts_of(some):
+        assert unseen is not None
+        found[never] = squares(wide[never] @ unseen[never]) * new[never]
+    for seen in _parts_of(~some):
+        weakest = _weakest(span(units[seen], precision), inverse[seen])
+        found[seen] = squares(wide[seen] @ weakest)
+    return found
+
+
+def explores(need: FloatArray, threshold: FloatArray | float) -> BoolArray:
+    """Tell who has to explore, from needs and thresholds, each (n,)."""
+    with np.errstate(invalid="ignore"):  # infinite times zero: a direction never seen
+        return np.asarray(~(need * threshold <= SATISFIED))
+
+
+def first_best(gains: FloatArray) -> IntArray:
+    """Return the first arm, (n,), whose gain in (n, K) is the largest up to rounding."""
+    level = gains.max(axis=-1, keepdims=True) * (1 - _TIED)
+    return np.asarray((gains >= level).argmax(axis=-1))
+
+
+def _parts_of(chosen: BoolArray) -> Iterator[slice | NDArray[np.intp]]:
+    """Yield an index of the learners chosen, if there are any; all of them without a copy."""
+    number = np.count_nonzero(chosen)
+    if number:
+        yield slice(None) if number == chosen.size else np.flatnonzero(chosen)
+
+
+def _within(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
+    """Return ``V^+`` (n, d, d) restricted to the span of bases (n, d, r)."""
+    return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
+
+
+def _weakest(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
+    """Return the eigenspaces (n, d, r) of the largest need in the span of bases (n, d, r).
+
+    Columns that do not belong to them are zero.
+    """
+    values, vectors = np.linalg.eigh(_within(bases, inverse))
+    largest = values[:, -1:]
+    # What rounding does to V is relative to its largest eigenvalue, hence to the smallest here;
+    # zeros are directions outside of the span.
+    rounding = 8 * inverse.shape[-1] * _EPS
+    smallest = np.where(values > rounding * largest, values, np.inf).min(axis=-1, keepdims=True)
+    slack = np.clip(rounding * largest / smallest, _SAME, _SAME**0.5)
+    same = values >= largest * (1 - slack)
+    space = vectors * same[:, None, :]
+    return np.asarray(space if bases is None else bases @ space)
+
+
+def _unseen_parts(units: FloatArray, unseen: FloatArray | None, precision: Precision) -> BoolArray:
+    """Tell which unit vectors (n, K, d) have a part never seen, (n, K)."""
+    if unseen is None:
+        return np.zeros(units.shape[:2], dtype=np.bool_)
+    return has_part(units, unseen, precision)
+
+
+@dataclass(frozen=True, eq=False)
+class ExplorationContext:
     """What some exploring learners of a batch, n of them, know and have on offer.
 
     Attributes
     ----------
-    features
+    arms
         Arms on offer, (n, K, d).
-    spectrum
-        Eigenvalues (n, d) and eigenvectors (n, d, d) of V, within the span of the arms if V has
-        something outside of it.
-    parts
-        Squared parts of every arm along the eigenvectors, (n, d, K).
-    open
-        Directions still to explore: below the threshold, and some arm has a part there, (n, d).
+    inverse
+        ``V^+``, (n, d, d).
+    unseen
+        Projectors on directions never seen, (n, d, d); None if there are none.
     learners
         Flat positions of these learners in their batch, (n,).
     batch
@@ -48,134 +180,215 @@ class Situation:
         Number of arms selected before.
     """
 
-    features: FloatArray
-    spectrum: Spectrum
-    parts: FloatArray
-    open: BoolArray
+    arms: FloatArray
+    inverse: FloatArray
+    unseen: FloatArray | None
     learners: NDArray[np.intp]
     batch: tuple[int, ...]
     step: int
 
-    def only(self, chosen: BoolArray) -> "Situation":
-        """Return the situation of some of these learners."""
-        return replace(
-            self,
-            features=self.features[chosen],
-            spectrum=_take(self.spectrum, chosen),
-            parts=self.parts[chosen],
-            open=self.open[chosen],
-            learners=self.learners[chosen],
+    @cached_property
+    def gains(self) -> FloatArray:
+        """Squared projections of the arms on the weakest eigenspace, (n, K): see :func:`gains`."""
+        return gains(self.arms, self.inverse, self.unseen)
+
+
+class Settled:
+    """Remembers what needs no exploration, so that usual rounds cost nearly nothing.
+
+    It never changes an answer: all it knows are bounds on needs from earlier, and ``u^T V^+ u`` of
+    a direction that has been seen never rises while observations are added to V. Call :meth:`reset`
+    when something is taken out of V or fades.
+
+    Remembered are, for each learner of a batch by itself,
+
+    - a bound on ``u^T V^+ u`` over all u without a part in the directions still unknown to it, and
+      the projector on these; once V is large everywhere there are none;
+    - the needs of the arms last looked at, which are recognised by shape, type and content.
+
+    Both are compared with the threshold of the day, so that it may change.
+
+    Parameters
+    ----------
+    batch
+        Shape of the batch.
+
+    Examples
+    --------
+    >>> arms, V = np.eye(2), 3 * np.eye(2)
+    >>> settled = Settled()
+    >>> settled.covers(arms, 1.0)
+    False
+    >>> settled.look(arms, np.linalg.inv(V), None, 1.0)  # nobody has to explore
+    array([], dtype=int64)
+    >>> settled.covers(arms, 1.0), settled.covers(5 * np.ones((7, 2)), 1.0)
+    (True, True)
+    >>> settled.covers(arms, 4.0)  # more than V has
+    False
+    """
+
+    def __init__(self, batch: tuple[int, ...] = ()) -> None:
+        self.batch = batch
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        n = math.prod(self.batch)
+        self._everywhere: FloatArray = np.full(n, np.inf)  # bounds for all directions
+        self._bound = np.inf  # the largest of them
+        self._inside: FloatArray = np.full(n, np.inf)  # bounds where nothing is unknown
+        self._unknown: FloatArray | None = None  # projectors on what is, (n, d, d)
+        self._useful = False  # whether the projectors served when they were last asked
+        self._arms: tuple[object, ...] = ()  # shape, type and bytes of the arms last looked at
+        self._arms_needs: FloatArray = np.full(n, np.inf)
+        self._arms_need = np.inf  # the largest of them
+        self._arms_default = np.inf  # their largest default threshold
+        self._work: FloatArray = np.zeros(n)  # spent on learners with nothing to explore
+        self._due: FloatArray = np.ones(n)  # work after which to look for a bound,
+        self._due_inside: FloatArray = np.full(n, 4.0)  # and for projectors
+
+    def covers(self, arms: FloatArray, threshold: float | FloatArray | None) -> bool:
+        """Tell whether it is certain that no learner has to explore.
+
+        Parameters
+        ----------
+        arms
+            Arms on offer, (K, d), or (*batch, K, d) up to broadcasting.
+        threshold
+            For all learners or (*batch); None for :func:`default_threshold`.
+        """
+        if self._arms_need < np.inf and self._same(arms):
+            highest = self._arms_default if threshold is None else _highest(threshold)
+            return min(self._arms_need, self._bound) * highest <= SATISFIED
+        if self._bound < np.inf:
+            highest = _highest(default_threshold(arms) if threshold is None else threshold)
+            return self._bound * highest <= SATISFIED
+        return False
+
+    def look(
+        self,
+        arms: FloatArray,
+        inverse: FloatArray,
+        unseen: FloatArray | None,
+        threshold: float | FloatArray | None,
+    ) -> NDArray[np.intp]:
+        """Return the flat positions in the batch of learners that have to explore.
+
+        Parameters
+        ----------
+        arms, threshold
+            As for :meth:`covers`; arms have to be finite.
+        inverse, unseen
+            ``V^+`` and the projectors on directions never seen, (*batch, d, d); None if there are
+            none.
+        """
+        n, matrix = self._work.size, (-1, *inverse.shape[-2:])
+        given = default_threshold(arms) if threshold is None else threshold
+        thresholds = np.broadcast_to(given, self.batch).reshape(n)
+        offered = np.broadcast_to(arms, (*self.batch, *arms.shape[-2:]))
+        offered = offered.reshape(n, *arms.shape[-2:])
+        inverse = inverse.reshape(matrix)
+        unseen = None if unseen is None else unseen.reshape(matrix)
+        known = self._arms_needs if self._same(arms) else np.full(n, np.inf)
+        found = np.minimum(known, self._everywhere)
+        asking = np.flatnonzero(explores(found, thresholds))
+        beyond = self._beyond(asking, offered, thresholds)
+        found[asking[~beyond]] = self._inside[asking[~beyond]]
+        asking = asking[beyond]
+        for some in _chunks(asking, max(1, _AT_ONCE // math.prod(arms.shape[-2:]))):
+            hidden = None if unseen is None else unseen[some]
+            found[some] = needs(offered[some], inverse[some], hidden)
+        self._remember(arms, found)
+        exploring = explores(found, thresholds)
+        done = asking[~exploring[asking]]
+        self._work[done] += min(arms.shape[-2:]) / arms.shape[-1]
+        for i in done[self._work[done] >= self._due[done]].tolist():
+            hidden = None if unseen is None else unseen[i]
+            self._find_bounds(i, inverse[i], hidden, float(thresholds[i]))
+        return np.flatnonzero(exploring)
+
+    def _same(self, arms: FloatArray) -> bool:
+        """Tell whether these are the arms last looked at; bytes alone do not tell the shape."""
+        last = self._arms
+        return bool(
+            last and arms.shape == last[0] and arms.dtype == last[1] and arms.tobytes() == last[2]
         )
 
+    def _remember(self, arms: FloatArray, found: FloatArray) -> None:
+        if arms.size > _COMPARED:
+            self._arms, self._arms_need = (), np.inf
+            return
+        self._arms = (arms.shape, arms.dtype, arms.tobytes())
+        self._arms_default = _highest(default_threshold(arms))
+        self._arms_needs, self._arms_need = found, float(found.max())
 
-def survey(
-    features: FloatArray, spectrum: Spectrum, threshold: FloatArray
-) -> tuple[Spectrum, FloatArray, BoolArray]:
-    """Find out what arms (n, K, d) have to teach about V: spectrum, parts, open of a situation."""
-    parts = squared_parts(features, spectrum)
-    opened = open_directions(parts, spectrum, threshold)
-    unseen = spectrum.values <= spectrum.rounding[:, None]
-    # A direction never seen is open for certain. One that was seen may stick out of the span, and
-    # then the arms could not raise its eigenvalue to the threshold if they were pulled for ever.
-    doubtful = np.asarray(opened.any(axis=-1) & ~(opened & unseen).any(axis=-1))
-    if doubtful.any():
-        arms, seen = features[doubtful], _take(spectrum, doubtful)
-        inside = within_span(arms, seen)
-        if inside is seen:
-            return spectrum, parts, opened
-        spectrum = Spectrum(*(part.copy() for part in spectrum))
-        for part, better in zip(spectrum, inside, strict=True):
-            part[doubtful] = better
-        parts[doubtful] = squared_parts(arms, inside)
-        opened[doubtful] = open_directions(parts[doubtful], inside, threshold[doubtful])
-    return spectrum, parts, opened
+    def _beyond(
+        self, asking: NDArray[np.intp], arms: FloatArray, thresholds: FloatArray
+    ) -> BoolArray:
+        """Tell which of the learners asking may be offered something unknown."""
+        beyond: BoolArray = np.ones(asking.size, dtype=np.bool_)
+        if self._unknown is None or not self._useful:
+            return beyond
+        units, precision = unit_rows(arms[asking]), precision_of(arms)
+        # Stricter about rounding than needs() is, so that both agree.
+        strict = precision._replace(share=_STRICT * precision.share)
+        beyond = np.asarray(has_part(units, self._unknown[asking], strict).any(axis=-1))
+        beyond |= explores(self._inside[asking], thresholds[asking])
+        self._useful = not beyond.all()
+        return beyond
 
+    def _find_bounds(
+        self, learner: int, inverse: FloatArray, unseen: FloatArray | None, threshold: float
+    ) -> None:
+        """Look for a bound everywhere, or else for the directions that are known to a learner."""
+        if not threshold > 0:
+            return
+        total = inverse
+        if unseen is not None:  # never seen: a variance beyond any that could be known
+            total = inverse + (2 / threshold + 2 * np.trace(inverse)) * unseen
+        for reserve in (4, 2, 1):  # for thresholds that go up and down
+            if _is_below(total, 1 / (reserve * threshold)):
+                self._everywhere[learner] = 1 / (reserve * threshold)
+                self._bound = float(self._everywhere.max())
+                return
+        work = self._work[learner]
+        self._due[learner] = 2 * work
+        if work >= self._due_inside[learner]:  # eigenvectors are dear
+            self._due_inside[learner] = 4 * work
+            self._find_unknown(learner, total, threshold)
 
-def within_span(features: FloatArray, spectrum: Spectrum) -> Spectrum:
-    """Return what V says within the span of arms (n, K, d) that have no part in its null space.
-
-    These are the eigenvalues and eigenvectors, in the span, of the inverse of ``V^+`` restricted to
-    it: of V itself if it has nothing outside. Directions outside come first, with value 0.
-    """
-    wide = features.astype(np.float64, copy=False)
-    squares = np.swapaxes(wide, -1, -2) @ wide
-    sizes = np.linalg.eigvalsh(squares)
-    if (sizes[:, 0] > 1e-6 * sizes[:, -1]).all():
-        return spectrum  # nothing is outside, as usual: no need for eigenvectors
-    sizes, basis = np.linalg.eigh(squares)
-    reach = squared_parts(wide, Spectrum(sizes, basis, spectrum.rounding)).max(axis=-1)
-    inside = reach > _unreached(reach, features.dtype)
-    values, vectors, rounding = spectrum
-    seen = values > rounding[:, None]
-    roots = np.where(seen, 1 / np.sqrt(np.where(seen, values, 1)), 0)
-    scaled = roots[..., None] * (np.swapaxes(vectors, -1, -2) @ basis) * inside[:, None, :]
-    variances, turns = np.linalg.eigh(np.swapaxes(scaled, -1, -2) @ scaled)
-    # Ascending: as many zeros as there are directions outside, then the best known ones first.
-    outside = np.arange(values.shape[-1]) < (~inside).sum(axis=-1, keepdims=True)
-    found = np.where(outside, 0, 1 / np.where(outside, 1, variances))
-    order = np.argsort(found, axis=-1, kind="stable")
-    found = np.take_along_axis(found, order, axis=-1)
-    turned = np.take_along_axis(basis @ turns, order[:, None, :], axis=-1)
-    whole = inside.all(axis=-1)[:, None]
-    return Spectrum(
-        np.where(whole, values, found), np.where(whole[..., None], vectors, turned), rounding
-    )
-
-
-def _take(spectrum: Spectrum, chosen: BoolArray) -> Spectrum:
-    return Spectrum(*(part[chosen] for part in spectrum))
+    def _find_unknown(self, learner: int, total: FloatArray, threshold: float) -> None:
+        dim = len(total)
+        values, vectors = np.linalg.eigh(total)
+        known = values * threshold <= 1
+        if self._unknown is None:
+            self._unknown = np.tile(np.eye(dim), (self._work.size, 1, 1))
+        self._unknown[learner] = np.eye(dim) - vectors[:, known] @ vectors[:, known].T
+        self._inside[learner] = values[known].max(initial=0.0)
+        self._useful = True
 
 
-def _unreached(reach: FloatArray, dtype: DTypeLike) -> FloatArray:
-    """Return which largest squared parts (n, d) along some directions may be rounding, (n, 1)."""
-    share = negligible(reach.shape[-1], dtype)
-    return np.asarray(np.maximum(share * reach.sum(axis=-1, keepdims=True), TINY))
+def _is_below(matrix: FloatArray, bound: float) -> bool:
+    """Tell whether all eigenvalues of a matrix (d, d) are certainly below a bound."""
+    try:  # ten times faster than the eigenvalues
+        np.linalg.cholesky(bound * (1 - 1e-9) * np.eye(len(matrix)) - matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
-def squared_parts(features: FloatArray, spectrum: Spectrum) -> FloatArray:
-    """Return the squared parts (n, d, K) of arms (n, K, d) along the eigenvectors of V."""
-    vectors = spectrum.vectors.astype(features.dtype, copy=False)
-    parts = np.swapaxes(vectors, -1, -2) @ np.swapaxes(features, -1, -2)
-    return np.square(parts, out=parts)
+def _highest(threshold: float | FloatArray) -> float:
+    return threshold if isinstance(threshold, float) else float(np.max(threshold))
 
 
-def open_directions(parts: FloatArray, spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
-    """Tell which eigenvectors, (n, d), are below the threshold (n,) and in reach of some arm."""
-    reach = parts.max(axis=-1)
-    in_reach = reach > _unreached(reach, parts.dtype)
-    return np.asarray(in_reach & ~known_directions(spectrum, threshold))
-
-
-def negligible(dim: int, dtype: DTypeLike = np.float64) -> float:
-    """Return the share of a squared norm that rounding of features makes of zero."""
-    return dim * max(8 * _EPS, (8 * float(np.finfo(dtype).eps)) ** 2)
-
-
-def nothing_new(features: FloatArray, unknown: FloatArray, largest: FloatArray) -> bool:
-    """Tell whether no arm (*batch, K, d) is new: none is larger, or has a part in what is unknown.
-
-    ``unknown`` holds the unknown directions in columns, others zero, (*batch, d, d), ``largest``
-    the largest squared norms so far, (*batch). It costs one product; finding the unknown directions
-    takes the eigenvectors.
-    """
-    parts = features @ unknown.astype(features.dtype, copy=False)
-    outside = np.vecdot(parts, parts).max(axis=-1)
-    norms = np.vecdot(features, features).max(axis=-1)
-    small = negligible(features.shape[-1], features.dtype) * norms
-    nothing = (outside <= small) & (norms <= largest)
-    return bool(nothing.all() if nothing.ndim else nothing)
-
-
-def known_directions(spectrum: Spectrum, threshold: FloatArray) -> BoolArray:
-    """Tell along which eigenvectors, (n, d), V has reached the threshold (n,)."""
-    values, _, rounding = spectrum
-    return np.asarray((values >= threshold[:, None]) & (values > rounding[:, None]))
+def _chunks(positions: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
+    return (positions[start : start + size] for start in range(0, positions.size, size))
 
 
 class Exploration(Protocol):
     """Chooses arms for learners that explore."""
 
-    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+    def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each of the n learners."""
         ...
 
@@ -208,23 +421,18 @@ class WeakestDirection:
     2
     """
 
-    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+    def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner."""
-        first = situation.open.argmax(axis=-1)
-        values = situation.spectrum.values
-        weakest = np.take_along_axis(values, first[:, None], axis=-1)
-        same = np.abs(values - weakest) <= situation.spectrum.rounding[:, None]
-        gains = np.vecmat(same.astype(situation.parts.dtype), situation.parts)
-        return first_best(gains, np.vecdot(gains, gains))
+        return first_best(context.gains)
 
 
 @dataclass(frozen=True)
 class Uniform:
     """A uniformly random arm: the paper's exploration for varying contexts."""
 
-    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+    def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner."""
-        learners, arms = situation.features.shape[:2]
+        learners, arms = context.arms.shape[:2]
         return np.asarray(rng.random((learners,)) * arms, dtype=np.int64)
 
 
@@ -242,7 +450,7 @@ class BasisRoundRobin:
     Attributes
     ----------
     basis
-        Arms of the basis, (..., r), in the order of their turns.
+        Arms of the basis, (..., r), in the order of their turns; read-only.
 
     Examples
     --------
@@ -256,25 +464,29 @@ class BasisRoundRobin:
 
     def __post_init__(self) -> None:
         features = floats(self.features, "features", shape=(..., "K", "d")).copy()
-        features.flags.writeable = False
-        object.__setattr__(self, "features", features)
         bases = [_basis(arms) for arms in features.reshape(-1, *features.shape[-2:])]
         # Arms that span less have a shorter basis: repeat it, and remember its length.
         longest = max(len(basis) for basis in bases)
         table = np.array([np.resize(basis, longest) for basis in bases])
-        self.__dict__["basis"] = table.reshape(*features.shape[:-2], longest)
         lengths = np.array([len(basis) for basis in bases])
-        self.__dict__["_lengths"] = lengths.reshape(features.shape[:-2])
+        made = {
+            "features": features,
+            "basis": table.reshape(*features.shape[:-2], longest),
+            "_lengths": lengths.reshape(features.shape[:-2]),
+        }
+        for name, array in made.items():
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
-    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+    def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner."""
-        arms, known = situation.features.shape[-2], self.features.shape[-2]
+        arms, known = context.arms.shape[-2], self.features.shape[-2]
         if arms != known:
             raise ValueError(f"features: expected the {known} arms of BasisRoundRobin, got {arms}")
-        lengths = np.broadcast_to(self._lengths, situation.batch).reshape(-1)
-        table = np.broadcast_to(self.basis, (*situation.batch, self.basis.shape[-1]))
-        turn = situation.step % lengths[situation.learners]
-        return np.asarray(table.reshape(-1, table.shape[-1])[situation.learners, turn])
+        lengths = np.broadcast_to(self._lengths, context.batch).reshape(-1)
+        table = np.broadcast_to(self.basis, (*context.batch, self.basis.shape[-1]))
+        turn = context.step % lengths[context.learners]
+        return np.asarray(table.reshape(-1, table.shape[-1])[context.learners, turn])
 
     def __repr__(self) -> str:
         return f"BasisRoundRobin(<array {self.features.shape}>)"
@@ -284,7 +496,6 @@ def _basis(features: FloatArray) -> IntArray:
     """Return the arms of a pivoted-QR basis of (K, d); the first arm if all are zero."""
     from scipy.linalg import qr
 
-    triangle, pivots = qr(features.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diagonal(triangle))
-    rank = int((sizes > 8 * max(features.shape) * np.finfo(features.dtype).eps * sizes[0]).sum())
+    pivots = qr(features.T, mode="r", pivoting=True)[1]
+    rank = span_basis(unit_rows(features), precision_of(features)).shape[1]
     return np.asarray(pivots[: max(rank, 1)], dtype=np.int64)

@@ -103,6 +103,11 @@ class LinearModel:
         return self._solution[..., : self.dim, :]
 
     @property
+    def unseen(self) -> FloatArray | None:
+        """Projectors on the directions never seen, (*batch, d, d); None if all have been."""
+        return None if self._full else self._unseen
+
+    @property
     def gram(self) -> FloatArray:
         """V, (*batch, d, d)."""
         return self._gram(...)

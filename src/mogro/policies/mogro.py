@@ -2,30 +2,27 @@
 
 import math
 import warnings
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mogro._spans import negligible, precision_of, span_basis, unit_rows
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
+from mogro.combinatorial import Maximiser, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
     Exploration,
-    Situation,
+    ExplorationContext,
+    Settled,
     WeakestDirection,
     check_exploration,
-    known_directions,
-    negligible,
-    nothing_new,
-    survey,
+    default_threshold,
 )
 from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_features
-from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
-
-_CACHED = 2**16  # features surveyed at once, so that a batch stays in the cache
 
 
 @dataclass
@@ -33,21 +30,10 @@ class _State:
     """What a policy remembers besides its estimates, one entry for each learner of the batch."""
 
     exploring: BoolArray  # the last arm was chosen to explore
-    over: BoolArray  # exploration has ended for good: V is above the threshold everywhere
-    unknown: FloatArray  # directions in columns along which it is not, others zero
-    largest: FloatArray  # squared norm of the largest features seen
-    empty: FloatArray  # directions (n, d) in which a maximiser had nothing to offer
-    covered: bool = False  # a maximiser has nothing in a direction that is neither known nor empty
+    empty: FloatArray  # directions (n, d) in which an oracle had nothing to offer
+    largest: float = 0.0  # squared norm of the largest arm that an oracle gave
+    covered: bool = False  # an oracle has nothing in a direction that is neither known nor empty
     warned: bool = False
-
-    def copy(self) -> "_State":
-        return replace(
-            self,
-            exploring=self.exploring.copy(),
-            over=self.over.copy(),
-            unknown=self.unknown.copy(),
-            largest=self.largest.copy(),
-        )
 
 
 @final
@@ -64,8 +50,9 @@ class MOGRO(LinearPolicy):
     dim, objectives
         Number of features d and of objectives M.
     threshold
-        The paper's B, in the unit of a squared feature norm. Without it: a tenth of the largest
-        squared norm seen, which suits noise from a tenth to about the size of the rewards.
+        The paper's B, in the unit of a squared feature norm. Without it: a tenth of the mean
+        squared norm of the arms on offer, which suits noise from a tenth to about the size of the
+        rewards.
     scalarization
         The objective of a round: random weights by default.
     exploration
@@ -104,7 +91,7 @@ class MOGRO(LinearPolicy):
     rounds: int | None = None
     batch: tuple[int, ...] = ()
     state: _State = field(init=False)
-    _familiar: bytes = field(init=False)  # of arms that had nothing to explore, in this state
+    _settled: Settled = field(init=False)
 
     def __post_init__(self) -> None:
         self._prepare(ridge=0.0)
@@ -116,14 +103,9 @@ class MOGRO(LinearPolicy):
         check_scalarization(self.scalarization, "scalarization", objectives=self.objectives)
         check_exploration(self.exploration, "exploration")
         learners = math.prod(self.batch)
-        state = _State(
-            exploring=np.ones(learners, dtype=np.bool_),
-            over=np.zeros(learners, dtype=np.bool_),
-            unknown=np.tile(np.eye(self.dim), (learners, 1, 1)),
-            largest=np.zeros(learners),
-            empty=np.zeros((0, self.dim)),
-        )
-        self._become(state)
+        state = _State(np.ones(learners, dtype=np.bool_), empty=np.zeros((0, self.dim)))
+        object.__setattr__(self, "state", state)
+        object.__setattr__(self, "_settled", Settled(self.batch))
 
     @property
     def exploring(self) -> bool | BoolArray:
@@ -136,14 +118,15 @@ class MOGRO(LinearPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         check_rng(rng)
         arms = self._offered(features)
-        if self._settled(arms):
+        if self._settled.covers(arms, self.threshold):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
+            self.state.exploring[:] = False
         else:
             chosen = self._explore_or_greedy(arms, rng)
         return self._answer(chosen)
 
     def choose(self, maximise: Maximiser, *, rng: Rng) -> FloatArray:
-        """Choose among arms that nobody can list: a ball, a polytope, routes, slates.
+        """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
 
         Parameters
         ----------
@@ -174,8 +157,8 @@ class MOGRO(LinearPolicy):
         self._check_choose()
         state = self.state
         arm, empty = None, state.empty
-        if not (state.over[0] or state.covered):
-            arm, empty = self._explore_unlisted(maximise)
+        if not state.covered:
+            arm, empty = self._explore_with(maximise)
         exploring = arm is not None
         if arm is None:
             step = self.progress.step
@@ -183,19 +166,19 @@ class MOGRO(LinearPolicy):
             arm = ask(maximise, np.vecmat(weights, self.model.theta))
             # An arm that is larger, or in a direction that was empty: look again next time.
             new = np.square(empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
-            state.covered = not new and bool(arm @ arm <= state.largest[0])
-            state.over[0] |= len(empty) == 0
+            state.covered = not new and bool(arm @ arm <= state.largest)
         state.exploring[0], state.empty = exploring, empty
-        state.largest = np.maximum(state.largest, arm @ arm)
+        state.largest = max(state.largest, float(arm @ arm))
         self.progress.step += 1
         return arm
 
-    def _explore_unlisted(self, maximise: Maximiser) -> tuple[FloatArray | None, FloatArray]:
-        threshold = float(self._threshold(self.state.largest)[0])
-        found = explore_unlisted(
+    def _explore_with(self, maximise: Maximiser) -> tuple[FloatArray | None, FloatArray]:
+        share = DEFAULT_SHARE * self.state.largest  # nobody knows the mean over all arms
+        threshold = share if self.threshold is None else self.threshold
+        found = explore(
             maximise,
-            self.model.gram,
-            additions=self.model.count,
+            self.model.inverse,
+            self.model.unseen,
             empty=self.state.empty,
             threshold=threshold,
         )
@@ -206,26 +189,6 @@ class MOGRO(LinearPolicy):
             )
             self._warn(self.state, threshold, found.value + gain, stacklevel=4)
         return found.arm, found.empty
-
-    def _settled(self, features: FloatArray) -> bool:
-        """Tell whether no learner has anything to explore among these arms."""
-        state = self.state
-        if np.count_nonzero(state.over) == state.over.size:
-            return True
-        if np.count_nonzero(state.exploring):
-            return False
-        same = features.tobytes() if features.size <= _CACHED else b""
-        if same and same == self._familiar:
-            return True
-        unknown = state.unknown.reshape(*self.batch, self.dim, self.dim)
-        found = nothing_new(features, unknown, state.largest.reshape(self.batch))
-        if found:
-            object.__setattr__(self, "_familiar", same)
-        return found
-
-    def _become(self, state: _State) -> None:
-        object.__setattr__(self, "state", state)
-        object.__setattr__(self, "_familiar", b"")
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
@@ -244,54 +207,37 @@ class MOGRO(LinearPolicy):
         for name, value in vars(self.state).items():
             given = np.array(kept[name], dtype=np.asarray(value).dtype)
             setattr(self.state, name, given if given.ndim else given.item())
-        self._become(self.state)
+        self._settled.reset()
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
-        features = np.broadcast_to(features, (*self.batch, *features.shape[-2:]))
-        state = self.state.copy()
-        chosen = np.full(state.over.size, -1)
-        asking = np.flatnonzero(~state.over)
-        at_once = max(1, _CACHED // math.prod(features.shape[-2:]))
-        for start in range(0, asking.size, at_once):
-            self._explore(features, asking[start : start + at_once], state, chosen, rng)
-        rest = np.flatnonzero(chosen < 0)
-        if rest.size:
-            offered = learners_of(features, self.batch, rest)
-            theta = learners_of(self.model.theta, self.batch, rest)
-            chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
-        self._become(state)
-        return chosen
-
-    def _explore(
-        self, features: FloatArray, asking: IntArray, state: _State, chosen: IntArray, rng: Rng
-    ) -> None:
-        """Find out which of some learners have to explore, and choose arms for them."""
-        offered = learners_of(features, self.batch, asking)
-        norms = np.vecdot(offered, offered)
-        if not np.isfinite(norms).all():
+        if not math.isfinite(np.square(features).sum(dtype=np.float64)):
             refuse_features(features)
-        everywhere = self.model.spectrum(asking)
-        largest = np.maximum(state.largest[asking], norms.max(axis=-1))
-        threshold = self._threshold(largest)
-        spectrum, parts, opened = survey(offered, everywhere, threshold)
-        exploring = np.asarray(opened.any(axis=-1))
-        if exploring.any():
-            step = self.progress.step
-            there = Situation(offered, spectrum, parts, opened, asking, self.batch, step)
-            there = there if exploring.all() else there.only(exploring)
-            chosen[there.learners] = self.exploration.choose(
-                there, rng=part_of(rng, there.learners)
+        model, batch = self.model, self.batch
+        asking = self._settled.look(features, model.inverse, model.unseen, self.threshold)
+        features = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+        exploring: BoolArray = np.zeros(math.prod(batch), dtype=np.bool_)
+        exploring[asking] = True
+        chosen = np.full(exploring.size, -1)
+        if asking.size:
+            context = ExplorationContext(
+                learners_of(features, batch, asking),
+                learners_of(model.inverse, batch, asking),
+                None if model.unseen is None else learners_of(model.unseen, batch, asking),
+                asking,
+                batch,
+                self.progress.step,
             )
-            if self.rounds is not None and not state.warned:
-                # The trace of V grows by the largest squared norm a round, or less.
-                trace = everywhere.values.sum(axis=-1) + max(self.rounds - step, 0) * largest
-                self._warn_of(state, there.features, threshold[exploring], trace[exploring])
-        known = known_directions(spectrum, threshold)
-        state.exploring[asking] = exploring
-        state.over[asking] = known.all(axis=-1)
-        state.unknown[asking] = spectrum.vectors * ~known[:, None, :]
-        state.largest[asking] = largest
+            chosen[asking] = self.exploration.choose(context, rng=part_of(rng, asking))
+            if self.rounds is not None and not self.state.warned:
+                self._warn_of(context, self.rounds)
+        rest = np.flatnonzero(~exploring)
+        if rest.size:
+            offered = learners_of(features, batch, rest)
+            theta = learners_of(model.theta, batch, rest)
+            chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
+        self.state.exploring = exploring
+        return chosen
 
     def _greedy(
         self, features: FloatArray, theta: FloatArray, rng: Rng, batch: tuple[int, ...]
@@ -299,27 +245,23 @@ class MOGRO(LinearPolicy):
         step = self.progress.step
         return greedy(features, theta, self.scalarization, step=step, batch=batch, rng=rng)
 
-    def _threshold(self, largest: FloatArray) -> FloatArray:
-        """Return the threshold of learners whose largest squared norm was this."""
-        if self.threshold is None:
-            return np.asarray(DEFAULT_SHARE * largest)
-        return np.full(largest.shape, self.threshold)
-
-    def _warn_of(
-        self, state: _State, features: FloatArray, threshold: FloatArray, trace: FloatArray
-    ) -> None:
+    def _warn_of(self, context: ExplorationContext, rounds: int) -> None:
         """Warn if the smallest eigenvalue of V, at most the mean one, cannot reach a threshold."""
-        hopeless = threshold * self.dim > trace
-        if hopeless.any():  # unless the arms have fewer dimensions
-            rounding = math.sqrt(negligible(self.dim, features.dtype) * features.shape[-2])
-            rank = np.linalg.matrix_rank(features[hopeless], rtol=rounding)
-            bound = trace[hopeless] / np.maximum(rank, 1)
-            worst = int((threshold[hopeless] - bound).argmax())
-            self._warn(state, float(threshold[hopeless][worst]), float(bound[worst]), stacklevel=7)
+        arms = context.arms
+        given = default_threshold(arms) if self.threshold is None else self.threshold
+        threshold = np.broadcast_to(given, arms.shape[:1])
+        # The trace of V grows by the largest squared norm a round, or less.
+        largest = np.vecdot(arms, arms).max(axis=-1)
+        gram = learners_of(self.model.gram, self.batch, context.learners)
+        trace = np.linalg.trace(gram) + max(rounds - context.step, 0) * largest
+        for i in np.flatnonzero(threshold * self.dim > trace):
+            rank = span_basis(unit_rows(arms[i]), precision_of(arms)).shape[1]
+            bound = float(trace[i]) / max(rank, 1)  # the arms may have fewer dimensions
+            self._warn(self.state, float(threshold[i]), bound, stacklevel=6)
 
     def _warn(self, state: _State, threshold: float, bound: float, *, stacklevel: int) -> None:
         """Warn if the threshold is above what V can reach within the rounds planned."""
-        if threshold > bound:
+        if threshold > bound and not state.warned:
             warnings.warn(
                 f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, in "
                 f"which the smallest eigenvalue of V stays below {bound:g}",
@@ -329,14 +271,14 @@ class MOGRO(LinearPolicy):
 
     def _check_choose(self) -> None:
         if self.batch:
-            raise ValueError(f"batch: expected () to choose with a maximiser, got {self.batch}")
+            raise ValueError(f"batch: expected () to choose with an oracle, got {self.batch}")
         if is_nonlinear(self.scalarization):
             raise ValueError(
                 f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
-                "no maximiser of linear functions can serve it; use RandomWeights or RoundRobin"
+                "no linear oracle can serve it; use RandomWeights or RoundRobin"
             )
         if not isinstance(self.exploration, WeakestDirection):
             raise ValueError(
-                f"exploration: expected WeakestDirection to choose with a maximiser, "
+                f"exploration: expected WeakestDirection to choose with an oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )

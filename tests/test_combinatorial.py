@@ -1,4 +1,4 @@
-"""Arms that nobody can list."""
+"""Combinatorial actions: arms that only a linear oracle can search."""
 
 import itertools
 import warnings
@@ -39,7 +39,6 @@ def test_the_unit_ball() -> None:
     policy = mogro.MOGRO(4, 2, threshold=1.0)
     pulled = play(policy, ball, theta, 500)
     assert not policy.exploring
-    assert policy.state.over.all()
     V = np.zeros((4, 4))
     for t, x in enumerate(pulled[:4]):  # each of the first pulls is a new direction
         V += np.outer(x, x)
@@ -50,7 +49,7 @@ def test_the_unit_ball() -> None:
     assert (late @ theta.T).min() > -0.1
 
 
-def test_listed_and_unlisted_are_the_same_policy() -> None:
+def test_a_list_and_an_oracle_over_it_are_the_same_policy() -> None:
     """With a maximiser over a list, greedy rounds choose what select chooses."""
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((30, 3))
@@ -123,7 +122,6 @@ def test_routes_with_time_cost_and_emissions_to_be_kept_low() -> None:
     assert rank < len(EDGES)
     assert len(policy.state.empty) == len(EDGES) - rank  # directions in which there is no route
     assert not policy.exploring
-    assert not policy.state.over.all()
     gaps = mogro.pareto.effective_gaps(routes @ theta.T)
     which = np.array([np.flatnonzero((routes == x).all(axis=1))[0] for x in pulled])
     assert gaps[which[50:]].max() < 1e-9
