@@ -50,7 +50,7 @@ def test_the_unit_ball() -> None:
 
 
 def test_a_list_and_an_oracle_over_it_are_the_same_policy() -> None:
-    """With a maximiser over a list, greedy rounds choose what select chooses."""
+    """With an oracle over a list, greedy rounds choose what select chooses."""
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((30, 3))
     log, rewards = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
@@ -173,7 +173,7 @@ def test_calls_stop_once_a_subspace_is_covered() -> None:
     assert len(asked) == 50
 
 
-def test_the_maximisers_arguments_and_answers_are_copies() -> None:
+def test_the_oracles_arguments_and_answers_are_copies() -> None:
     kept = np.array([1.0, 0.0])
 
     def maximise(v: FloatArray) -> FloatArray:

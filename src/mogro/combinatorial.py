@@ -10,7 +10,7 @@ from mogro._spans import negligible
 from mogro._validation import FloatArray, floats
 from mogro.linear import HUGE, TINY
 
-Maximiser = Callable[[FloatArray], ArrayLike]
+Oracle = Callable[[FloatArray], ArrayLike]
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-9  # numbers of size 1 this close are equal
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     value: float  # of V along it
 
 
-def ask(maximise: Maximiser, direction: FloatArray) -> FloatArray:
+def ask(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the oracle's arm for a direction, checked and copied."""
     answer = floats(maximise(direction.copy()), "maximise(v)", shape=direction.shape)
     arm = answer.astype(np.float64)
@@ -36,7 +36,7 @@ def ask(maximise: Maximiser, direction: FloatArray) -> FloatArray:
 
 
 def explore(
-    maximise: Maximiser,
+    maximise: Oracle,
     inverse: FloatArray,
     unseen: FloatArray | None,
     *,
@@ -72,7 +72,7 @@ def explore(
     return Found(None, empty, np.zeros(dim), 0.0)
 
 
-def _widest(maximise: Maximiser, direction: FloatArray) -> FloatArray:
+def _widest(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the arm with the largest part along a direction; with its sign if there are two.
 
     Entries of the direction that are equal but for rounding are made equal, so that an oracle that

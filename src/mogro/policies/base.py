@@ -74,9 +74,9 @@ class LinearPolicy(ABC):
         """
 
     def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
-        """Choose among arms that nobody can list; only policies linear in the arm can."""
+        """Choose combinatorial actions with a linear oracle; only policies linear in the arm can."""
         raise ValueError(
-            f"{type(self).__name__}: cannot choose with a maximiser, because what it maximises is "
+            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises is "
             "not linear in the arm; MOGRO with a linear scalarisation can"
         )
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._spans import negligible, precision_of, span_basis, unit_rows
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, count, real, unwarned
-from mogro.combinatorial import Maximiser, ask, explore
+from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
     Exploration,
@@ -125,7 +125,7 @@ class MOGRO(LinearPolicy):
             chosen = self._explore_or_greedy(arms, rng)
         return self._answer(chosen)
 
-    def choose(self, maximise: Maximiser, *, rng: Rng) -> FloatArray:
+    def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
 
         Parameters
@@ -172,7 +172,7 @@ class MOGRO(LinearPolicy):
         self.progress.step += 1
         return arm
 
-    def _explore_with(self, maximise: Maximiser) -> tuple[FloatArray | None, FloatArray]:
+    def _explore_with(self, maximise: Oracle) -> tuple[FloatArray | None, FloatArray]:
         share = DEFAULT_SHARE * self.state.largest  # nobody knows the mean over all arms
         threshold = share if self.threshold is None else self.threshold
         found = explore(
