@@ -5,6 +5,7 @@ unit of a feature decides nothing.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +40,13 @@ def precision_of(arms: FloatArray) -> Precision:
     Divided by its size at least, a column that is rounding of the others stays below ``share``: for
     single precision this leaves the columns as they are.
     """
-    dim, eps = arms.shape[-1], float(np.finfo(arms.dtype).eps)
-    share = negligible(dim, arms.dtype)
-    return Precision(share, min(1.0, 8 * dim * eps / math.sqrt(share)))
+    return _precision(arms.shape[-1], arms.dtype)
+
+
+@cache
+def _precision(dim: int, dtype: np.dtype[np.floating]) -> Precision:
+    share = negligible(dim, dtype)
+    return Precision(share, min(1.0, 8 * dim * float(np.finfo(dtype).eps) / math.sqrt(share)))
 
 
 def squares(vectors: FloatArray) -> FloatArray:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mogro._spans import Precision, has_part, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
+from mogro.linear import TINY
 
 # The threshold that MOGRO takes by itself: this share of the mean squared norm of the arms on
 # offer; benchmarks/threshold.py shows the sweep.
@@ -114,8 +115,7 @@ def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> F
 
 def explores(need: FloatArray, threshold: FloatArray | float) -> BoolArray:
     """Tell who has to explore, from needs and thresholds, each (n,)."""
-    with np.errstate(invalid="ignore"):  # infinite times zero: a direction never seen
-        return np.asarray(~(need * threshold <= SATISFIED))
+    return np.asarray(need * np.maximum(threshold, TINY) > SATISFIED)  # infinite, if never seen
 
 
 def first_best(gains: FloatArray) -> IntArray:
@@ -284,28 +284,32 @@ class Settled:
         """
         n, matrix = self._work.size, (-1, *inverse.shape[-2:])
         given = default_threshold(arms) if threshold is None else threshold
-        thresholds = np.broadcast_to(given, self.batch).reshape(n)
-        offered = np.broadcast_to(arms, (*self.batch, *arms.shape[-2:]))
-        offered = offered.reshape(n, *arms.shape[-2:])
+        thresholds = self._for_each(given, ())
+        offered = self._for_each(arms, arms.shape[-2:])
         inverse = inverse.reshape(matrix)
         unseen = None if unseen is None else unseen.reshape(matrix)
-        known = self._arms_needs if self._same(arms) else np.full(n, np.inf)
-        found = np.minimum(known, self._everywhere)
+        found = self._arms_needs if self._same(arms) else np.full(n, np.inf)
+        found = np.minimum(found, self._everywhere)
         asking = np.flatnonzero(explores(found, thresholds))
-        beyond = self._beyond(asking, offered, thresholds)
-        found[asking[~beyond]] = self._inside[asking[~beyond]]
-        asking = asking[beyond]
+        asking = asking[self._beyond(asking, offered, thresholds, found)]
         for some in _chunks(asking, max(1, _AT_ONCE // math.prod(arms.shape[-2:]))):
             hidden = None if unseen is None else unseen[some]
             found[some] = needs(offered[some], inverse[some], hidden)
-        self._remember(arms, found)
         exploring = explores(found, thresholds)
+        self._remember(arms, found, default=given if threshold is None else None)
         done = asking[~exploring[asking]]
         self._work[done] += min(arms.shape[-2:]) / arms.shape[-1]
         for i in done[self._work[done] >= self._due[done]].tolist():
             hidden = None if unseen is None else unseen[i]
             self._find_bounds(i, inverse[i], hidden, float(thresholds[i]))
         return np.flatnonzero(exploring)
+
+    def _for_each(self, array: float | FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        """Return an array (..., *shape) that broadcasts to the batch for each learner."""
+        array = np.asarray(array)
+        if array.ndim < len(self.batch) + len(shape) or array.shape != (*self.batch, *shape):
+            array = np.broadcast_to(array, (*self.batch, *shape))
+        return array.reshape(-1, *shape)
 
     def _same(self, arms: FloatArray) -> bool:
         """Tell whether these are the arms last looked at; bytes alone do not tell the shape."""
@@ -314,26 +318,36 @@ class Settled:
             last and arms.shape == last[0] and arms.dtype == last[1] and arms.tobytes() == last[2]
         )
 
-    def _remember(self, arms: FloatArray, found: FloatArray) -> None:
-        if arms.size > _COMPARED:
+    def _remember(
+        self, arms: FloatArray, found: FloatArray, *, default: float | FloatArray | None
+    ) -> None:
+        largest = float(found.max())
+        if arms.size > _COMPARED or (found.size == 1 and largest == np.inf):
             self._arms, self._arms_need = (), np.inf
             return
         self._arms = (arms.shape, arms.dtype, arms.tobytes())
-        self._arms_default = _highest(default_threshold(arms))
-        self._arms_needs, self._arms_need = found, float(found.max())
+        self._arms_default = _highest(default_threshold(arms) if default is None else default)
+        self._arms_needs, self._arms_need = found, largest
 
     def _beyond(
-        self, asking: NDArray[np.intp], arms: FloatArray, thresholds: FloatArray
+        self,
+        asking: NDArray[np.intp],
+        arms: FloatArray,
+        thresholds: FloatArray,
+        found: FloatArray,
     ) -> BoolArray:
-        """Tell which of the learners asking may be offered something unknown."""
-        beyond: BoolArray = np.ones(asking.size, dtype=np.bool_)
+        """Tell which of the learners asking may be offered something unknown.
+
+        For the others, put a bound into ``found``.
+        """
         if self._unknown is None or not self._useful:
-            return beyond
+            return np.ones(asking.size, dtype=np.bool_)
         units, precision = unit_rows(arms[asking]), precision_of(arms)
         # Stricter about rounding than needs() is, so that both agree.
         strict = precision._replace(share=_STRICT * precision.share)
         beyond = np.asarray(has_part(units, self._unknown[asking], strict).any(axis=-1))
         beyond |= explores(self._inside[asking], thresholds[asking])
+        found[asking[~beyond]] = self._inside[asking[~beyond]]
         self._useful = not beyond.all()
         return beyond
 
@@ -378,7 +392,9 @@ def _is_below(matrix: FloatArray, bound: float) -> bool:
 
 
 def _highest(threshold: float | FloatArray) -> float:
-    return threshold if isinstance(threshold, float) else float(np.max(threshold))
+    if isinstance(threshold, np.ndarray) and threshold.ndim:
+        return float(threshold.max())
+    return float(threshold)
 
 
 def _chunks(positions: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:

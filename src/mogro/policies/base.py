@@ -74,10 +74,10 @@ class LinearPolicy(ABC):
         """
 
     def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
-        """Choose combinatorial actions with a linear oracle; only policies linear in the arm can."""
+        """Choose with a linear oracle; only policies that are linear in the arm can."""
         raise ValueError(
-            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises is "
-            "not linear in the arm; MOGRO with a linear scalarisation can"
+            f"{type(self).__name__}: cannot choose with a linear oracle, because what it "
+            "maximises is not linear in the arm; MOGRO with a linear scalarisation can"
         )
 
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:

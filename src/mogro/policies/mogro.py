@@ -21,7 +21,7 @@ from mogro.exploration import (
     check_exploration,
     default_threshold,
 )
-from mogro.policies.base import LinearPolicy, greedy, learners_of, refuse_features
+from mogro.policies.base import LinearPolicy, check_finite, greedy, learners_of
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 
@@ -211,11 +211,11 @@ class MOGRO(LinearPolicy):
 
     def _explore_or_greedy(self, features: FloatArray, rng: Rng) -> IntArray:
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
-        if not math.isfinite(np.square(features).sum(dtype=np.float64)):
-            refuse_features(features)
+        check_finite(features, features)
         model, batch = self.model, self.batch
         asking = self._settled.look(features, model.inverse, model.unseen, self.threshold)
-        features = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+        if batch:
+            features = np.broadcast_to(features, (*batch, *features.shape[-2:]))
         exploring: BoolArray = np.zeros(math.prod(batch), dtype=np.bool_)
         exploring[asking] = True
         chosen = np.full(exploring.size, -1)
