@@ -9,10 +9,17 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import IntArray
 from mogro.environments import Environment, FixedArms
-from mogro.exploration import BasisRoundRobin, Exploration, ExplorationContext, Uniform, WeakestDirection
+from mogro.exploration import (
+    BasisRoundRobin,
+    Exploration,
+    ExplorationContext,
+    Uniform,
+    WeakestDirection,
+)
 from mogro.policies import (
     MOGRO,
     UCB,
+    EffectiveFront,
     EpsilonGreedy,
     ExploreThenCommit,
     Oracle,
@@ -20,7 +27,6 @@ from mogro.policies import (
     RandomArm,
     ThompsonSampling,
 )
-from mogro.selection import EffectiveFront
 from mogro.scalarization import FixedWeights, RandomWeights, RoundRobin, Scalarization
 
 

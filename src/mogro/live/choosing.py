@@ -7,7 +7,7 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._ties import first_best
 from mogro._validation import FloatArray
-from mogro.exploration import Situation
+from mogro.exploration import ExplorationContext
 from mogro.live.driving import Beliefs, Driver, ParetoFront, Selection, estimated
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
     units: Units
     selection: Selection
     step: int
-    situation: Situation | None = None
+    situation: ExplorationContext | None = None
 
     def cleared(self, floors: dict[str, float]) -> "Plan":
         """Return a plan for those arms whose estimates clear the floors, in the user's units."""

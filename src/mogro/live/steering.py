@@ -16,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._spans import has_part, negligible, precision_of, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.exploration import (
     DEFAULT_SHARE,
     Exploration,
-    Situation,
-    known_directions,
-    negligible,
-    nothing_new,
-    survey,
+    ExplorationContext,
+    default_threshold,
+    explores,
+    needs,
 )
 from mogro.linear import Spectrum, relative_rounding, spectrum
 from mogro.live.learning import Learner
@@ -39,7 +39,7 @@ class Explored(NamedTuple):
     """An arm to explore, and why."""
 
     arm: int
-    situation: Situation
+    situation: ExplorationContext
 
 
 class Steering:
@@ -128,28 +128,28 @@ class Steering:
             return None
         total = self._total(learner, ledger)
         found = spectrum(total, additions=additions)
-        glance = None if offer.version is None else offer.version.survey(offer.mapping)
         listed = offer.listed()
-        arms = None
-        if glance is None:
-            arms = listed.mapped
-            largest = max(self.largest, float(np.vecdot(arms, arms).max()))
-        else:
-            largest = max(self.largest, glance.largest)
-        threshold = np.full(len(total), self._threshold(largest))
-        known = known_directions(found, threshold)
+        glance = None if offer.version is None else offer.version.survey(offer.mapping)
+        arms = listed.mapped if glance is None else None
+        largest = self.largest if glance is None else max(self.largest, glance.largest)
+        if arms is not None:
+            largest = max(largest, float(np.vecdot(arms, arms).max()))
+        threshold = self._threshold(offer)
+        seen = found.values > found.rounding[:, None]
+        known = seen & (found.values >= threshold)
         for m in np.argsort(found.values[:, 0], kind="stable"):
-            one = Spectrum(*(part[m : m + 1] for part in found))
-            if glance is not None and not _reaches(glance.gram, one, ~known[m]):
+            if glance is not None and not _reaches(glance.gram, found, int(m), ~known[m]):
                 continue
             arms = listed.mapped if arms is None else arms
-            one, parts, opened = survey(arms[None], one, threshold[m : m + 1])
-            if opened.any():
-                situation = Situation(arms[None], one, parts, opened, np.zeros(1, int), (), step)
-                arm = int(self.exploration.choose(situation, rng=rng)[0])
+            inverse, unseen = _solved(found, int(m))
+            if explores(needs(arms[None], inverse, unseen), threshold)[0]:
+                context = ExplorationContext(
+                    arms[None], inverse, unseen, np.zeros(1, int), (), step
+                )
+                arm = int(self.exploration.choose(context, rng=rng)[0])
                 self.floor[:] = -_HUGE
                 self.largest = largest
-                return Explored(arm, situation)
+                return Explored(arm, context)
         self.largest = largest
         self.floor = np.where(known, found.values, _HUGE).min(axis=1)
         self.unknown = found.vectors * ~known[:, None, :]
@@ -184,14 +184,19 @@ class Steering:
         added, self.largest, everything, over = arrays["numbers"].astype(np.float64).tolist()
         self.added, self._everything, self._over = int(added), everything == 1, over == 1
 
-    def _threshold(self, largest: float) -> float:
-        return DEFAULT_SHARE * largest if self.threshold is None else self.threshold
+    def _threshold(self, offer: Offer) -> float:
+        if self.threshold is not None:
+            return self.threshold
+        if offer.version is None:
+            return float(default_threshold(offer.mapped))
+        whole = offer.version.survey(offer.mapping).gram
+        return DEFAULT_SHARE * float(np.trace(whole)) / len(offer.version.features)
 
     def _settled(self, offer: Offer, observations: FloatArray, additions: int) -> bool:
         """Tell, without eigenvectors, that nothing here is left to explore."""
         if self._over:
             return True
-        if min(self.floor.tolist()) < self._threshold(self.largest):
+        if min(self.floor.tolist()) < self._threshold(offer):
             return False
         trace = self.largest * (observations + self.pending)  # an upper bound
         if (self.floor <= relative_rounding(self.unknown.shape[-1], additions) * trace).any():
@@ -200,8 +205,11 @@ class Steering:
             return True
         if offer.version is not None:
             return False
-        largest = np.full(len(self.floor), self.largest)
-        return nothing_new(offer.mapped, self.unknown, largest)
+        units, precision = unit_rows(offer.mapped)[None], precision_of(offer.mapped)
+        projectors = self.unknown @ np.swapaxes(self.unknown, -1, -2)
+        return not has_part(
+            units, projectors, precision._replace(share=precision.share / 100)
+        ).any()
 
     def _total(self, learner: Learner, ledger: Ledger) -> FloatArray:
         """Return, for every objective, V of what is observed or pending, (M, p, p)."""
@@ -223,8 +231,16 @@ class Steering:
         return np.asarray(learner.model.gram + self.gram)
 
 
-def _reaches(gram: FloatArray, found: Spectrum, unknown: BoolArray) -> bool:
+def _solved(found: Spectrum, m: int) -> tuple[FloatArray, FloatArray]:
+    """Return ``V^+`` and the projector on its null space, (1, p, p), for one objective."""
+    vectors, seen = found.vectors[m : m + 1], found.values[m] > found.rounding[m]
+    scaled = vectors * np.where(seen, 1 / np.where(seen, found.values[m], 1), 0)
+    turned = np.swapaxes(vectors, -1, -2)
+    return scaled @ turned, (vectors * ~seen) @ turned
+
+
+def _reaches(gram: FloatArray, found: Spectrum, m: int, unknown: BoolArray) -> bool:
     """Tell whether arms with these summed outer products have a part in unknown directions."""
-    vectors = found.vectors[0]
+    vectors = found.vectors[m]
     reach = np.vecdot(vectors.T @ gram, vectors.T)
     return bool((reach[unknown] > negligible(len(reach), np.float32) * reach.sum()).any())
