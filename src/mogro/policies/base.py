@@ -156,7 +156,7 @@ class LinearPolicy(ABC):
 
     def learned(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
-        model = {f"model.{name}": array for name, array in self.model.arrays().items()}
+        model = {f"model.{name}": array for name, array in self.model.save_state().items()}
         return model | {"step": np.array(self.progress.step)}
 
     def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -168,7 +168,7 @@ class LinearPolicy(ABC):
             )
         step = int(np.array(arrays["step"]))
         own = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.restore({name.removeprefix("model."): array for name, array in own.items()})
+        self.model.load_state({name.removeprefix("model."): array for name, array in own.items()})
         self.progress.step = step
 
     def __repr__(self) -> str:
