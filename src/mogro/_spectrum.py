@@ -60,7 +60,8 @@ def solve(
     ``full`` (n,) says which V had full rank before: those are tried without a spectrum.
     """
     n, m, d = moments.shape
-    inverse, theta = np.empty((n, d, d)), np.empty((n, m, d))
+    inverse: FloatArray = np.empty((n, d, d))
+    theta: FloatArray = np.empty((n, m, d))
     unseen, rank = np.zeros((n, d, d)), np.full(n, d, dtype=np.int64)
     null = np.zeros((n, d, d))
     units = powers(np.einsum("nii->ni", gram))

@@ -494,9 +494,10 @@ class LinearModel:
             if self._fading:
                 self._forget()
         gram, moments = self.gram[where], self.moments[where]
+        n = gram.size // d**2
         solved = solve(
-            gram.reshape(-1, d, d),
-            moments.reshape(-1, m, d),
+            gram.reshape(n, d, d),
+            moments.reshape(n, m, d),
             additions=self.count,
             ridge=self.ridge,
             full=np.reshape(self._rank[where] == d, -1),
