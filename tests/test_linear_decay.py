@@ -32,7 +32,7 @@ def test_decay_is_weighted_least_squares(ridge: float, half_life: float) -> None
             weights = gamma[m] ** np.arange(n, -1, -1.0)
             theta, squares = penalised(x[: n + 1], y[: n + 1, m], weights, ridge)
             assert model.theta[m, 0] == pytest.approx(theta, rel=1e-7, abs=1e-7)
-            assert model._squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
+            assert model.squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
 
 
 def test_a_direction_that_faded_below_rounding_counts_as_unseen() -> None:
@@ -57,15 +57,27 @@ def test_everything_may_fade_at_once() -> None:
     assert model.theta.tolist() == [[3.0, 0.0]]
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-def test_absorbing_is_learning_from_both(ridge: float) -> None:
-    rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
-    parts = [LinearModel(3, 2, ridge=ridge) for _ in range(3)]
-    for n in range(40):
-        parts[n % 2].update(x[n], y[n])
-        parts[2].update(x[n], y[n])
-    parts[0].absorb(parts[1])
-    assert parts[0].theta == pytest.approx(parts[2].theta, abs=1e-12)
-    assert parts[0]._squares == pytest.approx(parts[2]._squares, abs=1e-9)
-    assert parts[0].count == 40
+@pytest.mark.parametrize("turn", [0.0, 0.3])
+def test_features_long_unobserved_are_forgotten_before_numbers_run_out(turn: float) -> None:
+    """The first feature, or a direction in the plane of two, comes back after a long time."""
+    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    first, second = rotation
+    model = LinearModel(2, 1)
+    model.update(1e3 * first, np.array([5e3]))
+    for _ in range(6_000):
+        model.decay(np.asarray(0.5 ** (1 / 4)))
+        model.update(second, np.array([2.0]))
+    assert model.rank == 1
+    assert np.isinf(model.variances(first[None])).all()
+    assert float(model.theta[0] @ second) == pytest.approx(2.0)
+    model.update(first, np.array([7.0]))
+    assert model.theta[0] == pytest.approx(7 * first + 2 * second)
+
+
+def test_totals_fade_like_the_rest() -> None:
+    model = LinearModel(1, 2)
+    model.update(np.ones(1), np.array([1.0, 2.0]))
+    model.decay(np.asarray(0.5))
+    model.update(np.ones(1), np.array([4.0, 0.0]))
+    model.learn(np.ones((2, 1)), np.array([[1.0, 1.0], [2.0, 3.0]]))
+    assert model.totals.tolist() == [7.5, 5.0]

@@ -71,9 +71,8 @@ class Learner:
     @property
     def noise(self) -> FloatArray:
         """Standard deviation of the observations from the estimates, (M,); NaN if unknown."""
-        squares, rank = self.model.residuals
-        free = self.effective - rank
-        known = np.maximum(squares[:, 0], 0) / np.where(free > 0, free, 1)
+        free = self.effective - self.model.rank
+        known = np.maximum(self.model.squares[:, 0], 0) / np.where(free > 0, free, 1)
         return np.asarray(np.sqrt(np.where(free > 0, known, math.nan)))
 
     def advance(self, now: float) -> float:
@@ -135,13 +134,13 @@ class Learner:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """All that has been learned, to be given to :meth:`restore`."""
         own = {"effective": self.effective, "time": np.array(self.time)}
-        return own | {f"model.{name}": array for name, array in self.model.arrays().items()}
+        return own | {f"model.{name}": array for name, array in self.model.save_state().items()}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`arrays` of an equal learner gave, to the bit."""
         check_shape(arrays["effective"], "effective", self.effective.shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.restore({name.removeprefix("model."): array for name, array in parts.items()})
+        self.model.load_state({name.removeprefix("model."): array for name, array in parts.items()})
         self.effective = arrays["effective"].astype(np.float64)
         self.time = float(arrays["time"].astype(np.float64))
 
