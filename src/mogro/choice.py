@@ -16,7 +16,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, floats
 from mogro.exploration import SATISFIED, Exploration, ExplorationContext, Settled, needs
 from mogro.probability import Probabilities, selection_probabilities
 from mogro.scalarization import NonlinearScalarization, Scalarization, is_nonlinear
-from mogro.selection import Selection, draw_member, selects_members
+from mogro.selection import Selection, draw_member, is_front
 
 _CHOICES = 1024  # whole choices, where probabilities can only be counted
 _DRAWN = 2**18  # features of arms that are drawn at once then
@@ -426,7 +426,7 @@ def _select(
     policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the arm that is selected, (...), and the weights drawn for it, if any were."""
-    if selects_members(selection):
+    if is_front(selection):
         offered = _features(arms)
         values = policy.values(offered, beliefs, rng=rng)
         check_finite(values, offered)
