@@ -286,7 +286,8 @@ def _exploiting_probabilities(
     values = policy.values(arms[None], beliefs, rng=source)
     check_finite(values, arms)
     if source.bit_generator.state == before:
-        rows = distinct(arms, np.arange(count))
+        every = np.arange(count)
+        rows = every if is_front(selection) else distinct(arms, every)
         part = selection_probabilities(values[0][rows], selection, step=step, rng=source)
         whole = np.zeros((2, count))
         whole[:, rows] = part
@@ -546,7 +547,7 @@ def _features(arms: Arms) -> FloatArray:
 
 def _take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
     """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
-    if array is None or (array := np.asarray(array)).ndim < len(batch):
+    if array is None or np.ndim(array) == 0:
         return array
     if not batch:
         return np.broadcast_to(array, (len(learners), *array.shape))
