@@ -364,6 +364,7 @@ class LinearModel:
         if current.keys() - arrays.keys():
             raise ValueError(f"arrays: missing {sorted(current.keys() - arrays.keys())}")
         pending = arrays["recent"].shape[-2] if arrays["recent"].ndim > 1 else 0
+        pending = min(pending, self._most - 1)
         shapes = {name: value.shape for name, value in current.items()}
         shapes["recent"] = (*self.batch, pending, self._recent.shape[-1])
         for name, value in current.items():
