@@ -61,7 +61,8 @@ def unit_rows(arms: FloatArray) -> FloatArray:
     """
     wide = arms.astype(np.float64, copy=False)
     norms = squares(wide)
-    sizes = np.where(norms > TINY, np.sqrt(norms), np.inf)
+    sizes = np.sqrt(norms)
+    sizes[norms <= TINY] = np.inf
     return np.asarray(wide / sizes[..., None])
 
 
@@ -69,8 +70,10 @@ def has_part(units: FloatArray, projector: FloatArray, precision: Precision) -> 
     """Tell which unit vectors (n, K, d) have a part in subspaces given by projectors (n, d, d)."""
     parts = units @ projector
     found = squares(parts) > precision.share
+    if len(found) == 1 and np.count_nonzero(found):
+        return found
     hidden = ~found.any(axis=-1, keepdims=True)
-    if hidden.any():  # features in large units may hide what others have
+    if np.count_nonzero(hidden):  # features in large units may hide what others have
         scales = _column_scales(units, precision)
         scaled = squares(parts / scales) > precision.share * squares(units / scales)
         found |= scaled & hidden
@@ -95,7 +98,7 @@ def span(units: FloatArray, precision: Precision) -> FloatArray | None:
     else:
         sizes = np.linalg.eigvalsh(turned @ units)
     clear = sizes[:, 0] > _CLEAR * sizes[:, -1]
-    if clear.all():
+    if np.count_nonzero(clear) == n:
         return turned @ (vectors / np.sqrt(sizes)[:, None, :]) if few else None
     bases = np.zeros((n, d, min(count, d)))
     for i in range(n):

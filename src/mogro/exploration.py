@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import Precision, has_part, precision_of, span, span_basis, squares, unit_rows
+from mogro._spans import has_part, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.linear import TINY
@@ -84,13 +84,7 @@ def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> F
     >>> needs(arms, np.linalg.inv(V)[None], None)  # the third direction is not in the span
     array([0.5])
     """
-    units, precision = unit_rows(arms), precision_of(arms)
-    new = np.asarray(_unseen_parts(units, unseen, precision).any(axis=-1))
-    found: FloatArray = np.where(new, np.inf, 0.0)
-    for seen in _parts_of(~new):
-        inside = _within(span(units[seen], precision), inverse[seen])
-        found[seen] = np.maximum(np.linalg.eigvalsh(inside)[:, -1], 0)
-    return found
+    return _Study(arms, inverse, unseen).needs()
 
 
 def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -99,18 +93,7 @@ def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> F
     These are squared projections on the directions never seen, if the arms have a part there, or
     else on the whole eigenspace, within the span of the arms, of the largest need.
     """
-    units, precision = unit_rows(arms), precision_of(arms)
-    wide = arms.astype(np.float64, copy=False)
-    new = _unseen_parts(units, unseen, precision)
-    some = np.asarray(new.any(axis=-1))
-    found: FloatArray = np.zeros(arms.shape[:2])
-    for never in _parts_of(some):
-        assert unseen is not None
-        found[never] = squares(wide[never] @ unseen[never]) * new[never]
-    for seen in _parts_of(~some):
-        weakest = _weakest(span(units[seen], precision), inverse[seen])
-        found[seen] = squares(wide[seen] @ weakest)
-    return found
+    return _Study(arms, inverse, unseen).gains()
 
 
 def explores(need: FloatArray, threshold: FloatArray | float) -> BoolArray:
@@ -124,40 +107,68 @@ def first_best(gains: FloatArray) -> IntArray:
     return np.asarray((gains >= level).argmax(axis=-1))
 
 
-def _parts_of(chosen: BoolArray) -> Iterator[slice | NDArray[np.intp]]:
-    """Yield an index of the learners chosen, if there are any; all of them without a copy."""
+class _Study:
+    """What :func:`needs` and :func:`gains` of the same arms have in common."""
+
+    def __init__(self, arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> None:
+        self.arms, self.inverse, self.unseen = arms, inverse, unseen
+        self.precision = precision_of(arms)
+        self.units = unit_rows(arms)
+        never: BoolArray = np.zeros(len(arms), dtype=np.bool_)
+        if unseen is not None:
+            self.new = has_part(self.units, unseen, self.precision)  # arms with a part there
+            never = np.logical_or.reduce(self.new, axis=-1)
+        self.never, self.seen = _where(never), _where(~never)
+
+    @cached_property
+    def bases(self) -> FloatArray | None:
+        """Of the spans of arms that have no part never seen."""
+        return span(self.units[self.seen], self.precision)
+
+    @cached_property
+    def inside(self) -> FloatArray:
+        """``V^+`` restricted to these spans."""
+        inverse, bases = self.inverse[self.seen], self.bases
+        return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
+
+    def needs(self) -> FloatArray:
+        found: FloatArray = np.full(len(self.arms), np.inf)
+        if self.seen is not None:
+            found[self.seen] = np.maximum(np.linalg.eigvalsh(self.inside)[:, -1], 0)
+        return found
+
+    def gains(self) -> FloatArray:
+        found: FloatArray = np.zeros(self.arms.shape[:2])
+        wide = self.arms.astype(np.float64, copy=False)
+        if self.never is not None and self.unseen is not None:
+            parts = wide[self.never] @ self.unseen[self.never]
+            found[self.never] = squares(parts) * self.new[self.never]
+        if self.seen is not None:
+            weakest = _weakest(self.inside)
+            if self.bases is not None:
+                weakest = self.bases @ weakest
+            found[self.seen] = squares(wide[self.seen] @ weakest)
+        return found
+
+
+def _where(chosen: BoolArray) -> slice | NDArray[np.intp] | None:
+    """Return an index of the learners chosen, for all of them a slice; None if there are none."""
     number = np.count_nonzero(chosen)
-    if number:
-        yield slice(None) if number == chosen.size else np.flatnonzero(chosen)
+    if number == chosen.size:
+        return slice(None)
+    return np.flatnonzero(chosen) if number else None
 
 
-def _within(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
-    """Return ``V^+`` (n, d, d) restricted to the span of bases (n, d, r)."""
-    return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
-
-
-def _weakest(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
-    """Return the eigenspaces (n, d, r) of the largest need in the span of bases (n, d, r).
-
-    Columns that do not belong to them are zero.
-    """
-    values, vectors = np.linalg.eigh(_within(bases, inverse))
+def _weakest(inside: FloatArray) -> FloatArray:
+    """Return the eigenspaces (n, r, r) of the largest eigenvalues; other columns are zero."""
+    values, vectors = np.linalg.eigh(inside)
     largest = values[:, -1:]
     # What rounding does to V is relative to its largest eigenvalue, hence to the smallest here;
     # zeros are directions outside of the span.
-    rounding = 8 * inverse.shape[-1] * _EPS
+    rounding = 8 * inside.shape[-1] * _EPS
     smallest = np.where(values > rounding * largest, values, np.inf).min(axis=-1, keepdims=True)
     slack = np.clip(rounding * largest / smallest, _SAME, _SAME**0.5)
-    same = values >= largest * (1 - slack)
-    space = vectors * same[:, None, :]
-    return np.asarray(space if bases is None else bases @ space)
-
-
-def _unseen_parts(units: FloatArray, unseen: FloatArray | None, precision: Precision) -> BoolArray:
-    """Tell which unit vectors (n, K, d) have a part never seen, (n, K)."""
-    if unseen is None:
-        return np.zeros(units.shape[:2], dtype=np.bool_)
-    return has_part(units, unseen, precision)
+    return np.asarray(vectors * (values >= largest * (1 - slack))[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +197,12 @@ class ExplorationContext:
     learners: NDArray[np.intp]
     batch: tuple[int, ...]
     step: int
+    _study: _Study | None = field(default=None, repr=False)  # if these were looked at before
 
     @cached_property
     def gains(self) -> FloatArray:
         """Squared projections of the arms on the weakest eigenspace, (n, K): see :func:`gains`."""
-        return gains(self.arms, self.inverse, self.unseen)
+        return (self._study or _Study(self.arms, self.inverse, self.unseen)).gains()
 
 
 class Settled:
@@ -219,8 +231,7 @@ class Settled:
     >>> settled = Settled()
     >>> settled.covers(arms, 1.0)
     False
-    >>> settled.look(arms, np.linalg.inv(V), None, 1.0)  # nobody has to explore
-    array([], dtype=int64)
+    >>> settled.look(arms, np.linalg.inv(V), None, 1.0, step=0)  # nobody has to explore
     >>> settled.covers(arms, 1.0), settled.covers(5 * np.ones((7, 2)), 1.0)
     (True, True)
     >>> settled.covers(arms, 4.0)  # more than V has
@@ -243,6 +254,7 @@ class Settled:
         self._arms_needs: FloatArray = np.full(n, np.inf)
         self._arms_need = np.inf  # the largest of them
         self._arms_default = np.inf  # their largest default threshold
+        self._repeats = False  # whether the same arms may come again
         self._work: FloatArray = np.zeros(n)  # spent on learners with nothing to explore
         self._due: FloatArray = np.ones(n)  # work after which to look for a bound,
         self._due_inside: FloatArray = np.full(n, 4.0)  # and for projectors
@@ -257,9 +269,11 @@ class Settled:
         threshold
             For all learners or (*batch); None for :func:`default_threshold`.
         """
-        if self._arms_need < np.inf and self._same(arms):
-            highest = self._arms_default if threshold is None else _highest(threshold)
-            return min(self._arms_need, self._bound) * highest <= SATISFIED
+        if self._repeats:
+            if self._same(arms):
+                highest = self._arms_default if threshold is None else _highest(threshold)
+                return min(self._arms_need, self._bound) * highest <= SATISFIED
+            self._repeats = False  # do not compare again before the next look
         if self._bound < np.inf:
             highest = _highest(default_threshold(arms) if threshold is None else threshold)
             return self._bound * highest <= SATISFIED
@@ -271,8 +285,10 @@ class Settled:
         inverse: FloatArray,
         unseen: FloatArray | None,
         threshold: float | FloatArray | None,
-    ) -> NDArray[np.intp]:
-        """Return the flat positions in the batch of learners that have to explore.
+        *,
+        step: int,
+    ) -> ExplorationContext | None:
+        """Return what the learners that have to explore are to choose from; None if none has to.
 
         Parameters
         ----------
@@ -281,30 +297,39 @@ class Settled:
         inverse, unseen
             ``V^+`` and the projectors on directions never seen, (*batch, d, d); None if there are
             none.
+        step
+            Number of arms selected before.
         """
-        n, matrix = self._work.size, (-1, *inverse.shape[-2:])
-        given = default_threshold(arms) if threshold is None else threshold
-        thresholds = self._for_each(given, ())
+        n, size = self._work.size, inverse.shape[-2:]
+        default = default_threshold(arms) if threshold is None else None
+        thresholds = self._for_each(default if threshold is None else threshold, ())
         offered = self._for_each(arms, arms.shape[-2:])
-        inverse = inverse.reshape(matrix)
-        unseen = None if unseen is None else unseen.reshape(matrix)
-        found = self._arms_needs if self._same(arms) else np.full(n, np.inf)
-        found = np.minimum(found, self._everywhere)
+        inverse = inverse.reshape(n, *size)
+        unseen = None if unseen is None else unseen.reshape(n, *size)
+        found = np.minimum(self._everywhere, self._arms_needs if self._same(arms) else np.inf)
         asking = np.flatnonzero(explores(found, thresholds))
-        asking = asking[self._beyond(asking, offered, thresholds, found)]
-        for some in _chunks(asking, max(1, _AT_ONCE // math.prod(arms.shape[-2:]))):
-            hidden = None if unseen is None else unseen[some]
-            found[some] = needs(offered[some], inverse[some], hidden)
+        if self._useful:
+            asking = asking[self._beyond(asking, offered, thresholds, found)]
+        at_once = max(1, _AT_ONCE // math.prod(arms.shape[-2:]))
+        study = None
+        for some in _chunks(asking, at_once):
+            study = _Study(*_of(some, offered, inverse, unseen))
+            found[some] = study.needs()
         exploring = explores(found, thresholds)
-        self._remember(arms, found, default=given if threshold is None else None)
-        done = asking[~exploring[asking]]
-        self._work[done] += min(arms.shape[-2:]) / arms.shape[-1]
-        for i in done[self._work[done] >= self._due[done]].tolist():
-            hidden = None if unseen is None else unseen[i]
-            self._find_bounds(i, inverse[i], hidden, float(thresholds[i]))
-        return np.flatnonzero(exploring)
+        self._remember(arms, found, default)
+        learners = np.flatnonzero(exploring)
+        if learners.size < asking.size:
+            work = min(arms.shape[-2:]) / arms.shape[-1]
+            self._find_bounds(asking[~exploring[asking]], inverse, unseen, thresholds, work)
+        if not learners.size:
+            return None
+        if learners.size < asking.size or asking.size > at_once:
+            study = None  # of others, too, or not of all
+        return ExplorationContext(
+            *_of(learners, offered, inverse, unseen), learners, self.batch, step, study
+        )
 
-    def _for_each(self, array: float | FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    def _for_each(self, array: float | FloatArray | None, shape: tuple[int, ...]) -> FloatArray:
         """Return an array (..., *shape) that broadcasts to the batch for each learner."""
         array = np.asarray(array)
         if array.ndim < len(self.batch) + len(shape) or array.shape != (*self.batch, *shape):
@@ -318,16 +343,15 @@ class Settled:
             last and arms.shape == last[0] and arms.dtype == last[1] and arms.tobytes() == last[2]
         )
 
-    def _remember(
-        self, arms: FloatArray, found: FloatArray, *, default: float | FloatArray | None
-    ) -> None:
+    def _remember(self, arms: FloatArray, found: FloatArray, default: FloatArray | None) -> None:
         largest = float(found.max())
         if arms.size > _COMPARED or (found.size == 1 and largest == np.inf):
-            self._arms, self._arms_need = (), np.inf
+            self._arms, self._repeats = (), False
             return
         self._arms = (arms.shape, arms.dtype, arms.tobytes())
         self._arms_default = _highest(default_threshold(arms) if default is None else default)
         self._arms_needs, self._arms_need = found, largest
+        self._repeats = largest < np.inf
 
     def _beyond(
         self,
@@ -340,8 +364,7 @@ class Settled:
 
         For the others, put a bound into ``found``.
         """
-        if self._unknown is None or not self._useful:
-            return np.ones(asking.size, dtype=np.bool_)
+        assert self._unknown is not None
         units, precision = unit_rows(arms[asking]), precision_of(arms)
         # Stricter about rounding than needs() is, so that both agree.
         strict = precision._replace(share=_STRICT * precision.share)
@@ -352,15 +375,28 @@ class Settled:
         return beyond
 
     def _find_bounds(
+        self,
+        learners: NDArray[np.intp],
+        inverse: FloatArray,
+        unseen: FloatArray | None,
+        thresholds: FloatArray,
+        work: float,
+    ) -> None:
+        """Count work that was done for learners with nothing to explore, and try to save more."""
+        self._work[learners] += work
+        for i in learners[self._work[learners] >= self._due[learners]].tolist():
+            if thresholds[i] > 0:
+                hidden = None if unseen is None else unseen[i]
+                self._find_bound(i, inverse[i], hidden, float(thresholds[i]))
+
+    def _find_bound(
         self, learner: int, inverse: FloatArray, unseen: FloatArray | None, threshold: float
     ) -> None:
         """Look for a bound everywhere, or else for the directions that are known to a learner."""
-        if not threshold > 0:
-            return
         total = inverse
         if unseen is not None:  # never seen: a variance beyond any that could be known
             total = inverse + (2 / threshold + 2 * np.trace(inverse)) * unseen
-        for reserve in (4, 2, 1):  # for thresholds that go up and down
+        for reserve in (4, 1):  # for thresholds that go up and down
             if _is_below(total, 1 / (reserve * threshold)):
                 self._everywhere[learner] = 1 / (reserve * threshold)
                 self._bound = float(self._everywhere.max())
@@ -399,6 +435,15 @@ def _highest(threshold: float | FloatArray) -> float:
 
 def _chunks(positions: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
     return (positions[start : start + size] for start in range(0, positions.size, size))
+
+
+def _of(
+    learners: NDArray[np.intp], arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return what belongs to some learners, without a copy if these are all."""
+    if learners.size == len(arms):
+        return arms, inverse, unseen
+    return arms[learners], inverse[learners], None if unseen is None else unseen[learners]
 
 
 class Exploration(Protocol):

@@ -213,27 +213,25 @@ class MOGRO(LinearPolicy):
         """Explore where a learner has to, be greedy elsewhere; each draws only what it needs."""
         check_finite(features, features)
         model, batch = self.model, self.batch
-        asking = self._settled.look(features, model.inverse, model.unseen, self.threshold)
-        if batch:
-            features = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+        step = self.progress.step
+        context = self._settled.look(
+            features, model.inverse, model.unseen, self.threshold, step=step
+        )
         exploring: BoolArray = np.zeros(math.prod(batch), dtype=np.bool_)
-        exploring[asking] = True
+        if context is None:
+            chosen = self._greedy(features, model.theta, rng, batch)
+            self.state.exploring = exploring
+            return chosen
+        learners = context.learners
+        exploring[learners] = True
         chosen = np.full(exploring.size, -1)
-        if asking.size:
-            context = ExplorationContext(
-                learners_of(features, batch, asking),
-                learners_of(model.inverse, batch, asking),
-                None if model.unseen is None else learners_of(model.unseen, batch, asking),
-                asking,
-                batch,
-                self.progress.step,
-            )
-            chosen[asking] = self.exploration.choose(context, rng=part_of(rng, asking))
-            if self.rounds is not None and not self.state.warned:
-                self._warn_of(context, self.rounds)
+        chosen[learners] = self.exploration.choose(context, rng=part_of(rng, learners))
+        if self.rounds is not None and not self.state.warned:
+            self._warn_of(context, self.rounds)
         rest = np.flatnonzero(~exploring)
         if rest.size:
-            offered = learners_of(features, batch, rest)
+            everybody = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+            offered = learners_of(everybody, batch, rest)
             theta = learners_of(model.theta, batch, rest)
             chosen[rest] = self._greedy(offered, theta, part_of(rng, rest), (rest.size,))
         self.state.exploring = exploring
