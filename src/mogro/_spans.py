@@ -66,18 +66,25 @@ def unit_rows(arms: FloatArray) -> FloatArray:
     return np.asarray(wide / sizes[..., None])
 
 
-def has_part(units: FloatArray, projector: FloatArray, precision: Precision) -> BoolArray:
-    """Tell which unit vectors (n, K, d) have a part in subspaces given by projectors (n, d, d)."""
+def parts_along(
+    units: FloatArray, projector: FloatArray, precision: Precision
+) -> tuple[BoolArray, FloatArray]:
+    """Find the parts of unit vectors (n, K, d) in subspaces given by projectors (n, d, d).
+
+    Returns which are more than rounding, (n, K), and their squared norms, (n, K).
+    """
     parts = units @ projector
-    found = squares(parts) > precision.share
-    if len(found) == 1 and np.count_nonzero(found):
-        return found
-    hidden = ~found.any(axis=-1, keepdims=True)
-    if np.count_nonzero(hidden):  # features in large units may hide what others have
+    sizes = squares(parts)
+    found = sizes > precision.share
+    # Features in large units may hide what others have: where nothing is found, look again with
+    # columns of one scale, unless no scale could make a difference.
+    faint = sizes > precision.share * precision.column**2
+    if np.count_nonzero(faint) > np.count_nonzero(found):
+        hidden = ~found.any(axis=-1, keepdims=True)
         scales = _column_scales(units, precision)
         scaled = squares(parts / scales) > precision.share * squares(units / scales)
         found |= scaled & hidden
-    return np.asarray(found)
+    return found, sizes
 
 
 def _column_scales(units: FloatArray, precision: Precision) -> FloatArray:

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import has_part, precision_of, span, span_basis, squares, unit_rows
+from mogro._spans import parts_along, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.linear import TINY
@@ -41,6 +41,7 @@ _STRICT = 0.01  # of the share that counts as rounding: certainly rounding
 _CLEARLY = 0.5  # an eigenvalue of products of unit vectors that shows them to be independent
 _FIRST: NDArray[np.intp] = np.zeros(1, dtype=np.intp)
 _FIRST.flags.writeable = False
+_Index = slice | NDArray[np.intp]
 _TIED = 1e-8  # gains this close, relatively, are equal
 
 
@@ -57,6 +58,8 @@ def default_threshold(arms: FloatArray) -> FloatArray:
     """
     if arms.shape[-2] > _SAMPLED:
         arms = arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
+    if arms.ndim == 2:
+        return np.asarray(np.vdot(arms, arms) * (DEFAULT_SHARE / len(arms)))
     flat = arms.reshape(*arms.shape[:-2], -1)
     return np.asarray(np.vecdot(flat, flat) * (DEFAULT_SHARE / arms.shape[-2]))
 
@@ -117,11 +120,14 @@ class _Study:
         self.arms, self.inverse, self.unseen = arms, inverse, unseen
         self.precision = precision_of(arms)
         self.units = unit_rows(arms)
-        never: BoolArray = np.zeros(len(arms), dtype=np.bool_)
+        # Learners with arms that have a part never seen, and the others.
+        self.never: _Index | None = None
+        self.seen: _Index | None = slice(None)
         if unseen is not None:
-            self.new = has_part(self.units, unseen, self.precision)  # arms with a part there
+            # The arms that have, and the squares of these parts of unit vectors, (n, K).
+            self.new, self.shares = parts_along(self.units, unseen, self.precision)
             never = np.logical_or.reduce(self.new, axis=-1)
-        self.never, self.seen = _where(never), _where(~never)
+            self.never, self.seen = _where(never), _where(~never)
 
     @cached_property
     def bases(self) -> FloatArray | None:
@@ -156,9 +162,9 @@ class _Study:
     def gains(self) -> FloatArray:
         found: FloatArray = np.zeros(self.arms.shape[:2])
         wide = self.arms.astype(np.float64, copy=False)
-        if self.never is not None and self.unseen is not None:
-            parts = wide[self.never] @ self.unseen[self.never]
-            found[self.never] = squares(parts) * self.new[self.never]
+        if self.never is not None:
+            shares = self.shares[self.never] * self.new[self.never]
+            found[self.never] = shares * squares(wide[self.never])
         if self.seen is not None:
             weakest = _weakest(self.inside)
             if self.bases is not None:
@@ -167,7 +173,7 @@ class _Study:
         return found
 
 
-def _where(chosen: BoolArray) -> slice | NDArray[np.intp] | None:
+def _where(chosen: BoolArray) -> _Index | None:
     """Return an index of the learners chosen, for all of them a slice; None if there are none."""
     number = np.count_nonzero(chosen)
     if number == chosen.size:
@@ -277,9 +283,10 @@ class Settled:
         self._arms_need = np.inf  # the largest of them
         self._arms_default = np.inf  # their largest default threshold
         self._repeats = False  # whether the same arms may come again
-        self._work: FloatArray = np.zeros(n)  # spent on learners with nothing to explore
-        self._due: FloatArray = np.ones(n)  # work after which to look for a bound,
-        self._due_inside: FloatArray = np.full(n, 4.0)  # and for projectors
+        self._looks: FloatArray = np.zeros(n)  # that found nothing to explore
+        self._due: FloatArray = np.ones(n)  # looks after which to try for a bound everywhere
+        self._work: FloatArray = np.zeros(n)  # that went into them, in looks at d arms
+        self._due_inside: FloatArray = np.full(n, 4.0)  # work after which to find what is unknown
 
     def covers(self, arms: FloatArray, threshold: float | FloatArray | None) -> bool:
         """Tell whether it is certain that no learner has to explore.
@@ -370,14 +377,12 @@ class Settled:
             return None
         if study.never is None:
             found = study.bounds() if few else found
-            if not found[0] * limit <= 1:
+            if not float(found[0]) * limit <= 1:
                 found = study.needs()
-        exploring = bool(explores(found, limit)[0])
-        if exploring:
+        if not float(found[0]) * limit <= SATISFIED:
             self._arms, self._repeats = (), False
-            batch = self.batch
             return ExplorationContext(
-                study.arms, study.inverse, study.unseen, _FIRST, batch, step, study
+                study.arms, study.inverse, study.unseen, _FIRST, (), step, study
             )
         self._remember(arms, found, default)
         work = min(arms.shape) / arms.shape[1]
@@ -423,7 +428,8 @@ class Settled:
         units, precision = unit_rows(arms[asking]), precision_of(arms)
         # Stricter about rounding than needs() is, so that both agree.
         strict = precision._replace(share=_STRICT * precision.share)
-        beyond = np.asarray(has_part(units, self._unknown[asking], strict).any(axis=-1))
+        parts, _ = parts_along(units, self._unknown[asking], strict)
+        beyond = np.asarray(parts.any(axis=-1))
         beyond |= explores(self._inside[asking], thresholds[asking])
         found[asking[~beyond]] = self._inside[asking[~beyond]]
         self._useful = not beyond.all()
@@ -438,9 +444,10 @@ class Settled:
         work: float,
     ) -> None:
         """Count work that was done for learners with nothing to explore, and try to save more."""
-        self._work[learners] += work
-        for i in learners[self._work[learners] >= self._due[learners]].tolist():
-            if thresholds[i] > 0:
+        for i in learners.tolist():
+            self._looks[i] += 1
+            self._work[i] += work
+            if self._looks[i] >= self._due[i] and thresholds[i] > 0:
                 hidden = None if unseen is None else unseen[i]
                 self._find_bound(i, inverse[i], hidden, float(thresholds[i]))
 
@@ -449,15 +456,17 @@ class Settled:
     ) -> None:
         """Look for a bound everywhere, or else for the directions that are known to a learner."""
         total = inverse
-        if unseen is not None:  # never seen: a variance beyond any that could be known
+        if unseen is not None and np.trace(unseen) > 0.5:
+            # Never seen: a variance beyond any that could be known.
             total = inverse + (2 / threshold + 2 * np.trace(inverse)) * unseen
-        for reserve in (4, 1):  # for thresholds that go up and down
-            if _is_below(total, 1 / (reserve * threshold)):
-                self._everywhere[learner] = 1 / (reserve * threshold)
-                self._bound = float(self._everywhere.max())
-                return
+        elif _is_below(inverse, 1 / threshold):
+            reserve = 4 * threshold  # thresholds go up and down
+            bound = 1 / (reserve if _is_below(inverse, 1 / reserve) else threshold)
+            self._everywhere[learner] = bound
+            self._bound = float(self._everywhere.max())
+            return
+        self._due[learner] = 8 + 1.25 * self._looks[learner]
         work = self._work[learner]
-        self._due[learner] = 2 * work
         if work >= self._due_inside[learner]:  # eigenvectors are dear
             self._due_inside[learner] = 4 * work
             self._find_unknown(learner, total, threshold)
