@@ -151,7 +151,7 @@ class _Study:
         turned = np.swapaxes(self.units, -1, -2)
         variances = _row_sums(self.units @ self.inverse @ turned)
         least = 2 - _row_sums(self.units @ turned)
-        return np.where(least > _CLEARLY, variances / least, np.inf)
+        return np.where(least < _CLEARLY, np.inf, variances / np.maximum(least, _CLEARLY))
 
     def needs(self) -> FloatArray:
         found: FloatArray = np.full(len(self.arms), np.inf)
