@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import has_part, negligible, precision_of, unit_rows
+from mogro._spans import negligible, parts_along, precision_of, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.exploration import (
@@ -207,9 +207,8 @@ class Steering:
             return False
         units, precision = unit_rows(offer.mapped)[None], precision_of(offer.mapped)
         projectors = self.unknown @ np.swapaxes(self.unknown, -1, -2)
-        return not has_part(
-            units, projectors, precision._replace(share=precision.share / 100)
-        ).any()
+        strict = precision._replace(share=precision.share / 100)
+        return not parts_along(units, projectors, strict)[0].any()
 
     def _total(self, learner: Learner, ledger: Ledger) -> FloatArray:
         """Return, for every objective, V of what is observed or pending, (M, p, p)."""
