@@ -9,104 +9,164 @@ again in double precision where that might not tell arms apart.
 import numpy as np
 
 from mogro._lattice import Lattice, Law
-from mogro._scores import Scores
+from mogro._scores import Scores, shares
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray
 
 REPLICATES = 16
-_ALL = 1 << 62
-_LINEAR = ((32, 4096), (160, 1024), (_ALL, 256))  # arms, and weights in each replicate
-_BENT = ((24, 2048), (120, 512), (_ALL, 128))
+_SIZES = (32, 160)  # arms that won most, at the first levels
+_TIME = 4e6  # nanoseconds for each level, about: decides how many weights it has
+_MOST, _FEWEST = 4096, 16  # weights of a replicate
 _PILOT = 1024  # weights
+_LEAST = 0.005  # part of the pilot above which an arm may have probability 0.01
+_DOUBTS = 0.02  # part of the pilot's weights for which single precision may be wrong
 _BLOCK = 1 << 15  # scores at a time, so that they stay in the cache
-_ROUGH = 1e-6  # what single precision may do to a score, in the size of its terms
+_MANY = 8  # near winners of a weight, from which all scores are computed again
+_ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
 
 
 def estimated(scores: Scores, law: Law, *, rng: Rng) -> tuple[FloatArray, FloatArray]:
     """Return estimates (K,) and their standard errors."""
     arms = len(scores.values)
-    levels = _BENT if scores.bend else _LINEAR
-    order = np.arange(arms)
-    if arms > 1.5 * levels[0][0]:
-        pilot = _replicates(scores, law, 0, _PILOT, 1, rng)[0]
-        order = np.argsort(-pilot, kind="stable")
+    pilot = _Race(scores)
+    wins = pilot.wins(Lattice.of(law, _PILOT, rng=rng).draw(rng=rng), 0)
+    order = np.argsort(-wins, kind="stable")
+    careful = pilot.doubts > _DOUBTS * _PILOT
+    sizes = [size for size in _SIZES if 1.5 * size < arms]
+    if wins.max() < _LEAST * _PILOT:  # all are small: no need to know some better than others
+        sizes = []
     values, squares = np.zeros(arms), np.zeros(arms)
-    known, points = 0, 1
-    for most, points in levels:
-        size = arms if arms <= 1.5 * most else most
+    known = 0
+    for size in (*sizes, arms):
         some = order[:size]
-        found = _replicates(scores.take(some), law, known, points, REPLICATES, rng)
+        race = _Race(scores.take(some), careful=careful)
+        points = race.points(_TIME * (1 if sizes else len(_SIZES)))
+        found = _replicates(race, law, known, points, rng)
         values[some] += found.mean(axis=0)
         squares[some] += found.var(axis=0, ddof=1) / REPLICATES
         known = size
-        if size == arms:
-            break
     values = np.maximum(values, 0)
     errors = np.maximum(np.sqrt(squares), 1 / (REPLICATES * points))
     return values / values.sum(), errors
 
 
-def _replicates(
-    scores: Scores, law: Law, known: int, points: int, replicates: int, rng: Rng
-) -> FloatArray:
+class _Race:
+    """Arms in single precision, and how to decide where that is not enough."""
+
+    def __init__(self, scores: Scores, *, careful: bool = True) -> None:
+        self.scores, self.careful = scores, careful
+        self.doubts = 0  # weights that single precision did not decide
+        self.values = np.ascontiguousarray(scores.near.T, dtype=np.float32)
+        self.terms = scores.terms.astype(np.float32)
+        exact, rough = (
+            np.diff(np.sort(x, axis=1), axis=1) == 0 for x in (scores.near.T, self.values)
+        )
+        self.faithful = bool((exact == rough).all())  # what differs still does
+
+    def points(self, nanoseconds: float) -> int:
+        """Return how many weights for each replicate can be compared in this time, about."""
+        objectives, arms = self.values.shape
+        each = 0.5 + 0.5 * objectives if self.scores.bend else 1.0 + 0.02 * objectives
+        if self.careful:
+            each *= 3
+        power = round(np.log2(nanoseconds / (each * arms * REPLICATES)))
+        return int(np.clip(2.0**power, _FEWEST, _MOST))
+
+    def table(self, weights: FloatArray) -> FloatArray:
+        """Return scores (n, K) for weights (n, M), in single precision."""
+        if not self.scores.bend:
+            return np.asarray(weights @ self.values)
+        least = weights[:, :1] * self.values[0]
+        other = np.empty_like(least)
+        for m in range(1, len(self.values)):
+            np.multiply(weights[:, m, None], self.values[m], out=other)
+            np.minimum(least, other, out=least)
+        if self.scores.total:
+            np.matmul(weights * np.float32(self.scores.total), self.values, out=other)
+            least += other
+        return least
+
+    def wins(self, weights: FloatArray, known: int) -> FloatArray:
+        """Return how many of n weights arms win, less what the first win among themselves, (K,)."""
+        single = weights.astype(np.float32)
+        table = self.table(single)
+        best = table.argmax(axis=1)
+        if not self.careful:
+            won = np.bincount(best, minlength=table.shape[1]).astype(np.float64)
+            if known:
+                inner = best[best < known]
+                others = table[best >= known, :known].argmax(axis=1)
+                won[:known] -= np.bincount(np.append(inner, others), minlength=known)
+            return won
+        level = table[np.arange(len(best)), best]
+        slack = _ROUGH * (np.abs(level) + single @ self.terms)
+        near = table >= (level - slack)[:, None]
+        self.doubts += np.count_nonzero(near) - len(best)
+        clear = np.count_nonzero(near) == len(best)
+        if known:  # most winners are among the first anyway
+            rows = best >= known
+            if not clear:
+                rows |= near.sum(axis=1) > 1
+            rows = np.flatnonzero(rows)
+            weights, best, near, table = weights[rows], best[rows], near[rows], table[rows]
+            level, slack = level[rows], slack[rows]
+        won = self._shared(weights, table, best, level, near, clear)
+        if known:
+            table = table[:, :known]
+            best = table.argmax(axis=1)
+            level = table[np.arange(len(best)), best]
+            near = table >= (level - slack)[:, None]
+            clear = np.count_nonzero(near) == len(best)
+            won[:known] -= self._shared(weights, table, best, level, near, clear)
+        return won
+
+    def _shared(
+        self,
+        weights: FloatArray,
+        table: FloatArray,
+        best: IntArray,
+        level: FloatArray,
+        near: BoolArray,
+        clear: bool,
+    ) -> FloatArray:
+        """Return how many of n weights arms (K,) win; ties are shared."""
+        points, arms = table.shape
+        if clear:
+            return np.bincount(best, minlength=arms).astype(np.float64)
+        if self.faithful:
+            equal = table == level[:, None]
+            if np.count_nonzero(equal) == np.count_nonzero(near):
+                return np.asarray((1 / equal.sum(axis=1)) @ equal)
+        if np.count_nonzero(near) > _MANY * points:
+            scores = self.scores.take(np.arange(arms))
+            return points * shares(scores.table(weights.T), scores.slack(weights.T))
+        return _decided(self.scores, weights, best, near)
+
+
+def _replicates(race: _Race, law: Law, known: int, points: int, rng: Rng) -> FloatArray:
     """Return what arms win, less what the first ones win among themselves, (replicates, K)."""
     lattice = Lattice.of(law, points, rng=rng)
-    arms = len(scores.values)
-    rough = np.ascontiguousarray(scores.near.T, dtype=np.float32)
-    found = np.zeros((replicates, arms))
-    step = max(1, _BLOCK * (1 if scores.bend else 8) // arms)
+    arms = len(race.scores.values)
+    found = np.zeros((REPLICATES, arms))
+    step = max(1, _BLOCK * (1 if race.scores.bend else 8) // arms)
     for won in found:
         weights = lattice.draw(rng=rng)
         for i in range(0, points, step):
-            some = weights[i : i + step]
-            table = _table(scores, rough, some.astype(np.float32))
-            won += _wins(scores, some, table)
-            if known:
-                won[:known] -= _wins(scores, some, table[:, :known])
+            won += race.wins(weights[i : i + step], known)
     return found / points
 
 
-def _table(scores: Scores, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return scores (n, K) in the precision of the values (M, K) and weights (n, M)."""
-    if not scores.bend:
-        return np.asarray(weights @ values)
-    least = weights[:, :1] * values[0]
-    other = np.empty_like(least)
-    for m in range(1, len(values)):
-        np.multiply(weights[:, m, None], values[m], out=other)
-        np.minimum(least, other, out=least)
-    if scores.total:
-        np.matmul(weights * np.float32(scores.total), values, out=other)
-        least += other
-    return least
-
-
-def _wins(scores: Scores, weights: FloatArray, table: FloatArray) -> FloatArray:
-    """Return how often arms (K,) win in a table (n, K); ties are shared."""
-    points, arms = table.shape
-    best = table.argmax(axis=1)
-    level = table[np.arange(points), best]
-    slack = _ROUGH * (np.abs(level) + scores.terms @ weights.T)
-    near = table >= (level - slack)[:, None]
-    won = np.bincount(best, minlength=arms).astype(np.float64)
-    if np.count_nonzero(near) > points:
-        won += _decided(scores, weights, best, near)
-    return won
-
-
-def _decided(
-    scores: Scores, weights: FloatArray, best: IntArray, near: BoolArray
-) -> FloatArray:
-    """Return the corrections (K,) where several arms are near the best, in double precision."""
+def _decided(scores: Scores, weights: FloatArray, best: IntArray, near: BoolArray) -> FloatArray:
+    """Return what arms (K,) win where several are near the best, in double precision."""
     arms = near.shape[1]
     point, arm = np.divmod(np.flatnonzero(near), arms)
     several = np.bincount(point, minlength=len(best)) > 1
     mine = several[point]
     point, arm = point[mine], arm[mine]
     starts = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
-    exact = scores.each(weights[point].T, arm)
     lengths = np.diff(np.append(starts, len(point)))
+    exact = scores.each(weights[point].T, arm)
     level = np.maximum.reduceat(exact, starts) - scores.slack(weights[point[starts]].T)
     tied = exact >= np.repeat(level, lengths)
     share = tied / np.repeat(np.add.reduceat(tied.astype(np.float64), starts), lengths)
-    return np.bincount(arm, share, minlength=arms) - np.bincount(best[several], minlength=arms)
+    return np.bincount(arm, share, minlength=arms) + np.bincount(best[~several], minlength=arms)
