@@ -36,7 +36,10 @@ _SMALL = -20.0  # logarithms of Gamma numbers below which x^a / Gamma(a + 1) is 
 class Law(Protocol):
     """The law of random weights: independent positive numbers, up to a common factor."""
 
-    objectives: int
+    @property
+    def objectives(self) -> int:
+        """How many weights there are."""
+        ...
 
     def logarithms(self, places: FloatArray) -> FloatArray:
         """Return the logarithms (M, n) of the quantiles at rising places (n,) in (0, 1)."""
@@ -59,6 +62,7 @@ class Dirichlet:
 
     @property
     def objectives(self) -> int:
+        """How many weights there are."""
         return len(self.concentration)
 
     def logarithms(self, places: FloatArray) -> FloatArray:

@@ -6,12 +6,14 @@ difference that its further arms make at its weights. Scores are computed in sin
 again in double precision where that might not tell arms apart.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from mogro._lattice import Lattice, Law
 from mogro._scores import Scores, shares
-from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray
+
+Draws = Callable[[int], Callable[[], FloatArray]]
 
 REPLICATES = 16
 _SIZES = (32, 160)  # arms that won most, at the first levels
@@ -25,11 +27,19 @@ _MANY = 8  # near winners of a weight, from which all scores are computed again
 _ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
 
 
-def estimated(scores: Scores, law: Law, *, rng: Rng) -> tuple[FloatArray, FloatArray]:
-    """Return estimates (K,) and their standard errors."""
+def estimated(scores: Scores, draws: Draws) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (K,) and their standard errors.
+
+    Parameters
+    ----------
+    scores
+        Of all arms.
+    draws
+        Given a number n, a power of two, returns what draws n weights, (n, M), again and again.
+    """
     arms = len(scores.values)
     pilot = _Race(scores)
-    wins = pilot.wins(Lattice.of(law, _PILOT, rng=rng).draw(rng=rng), 0)
+    wins = pilot.wins(draws(_PILOT)(), 0)
     order = np.argsort(-wins, kind="stable")
     careful = pilot.doubts > _DOUBTS * _PILOT
     sizes = [size for size in _SIZES if 1.5 * size < arms]
@@ -41,7 +51,7 @@ def estimated(scores: Scores, law: Law, *, rng: Rng) -> tuple[FloatArray, FloatA
         some = order[:size]
         race = _Race(scores.take(some), careful=careful)
         points = race.points(_TIME * (1 if sizes else len(_SIZES)))
-        found = _replicates(race, law, known, points, rng)
+        found = _replicates(race, draws(points), known, points)
         values[some] += found.mean(axis=0)
         squares[some] += found.var(axis=0, ddof=1) / REPLICATES
         known = size
@@ -99,7 +109,7 @@ class _Race:
                 won[:known] -= np.bincount(np.append(inner, others), minlength=known)
             return won
         level = table[np.arange(len(best)), best]
-        slack = _ROUGH * (np.abs(level) + single @ self.terms)
+        slack = _ROUGH * (np.abs(level) + np.abs(single) @ self.terms)
         near = table >= (level - slack)[:, None]
         self.doubts += np.count_nonzero(near) - len(best)
         clear = np.count_nonzero(near) == len(best)
@@ -143,14 +153,13 @@ class _Race:
         return _decided(self.scores, weights, best, near)
 
 
-def _replicates(race: _Race, law: Law, known: int, points: int, rng: Rng) -> FloatArray:
+def _replicates(race: _Race, draw: Callable[[], FloatArray], known: int, points: int) -> FloatArray:
     """Return what arms win, less what the first ones win among themselves, (replicates, K)."""
-    lattice = Lattice.of(law, points, rng=rng)
     arms = len(race.scores.values)
     found = np.zeros((REPLICATES, arms))
     step = max(1, _BLOCK * (1 if race.scores.bend else 8) // arms)
     for won in found:
-        weights = lattice.draw(rng=rng)
+        weights = draw()
         for i in range(0, points, step):
             won += race.wins(weights[i : i + step], known)
     return found / points
