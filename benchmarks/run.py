@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.common import Line
 
-SECTIONS = ("decide", "contextual", "metrics", "simulation", "scale", "learning")
+SECTIONS = (*("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning"),)
 PACKAGES = (
     *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
     *("bayesianbandits", "river", "contextualbandits"),
@@ -34,6 +34,9 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
   other arms in every round, as mogro does.
 - `contextual`: decide and learn with few arms a round and a block of context features for each; the
   first rounds of MOGRO at its defaults, exploration included, against arithmetic without any.
+- `propensity`: the probability of every one of 1000 arms to be selected, against one product of
+  4096 weights with all arms in single precision. Errors are standard errors, of the arm with
+  probability 0.01 or more whose relative error is largest; 0 where the answer is exact.
 - `simulation`: the plain loop is one replication in NumPy that books nothing.
 - `learning`: effective Pareto regret; above 1, MOGRO-RW is better. UCB and ThompsonSampling have
   the radius of the theory, which is wide. The first three worlds were fixed beforehand; the last

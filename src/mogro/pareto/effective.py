@@ -288,9 +288,9 @@ def _unbeaten_from_near(
     nor on the units of the objectives: these are chosen so that differences of the nearer arms
     count.
     """
-    near = flat[problem] - flat[problem, arm][:, None]
-    rising = np.sort(np.where(near == 0, np.inf, np.abs(near)), axis=1)
-    quarter = np.count_nonzero(near, axis=1, keepdims=True) // 4
+    away = flat[problem] - flat[problem, arm][:, None]
+    rising = np.sort(np.where(away == 0, np.inf, np.abs(away)), axis=1)
+    quarter = np.count_nonzero(away, axis=1, keepdims=True) // 4
     unit = np.take_along_axis(rising, quarter, axis=1)
     near = _lowered(flat[problem], flat[problem, arm][:, None], units[problem][:, None])
     columns = _tilted(near, -np.frexp(np.where(np.isfinite(unit), unit, 1.0))[1])

@@ -7,20 +7,23 @@ arms that win most, fewer weights for what a hundred more arms take from them, a
 what all others take. Independent shifts give standard errors.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._envelope import pieces
-from mogro._lattice import Dirichlet, InverseNormal, Law
-from mogro._levels import estimated
-from mogro._scores import SLACK, Scores, shares
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
 from mogro.pareto import front
+from mogro.probability._envelope import lines, pieces
+from mogro.probability._lattice import Dirichlet, InverseNormal, Lattice, Law
+from mogro.probability._levels import estimated
+from mogro.probability._scores import SLACK, Scores, shares
 from mogro.scalarization import (
     FixedWeights,
+    NonlinearScalarization,
     RandomChebyshev,
     RandomHypervolume,
     RandomWeights,
@@ -31,7 +34,8 @@ from mogro.scalarization import (
 )
 from mogro.selection import Selection, is_front
 
-DRAWS = 16_384  # of weights that are not mogro's
+_NUMBERS = 1 << 22  # values that scores of users are asked about, all together
+_DRAWS = (512, 1 << 16)  # of such weights, fewest and most
 _BLOCK = 1 << 18  # scores at a time
 _STRONG = 32  # arms that others are compared with
 _NEAR = 2.0 ** np.arange(-66, -38)  # weights at which a small one begins to matter
@@ -80,7 +84,7 @@ def selection_probabilities(
     if is_front(selection):
         members = selection.members(points)
         return _exactly(members / members.sum())
-    arms, objectives = points.shape
+    objectives = points.shape[1]
     match selection:
         case RandomWeights() | RandomChebyshev() | RandomHypervolume() if objectives > 1:
             found = _of_own(points, selection, rng)
@@ -89,8 +93,11 @@ def selection_probabilities(
             found = _at(points, np.asarray(weights))
         case RandomWeights() | RandomChebyshev() | RandomHypervolume():
             found = _of_one_objective(points, selection)
+        case _ if is_nonlinear(selection):
+            found = _by_scores(points, selection, turn, rng)
         case _:
-            found = _by_draws(points, selection, turn, rng)
+            linear: Scalarization = selection  # type: ignore[assignment]  # no front, as seen
+            found = _of_users(points, linear, turn, rng)
     return found
 
 
@@ -146,13 +153,17 @@ def _of_own(
     if len(kinds) == 1:
         won = _exactly(np.ones(1))
     elif objectives == 2:
-        won = _exactly(_in_pieces(scores, law, flat=total == 0, rough=rough))
+        won = _exactly(_in_pieces(scores, law, rough=rough))
     else:
-        won = Probabilities(*estimated(scores, law, rng=rng))
+        won = Probabilities(*estimated(scores, partial(_on_lattice, law, rng)))
     whole = [np.zeros(arms), np.zeros(arms)]
     for part, target in zip(won, whole, strict=True):
         target[rows] = (part / copies)[kind.ravel()]
     return Probabilities(*whole)
+
+
+def _on_lattice(law: Law, rng: Rng, points: int) -> Callable[[], FloatArray]:
+    return partial(Lattice.of(law, points, rng=rng).draw, rng=rng)
 
 
 def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
@@ -183,7 +194,7 @@ def _contenders(values: FloatArray, *, strictly: bool) -> IntArray:
     return np.flatnonzero(~beaten)
 
 
-def _in_pieces(scores: Scores, law: Law, *, flat: bool, rough: bool) -> FloatArray:
+def _in_pieces(scores: Scores, law: Law, *, rough: bool) -> FloatArray:
     """Return the probabilities (K,) of arms with two objectives."""
     edges = np.empty((2, 0))
     if scores.bend:  # an arm's score has a kink where both terms are equal
@@ -192,12 +203,17 @@ def _in_pieces(scores: Scores, law: Law, *, flat: bool, rough: bool) -> FloatArr
     if rough:
         near = np.array([_NEAR, 1 - _NEAR])
         edges = np.concatenate([edges, near, near[::-1]], axis=1)
-    ends, best = pieces(scores, edges)
+    ends, best = pieces(scores, edges) if edges.size else lines(scores.values)
     below, above = law.below(*ends), law.above(*ends)
     sizes = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
-    if not flat and not rough:
-        return np.bincount(best, sizes, minlength=len(scores.values))
-    return _shared(scores, (ends[:, 1:] + ends[:, :-1]) / 2, sizes)
+    if rough or (not scores.total and _repeats(scores.values)):
+        return _shared(scores, (ends[:, 1:] + ends[:, :-1]) / 2, sizes)
+    return np.asarray(np.bincount(best, sizes, minlength=len(scores.values)), dtype=np.float64)
+
+
+def _repeats(values: FloatArray) -> bool:
+    """Tell whether some arms are equal in some objective, or worth nothing in it."""
+    return bool((values == 0).any() or (np.diff(np.sort(values, axis=0), axis=0) == 0).any())
 
 
 def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArray:
@@ -212,24 +228,43 @@ def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArra
     return won
 
 
-def _by_draws(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:
-    """Return how often arms win under weights that the scalarisation draws."""
-    arms, objectives = values.shape
-    drawn = selection.weights(objectives, step=step, batch=(DRAWS,), rng=rng)
-    weights = np.broadcast_to(
-        floats(drawn, "weights", shape=(..., objectives)), (DRAWS, objectives)
+def _of_users(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:
+    """Return estimates for a linear scalarisation that is not mogro's, by its own draws."""
+    sizes = np.abs(values[front(values)]).max(axis=0)
+    kinds, kind, copies = np.unique(
+        _snapped(values, SLACK * sizes), axis=0, return_inverse=True, return_counts=True
     )
-    won, squares = np.zeros(arms), np.zeros(arms)
+    scores = Scores(kinds, 0.0, 1.0, sizes)
+
+    def draws(points: int) -> Callable[[], FloatArray]:
+        return lambda: _drawn(selection, points, values.shape[1], step, rng)
+
+    found = estimated(scores, draws)
+    return Probabilities(*((part / copies)[kind.ravel()] for part in found))
+
+
+def _drawn(
+    selection: Scalarization, points: int, objectives: int, step: int, rng: Rng
+) -> FloatArray:
+    drawn = selection.weights(objectives, step=step, batch=(points,), rng=rng)
+    weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
+    return np.broadcast_to(weights, (points, objectives))
+
+
+def _by_scores(
+    values: FloatArray, selection: NonlinearScalarization, step: int, rng: Rng
+) -> Probabilities:
+    """Return how often arms win by scores that are not mogro's."""
+    arms, objectives = values.shape
+    draws = int(np.clip(_NUMBERS // values.size, *_DRAWS))
+    weights = _drawn(selection, draws, objectives, step, rng)
+    won = np.zeros(arms)
     size = max(1, _BLOCK // values.size)
-    for i in range(0, DRAWS, size):
+    for i in range(0, draws, size):
         some = weights[i : i + size]
-        if is_nonlinear(selection):
-            table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some).T
-            slack = SLACK * np.abs(table).max(axis=0)
-        else:
-            table = values @ some.T
-            slack = SLACK * (np.abs(values[table.max(axis=1).argmax()]) @ np.abs(some.T))
-        won += len(some) * shares(table, slack)
-    part = won / DRAWS
-    errors = np.sqrt((DRAWS * part * (1 - part) + 1) / (DRAWS * (DRAWS - 1)))
-    return Probabilities(part, errors)
+        table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some)
+        table = floats(table, "scores", shape=(len(some), arms)).T
+        won += len(some) * shares(table, SLACK * np.abs(table.max(axis=0)))
+    part = won / draws
+    # One more draw, far off, keeps errors from zero.
+    return Probabilities(part, np.sqrt((draws * part * (1 - part) + 1) / (draws * (draws - 1))))

@@ -77,7 +77,7 @@ class Scores:
 
     def slack(self, weights: FloatArray) -> FloatArray:
         """Return the difference up to which scores are equal for weights (M, n), (n,)."""
-        return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ weights))
+        return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ np.abs(weights)))
 
 
 def shares(scores: FloatArray, slack: FloatArray) -> FloatArray:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mogro._scores import Scores
 from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.probability._scores import Scores
 
 _BLOCK = 1 << 16  # scores at a time, so that they stay in the cache
 
@@ -68,6 +68,28 @@ def pieces(scores: Scores, edges: FloatArray) -> tuple[FloatArray, IntArray]:
     start, arm = np.concatenate(starts, axis=1), np.concatenate(arms)
     order = np.lexsort((-start[1], start[0]))
     return np.append(start[:, order], [[1.0], [0.0]], axis=1), arm[order]
+
+
+def lines(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return what :func:`pieces` does for linear scores of arms with values (K, 2), all different.
+
+    Arms that are records of the first value, going down in the second, form a chain. An arm of it
+    that is below the line between its neighbours is never best, whether they are or not.
+    """
+    arms = np.lexsort((-values[:, 0], -values[:, 1]))
+    highest = np.maximum.accumulate(values[arms, 0])
+    arms = arms[np.append(True, values[arms[1:], 0] > highest[:-1])]
+    while True:
+        gain, loss = np.diff(values[arms, 0]), -np.diff(values[arms, 1])
+        share = np.append(0.0, np.append(loss / (gain + loss), 1.0))  # first weights, rising
+        wins = np.diff(share) > 0
+        if wins.all():
+            break
+        arms = arms[wins]
+    total = gain + loss
+    inner = np.array([loss / total, gain / total])
+    ends = np.concatenate([[[0.0], [1.0]], inner, [[1.0], [0.0]]], axis=1)
+    return ends, np.asarray(arms)
 
 
 def _best(scores: Scores, weights: FloatArray) -> IntArray:

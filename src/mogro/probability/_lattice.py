@@ -15,17 +15,31 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 
-# Generators a of the lattices (1, a, a^2, ...) / n; of 300 tried, best for 3, 5 and 10 dimensions.
-GENERATORS = {128: 47, 256: 121, 512: 189, 1024: 131, 2048: 549, 4096: 1881}
+# Generators a of the lattices (1, a, a^2, ...) / n; of 200 tried, best for 3, 5 and 10 dimensions.
+GENERATORS = {
+    16: 3,
+    32: 5,
+    64: 11,
+    128: 59,
+    256: 121,
+    512: 185,
+    1024: 131,
+    2048: 549,
+    4096: 563,
+}
 _NODES = 256  # at which the quantiles of a Gamma number are computed; others are interpolated
 _TAIL = 1e-9  # no quantile of a lattice is further out
+_DEEP = 80.0  # logarithms of weights beyond which single precision ends
 _SMALL = -20.0  # logarithms of Gamma numbers below which x^a / Gamma(a + 1) is their law
 
 
 class Law(Protocol):
     """The law of random weights: independent positive numbers, up to a common factor."""
 
-    objectives: int
+    @property
+    def objectives(self) -> int:
+        """How many weights there are."""
+        ...
 
     def logarithms(self, places: FloatArray) -> FloatArray:
         """Return the logarithms (M, n) of the quantiles at rising places (n,) in (0, 1)."""
@@ -48,6 +62,7 @@ class Dirichlet:
 
     @property
     def objectives(self) -> int:
+        """How many weights there are."""
         return len(self.concentration)
 
     def logarithms(self, places: FloatArray) -> FloatArray:
@@ -127,29 +142,28 @@ class Lattice:
     coordinates and all draws of this lattice.
     """
 
-    quantiles: FloatArray  # (n, M), or their logarithms, at equidistant places
-    places: IntArray  # (n, M)
+    quantiles: FloatArray  # (M, n), or their logarithms, at equidistant places
+    places: IntArray  # (n, M) in the flat quantiles
     deep: bool  # quantiles leave the range of floating-point numbers
 
     @classmethod
     def of(cls, law: Law, points: int, *, rng: Rng) -> "Lattice":
         """Compute the quantiles of a law; ``points`` is a power of two with a generator."""
         part = float(np.clip(rng.random(1)[0], _TAIL * points, 1 - _TAIL * points))
-        logarithms = law.logarithms((np.arange(points) + part) / points).T
+        logarithms = law.logarithms((np.arange(points) + part) / points)
         generator = GENERATORS[points]
-        steps = [pow(generator, m, points) for m in range(law.objectives)]
-        places = np.multiply.outer(np.arange(points), steps)
-        deep = bool(np.abs(logarithms).max() > 300)
-        return cls(np.ascontiguousarray(logarithms if deep else np.exp(logarithms)), places, deep)
+        steps = np.array([pow(generator, m, points) for m in range(law.objectives)])
+        places = np.multiply.outer(np.arange(points), steps) % points
+        places += points * np.arange(law.objectives)
+        deep = bool(np.abs(logarithms).max() > _DEEP)
+        return cls(logarithms if deep else np.exp(logarithms), places, deep)
 
     def draw(self, *, rng: Rng) -> FloatArray:
         """Return weights (n, M), up to a factor for each point."""
-        points, objectives = self.quantiles.shape
-        shifts = (rng.random(objectives) * points).astype(np.int64)
-        places = (self.places + shifts) & (points - 1)
-        places *= objectives
-        places += np.arange(objectives)
-        weights = self.quantiles.ravel().take(places)
+        points = len(self.places)
+        shifts = (rng.random(len(self.quantiles)) * points).astype(np.int64)
+        pairs = zip(self.quantiles, shifts.tolist(), strict=True)
+        weights = np.concatenate([np.roll(q, k) for q, k in pairs]).take(self.places)
         if self.deep:
             weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         return weights
