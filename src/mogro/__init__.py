@@ -1,10 +1,17 @@
-"""Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
+"""Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them.
 
-from mogro import environments, live, pareto, simulation, theory
+The exceptions of live use are in ``mogro.errors``; the protocols that parts of your own have to
+meet are ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration``, and ``mogro.testing``
+checks whether they do.
+"""
+
+from mogro import environments, live, pareto, simulation, testing, theory
 from mogro._streams import Rng, Streams
+from mogro._version import __version__
+from mogro.environments import Environment
 from mogro.experiments.compare import Comparison, compare
-from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
-from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling
+from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
+from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling, errors
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -12,6 +19,7 @@ from mogro.policies import (
     EpsilonGreedy,
     ExploreThenCommit,
     Oracle,
+    Policy,
     RandomArm,
     ThompsonSampling,
     single_objective_greedy,
@@ -22,6 +30,7 @@ from mogro.scalarization import (
     RandomHypervolume,
     RandomWeights,
     RoundRobin,
+    Scalarization,
 )
 from mogro.simulation import Trace, simulate
 from mogro.theory import Diagnosis, diagnose
@@ -36,32 +45,39 @@ __all__ = [
     "Decision",
     "Diagnosis",
     "EffectiveFront",
+    "Environment",
     "EpsilonGreedy",
+    "Exploration",
     "ExploreThenCommit",
     "FixedWeights",
     "HalfLife",
     "Objective",
     "Oracle",
     "Outcome",
+    "Policy",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
     "Rng",
     "RoundRobin",
+    "Scalarization",
     "Scaling",
     "Streams",
     "ThompsonSampling",
     "Trace",
     "Uniform",
     "WeakestDirection",
+    "__version__",
     "compare",
     "diagnose",
     "environments",
+    "errors",
     "live",
     "pareto",
     "simulate",
     "simulation",
     "single_objective_greedy",
+    "testing",
     "theory",
 ]
