@@ -46,13 +46,13 @@ bench: .venv-bench/ready
 	touch $@
 
 .venv/ready: pyproject.toml constraints.txt
-	@echo "Setting up .venv: about half a minute and 330 MB, once."
+	@echo "Setting up .venv: 360 MB and half a minute to two, once."
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -e '.[lab]'
 	@touch $@
 
 .venv/ready-for-tests: .venv/ready
-	@echo "Adding what the tests need: about half a minute and 270 MB, once."
+	@echo "Adding what the tests need: 160 MB and half a minute to two, once."
 	$(INSTALL) -e '.[lab,cluster,dev]'
 	@touch $@
 

@@ -78,7 +78,9 @@ def run_pytest(name: str, variables: Settings, arguments: Sequence[str]) -> bool
     well = done.returncode == 0
     shown = lines[-1:] if well else lines
     took = time.monotonic() - began
-    print("\n".join([f"{name}: {'passed' if well else 'FAILED'}, {took:.0f} s", *shown]), flush=True)
+    print(
+        "\n".join([f"{name}: {'passed' if well else 'FAILED'}, {took:.0f} s", *shown]), flush=True
+    )
     return well
 
 
