@@ -15,12 +15,12 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-Settings = Mapping[str, str]
+Settings = dict[str, str]
 
 # Names that OpenBLAS knows, for x86-64 and ARM; several may lead to the same kernels.
 _CORES = (
@@ -58,7 +58,7 @@ def settings() -> dict[str, Settings]:
         core = core_used(name)
         if core is not None:
             found.setdefault(core, {"OPENBLAS_CORETYPE": name})
-    wide = np.show_config(mode="dicts")["SIMD Extensions"].get("found")  # type: ignore[call-overload, index]
+    wide = np.show_config(mode="dicts")["SIMD Extensions"].get("found")
     if wide:  # NumPy complains when asked to switch off what is not there
         found["NumPy without " + " ".join(wide)] = {"NPY_DISABLE_CPU_FEATURES": " ".join(wide)}
     return found
@@ -90,7 +90,8 @@ def main(arguments: Sequence[str]) -> int:
     todo = list(settings().items())[1 if others else 0 :]
     print("Kernels:", ", ".join(name for name, _ in todo) or "no others", flush=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return 0 if all([*pool.map(lambda item: run_pytest(*item, rest), todo)]) else 1
+        well = list(pool.map(lambda item: run_pytest(item[0], item[1], rest), todo))
+    return 0 if all(well) else 1
 
 
 if __name__ == "__main__":
