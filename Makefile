@@ -13,12 +13,12 @@ test: .venv/ready-for-tests
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
-	$(BIN)/pytest
-	$(BIN)/python -m tests.kernels -m "numeric and not slow"
+	$(BIN)/pytest -n auto
+	$(BIN)/python -m tests.kernels --others -m "numeric and not slow"
 
 # For every day: what takes long is left out.
 test-fast: .venv/ready-for-tests
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow"
 
 # All that looks at numbers, as other processors would compute them.
 test-kernels: .venv/ready-for-tests

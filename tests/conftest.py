@@ -17,10 +17,19 @@ _NOT_NUMERIC = (
     "test_validation.py",
 )
 
+# Whole folders that take long; single tests are marked where they stand.
+_SLOW = ("experiments",)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``numeric`` what other kernels could change: all but a few files."""
-    apart = [Path(__file__).parent / name for name in _NOT_NUMERIC]
+    """Mark as ``numeric`` what other kernels could change, and as ``slow`` what takes long."""
     for item in items:
-        if not any(item.path.is_relative_to(path) for path in apart):
+        if not _within(item, _NOT_NUMERIC):
             item.add_marker("numeric")
+        if _within(item, _SLOW):
+            item.add_marker("slow")
+
+
+def _within(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    here = Path(__file__).parent
+    return any(item.path.is_relative_to(here / place) for place in places)
