@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine and its load than about the code.
+settings.register_profile("mogro", deadline=None)
+settings.load_profile("mogro")
 
 # Files and folders whose tests look at files, words and errors rather than at numbers.
 _NOT_NUMERIC = (

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._validation import FloatArray
 
 _AHEAD = 2048  # numbers drawn ahead for each learner and kind of draw
+_FEW = 4
 
-_Kind = tuple[str | bytes, ...]
+_Kind = tuple[str | bytes | int | tuple[int, ...], ...]
 _Draw = Callable[[np.random.Generator, int], FloatArray]
 
 
@@ -28,11 +29,11 @@ class Streams:
     generators
         Generators in (nested) sequences or an object array; the shape is the batch.
     ahead
-        Draw in blocks, which is much faster for many learners. Numbers of one kind then come in
-        the order of the generator, whatever the shapes of the draws, but different kinds of draws
-        no longer interleave as single calls would. Blocks depend on the draws of a learner only,
-        never on the batch. They take some 2,000 numbers for each learner and kind of draw, or
-        twice as many as the largest draw.
+        Draw in blocks, which is much faster for many learners. Numbers of one kind and shape then
+        come in the order of the generator, but different ones no longer interleave as single
+        calls would; shapes of more than a few numbers share a block if they have as many axes.
+        Blocks depend on the draws of a learner only, never on the batch. A block takes some 2,000
+        numbers for each learner, or twice as many as the largest draw.
 
     Examples
     --------
@@ -91,7 +92,11 @@ class Streams:
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
         number = math.prod(sizes[axes:])
-        values = self._pool.draw(kind, number, each, draw, self._index)
+        # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
+        # their own: with a fixed number of arms every block then holds draws of one shape.
+        shape = sizes[axes:]
+        key = (*kind, shape if number <= _FEW else len(shape))
+        values = self._pool.draw(key, number, each, draw, self._index)
         return values.reshape(sizes + each)
 
 
