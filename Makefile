@@ -1,24 +1,34 @@
 # Every command sets up everything it needs in .venv (bench: .venv-bench) and nowhere else.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test docs bench format clean
+.PHONY: run test test-fast test-kernels docs bench format clean
 
 run: .venv/ready
 	$(BIN)/mogro reproduce main
 
-test: .venv/ready
+test: .venv/ready-for-tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
+	$(BIN)/python -m tests.kernels --others -m "numeric and not slow"
+
+# For every day: what takes long is left out.
+test-fast: .venv/ready-for-tests
+	$(BIN)/pytest -n auto -m "not slow"
+
+# All that looks at numbers, as other processors would compute them.
+test-kernels: .venv/ready-for-tests
+	$(BIN)/python -m tests.kernels -m numeric
 
 docs: .venv/ready-for-docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-format: .venv/ready
+format: .venv/ready-for-tests
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -36,13 +46,19 @@ bench: .venv-bench/ready
 	touch $@
 
 .venv/ready: pyproject.toml constraints.txt
+	@echo "Setting up .venv: 360 MB and half a minute to two, once."
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,cluster,dev]'
-	touch $@
+	$(INSTALL) -e '.[lab]'
+	@touch $@
+
+.venv/ready-for-tests: .venv/ready
+	@echo "Adding what the tests need: 160 MB and half a minute to two, once."
+	$(INSTALL) -e '.[lab,cluster,dev]'
+	@touch $@
 
 .venv/ready-for-docs: .venv/ready
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
-	touch $@
+	$(INSTALL) -e '.[lab,docs]'
+	@touch $@
 
 clean:
 	rm -rf .venv .venv-bench docs/_build

@@ -51,6 +51,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_at_once(
     assert refused.output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_only_figures_that_were_asked_for_look_for_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,7 @@ def test_only_figures_that_were_asked_for_look_for_data(
     assert "Not made here: no data." in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_it_says_where_the_figures_are_and_what_the_numbers_mean(tmp_path: Path) -> None:
     done = run("reproduce", "growth", *TINY, "--out", tmp_path)
     said = done.output.replace("\n", "")  # however it was wrapped

@@ -36,6 +36,7 @@ def test_prints_what_diagnose_says(folder: Path) -> None:
     assert json.loads(result.output) == json.loads(found.to_json())
 
 
+@pytest.mark.slow
 def test_scalarisations(folder: Path) -> None:
     for option, how in (
         (["--round-robin"], RoundRobin()),

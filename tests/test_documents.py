@@ -1,5 +1,6 @@
 """The code in README and docs runs, prints what the document says, and draws its pictures."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,30 @@ def test_code(path: Path, tmp_path: Path) -> None:
     for name in blocks.pictures(path):
         assert name.startswith(f"{path.stem}/")
         assert (tmp_path / Path(name).name).is_file()
+
+
+def links(path: Path) -> list[str]:
+    """Return where a document links to within the repository, but for pictures of the site."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [t for t in targets if "://" not in t and "_build/pictures" not in t]
+
+
+def headings(path: Path) -> set[str]:
+    """Return the anchors that the headings of a document make."""
+    titles = re.findall(r"^#+ +(.+)$", path.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*DOCUMENTS, *ROOT.glob("*.md")}), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in links(path):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
 
 
 def test_a_wrong_output_is_found(tmp_path: Path) -> None:

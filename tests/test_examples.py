@@ -11,6 +11,7 @@ from mogro.testing import check_environment, check_policy
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(
     path: Path,
@@ -25,6 +26,7 @@ def test_example(
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_own_policy_beside_mogro(tmp_path: Path) -> None:
     found = own_policy.main()
     assert next(iter(found.traces)) == "least pulled"

@@ -1,6 +1,7 @@
 """A batch of generators gives to each learner what its own generator gives."""
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mogro import _streams
 from mogro._streams import Rng, Streams, part_of
 from mogro._validation import FloatArray
 
@@ -80,11 +80,54 @@ def test_drawing_ahead_does_not_depend_on_the_batch(
 @pytest.mark.parametrize("shape", [(), (3,), (50, 2), (3000,), (5000,)])
 def test_blocks_of_one_kind_are_what_single_draws_give(kind: str, shape: tuple[int, ...]) -> None:
     draw = draws[kind]
-    rounds = 2 * max(1, _streams._AHEAD // math.prod(shape)) + 3
-    rounds = min(rounds, 9000)
+    rounds = 5000 // math.prod(shape) + 3
     streams, single = Streams([np.random.default_rng(3)], ahead=True), np.random.default_rng(3)
     for _ in range(rounds):
         assert np.array_equal(draw(streams, (1, *shape))[0], draw(single, shape))
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("kind", draws)
+def test_draws_of_one_kind_come_in_order_whatever_their_extents(kind: str, axes: int) -> None:
+    draw, rng = draws[kind], np.random.default_rng(5)
+    streams, single = Streams([np.random.default_rng(3)], ahead=True), np.random.default_rng(3)
+    for _ in range(300):
+        shape = tuple(rng.integers(5, 60, size=axes).tolist())
+        assert np.array_equal(draw(streams, (1, *shape))[0], draw(single, shape))
+
+
+def test_a_coin_and_one_number_for_each_arm_do_not_share_a_block() -> None:
+    streams, single = Streams([np.random.default_rng(3)], ahead=True), np.random.default_rng(3)
+    coins, arms = single.random((1024, 2)), single.random((40, 50))
+    for coin, scores in zip(coins, arms, strict=False):
+        assert np.array_equal(streams.random((1, 2))[0], coin)
+        assert np.array_equal(streams.random((1, 50))[0], scores)
+
+
+@pytest.mark.parametrize("kind", draws)
+def test_a_block_holds_whole_draws_so_that_kinds_interleave_as_before(kind: str) -> None:
+    """With one shape for each kind a block is as many whole draws as go into 2048 numbers."""
+    draw = draws[kind]
+    each = draw(np.random.default_rng(0), ()).size
+    streams, single = Streams([np.random.default_rng(3)], ahead=True), np.random.default_rng(3)
+    for _ in range(3):
+        block = 2048 // (7 * each)
+        ours = [draw(streams, (1, 7))[0] for _ in range(block)]
+        assert np.array_equal(ours, draw(single, (block, 7)))
+        if kind != "normal":
+            ahead = single.standard_normal(2048)
+            assert np.array_equal([streams.standard_normal(1)[0] for _ in range(2048)], ahead)
+
+
+def test_memory_does_not_grow_with_the_number_of_shapes() -> None:
+    streams = Streams(generators((50,)), ahead=True)
+    streams.random((50, 300))
+    tracemalloc.start()
+    for arms in range(1, 301):
+        streams.random((50, arms))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 8 * 50 * 2048 * 8  # a few blocks, not three hundred
 
 
 def test_a_kind_is_its_concentration_and_shape_too() -> None:

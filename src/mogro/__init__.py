@@ -1,9 +1,18 @@
-"""Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
+"""Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them.
 
-from mogro import environments, pareto, simulation, theory
+The exceptions of live use are in ``mogro.errors``; the protocols that parts of your own have to
+meet are ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration``, and ``mogro.testing``
+checks whether they do.
+"""
+
+from mogro import environments, live, pareto, simulation, testing, theory
 from mogro._streams import Rng, Streams
+from mogro._version import __version__
+from mogro.choice import Beliefs
+from mogro.environments import Environment
 from mogro.experiments.compare import Comparison, compare
-from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
+from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling, errors
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -11,6 +20,7 @@ from mogro.policies import (
     ExploreThenCommit,
     LinearPolicy,
     Oracle,
+    Policy,
     RandomArm,
     ThompsonSampling,
     single_objective_greedy,
@@ -21,6 +31,7 @@ from mogro.scalarization import (
     RandomHypervolume,
     RandomWeights,
     RoundRobin,
+    Scalarization,
 )
 from mogro.selection import EffectiveFront, ParetoFront
 from mogro.simulation import Trace, simulate
@@ -29,33 +40,49 @@ from mogro.theory import Diagnosis, diagnose
 __all__ = [
     "MOGRO",
     "UCB",
+    "Agent",
     "BasisRoundRobin",
+    "Beliefs",
+    "Catalogue",
     "Comparison",
+    "Decision",
     "Diagnosis",
     "EffectiveFront",
+    "Environment",
     "EpsilonGreedy",
+    "Exploration",
     "ExploreThenCommit",
     "FixedWeights",
+    "HalfLife",
     "LinearPolicy",
+    "Objective",
     "Oracle",
+    "Outcome",
     "ParetoFront",
+    "Policy",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
     "Rng",
     "RoundRobin",
+    "Scalarization",
+    "Scaling",
     "Streams",
     "ThompsonSampling",
     "Trace",
     "Uniform",
     "WeakestDirection",
+    "__version__",
     "compare",
     "diagnose",
     "environments",
+    "errors",
+    "live",
     "pareto",
     "simulate",
     "simulation",
     "single_objective_greedy",
+    "testing",
     "theory",
 ]

@@ -10,6 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._validation import FloatArray
 
 _AHEAD = 2048  # numbers drawn ahead for each learner and kind of draw
+_FEW = 4
+
+_Kind = tuple[str | bytes | int | tuple[int, ...], ...]
+_Draw = Callable[[np.random.Generator, int], FloatArray]
 
 
 class Streams:
@@ -25,9 +29,11 @@ class Streams:
     generators
         Generators in (nested) sequences or an object array; the shape is the batch.
     ahead
-        Draw in blocks, which is much faster for many learners. Numbers of one kind then come in
-        the order of the generator, but different kinds of draws no longer interleave as single
-        calls would. Blocks depend on the kind and size of a draw only, never on the batch.
+        Draw in blocks, which is much faster for many learners. Numbers of one kind and shape then
+        come in the order of the generator, but different ones no longer interleave as single
+        calls would; shapes of more than a few numbers share a block if they have as many axes.
+        Blocks depend on the draws of a learner only, never on the batch. A block takes some 2,000
+        numbers for each learner, or twice as many as the largest draw.
 
     Examples
     --------
@@ -61,36 +67,37 @@ class Streams:
 
     def random(self, size: int | tuple[int, ...]) -> FloatArray:
         """Uniform numbers in [0, 1)."""
-        return self._draw(("random",), size, 1, lambda g, n: g.random(n))
+        return self._draw(("random",), size, (), lambda g, n: g.random(n))
 
     def standard_normal(self, size: int | tuple[int, ...]) -> FloatArray:
         """Standard normal numbers."""
-        return self._draw(("normal",), size, 1, lambda g, n: g.standard_normal(n))
+        return self._draw(("normal",), size, (), lambda g, n: g.standard_normal(n))
 
     def standard_exponential(self, size: int | tuple[int, ...]) -> FloatArray:
         """Standard exponential numbers."""
-        return self._draw(("exponential",), size, 1, lambda g, n: g.standard_exponential(n))
+        return self._draw(("exponential",), size, (), lambda g, n: g.standard_exponential(n))
 
     def dirichlet(self, alpha: ArrayLike, size: int | tuple[int, ...]) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""
         concentration = np.asarray(alpha, dtype=np.float64)
         key = ("dirichlet", concentration.tobytes())
-        each = concentration.size
+        each = concentration.shape
         return self._draw(key, size, each, lambda g, n: g.dirichlet(concentration, n))
 
     def _draw(
-        self,
-        kind: tuple[str | bytes, ...],
-        size: int | tuple[int, ...],
-        each: int,
-        draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
+        self, kind: _Kind, size: int | tuple[int, ...], each: tuple[int, ...], draw: _Draw
     ) -> FloatArray:
         sizes = tuple(size) if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
-        values = self._pool.draw(kind, sizes[axes:], each, draw, self._index)
-        return values.reshape(self.batch + values.shape[1:])
+        number = math.prod(sizes[axes:])
+        # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
+        # their own: with a fixed number of arms every block then holds draws of one shape.
+        shape = sizes[axes:]
+        key = (*kind, shape if number <= _FEW else len(shape))
+        values = self._pool.draw(key, number, each, draw, self._index)
+        return values.reshape(sizes + each)
 
 
 class _Pool:
@@ -99,35 +106,69 @@ class _Pool:
     def __init__(self, generators: list[np.random.Generator], ahead: bool) -> None:
         self.generators = generators
         self.ahead = ahead
-        self.blocks: dict[tuple[object, ...], FloatArray] = {}  # (learner, block, *shape)
-        self.used: dict[tuple[object, ...], NDArray[np.intp]] = {}
+        self.blocks: dict[_Kind, _Blocks] = {}
 
     def draw(
         self,
-        kind: tuple[str | bytes, ...],
-        shape: tuple[int, ...],
-        each: int,
-        draw: Callable[[np.random.Generator, tuple[int, ...]], FloatArray],
+        kind: _Kind,
+        number: int,
+        each: tuple[int, ...],
+        draw: _Draw,
         index: NDArray[np.intp],
     ) -> FloatArray:
-        if index.size == 0:  # nothing is drawn; the generator only tells the shape
-            return draw(self.generators[0], (0, *shape))
+        """Return the next ``number`` draws of every learner in ``index``, (n, number, *each)."""
+        if index.size == 0 or number == 0:
+            return np.empty((index.size, number, *each))
         if not self.ahead:
-            return np.stack([draw(self.generators[i], shape) for i in index])
-        key = (*kind, shape)
-        length = max(1, _AHEAD // max(1, math.prod(shape) * each))
-        if key not in self.used:
-            self.used[key] = np.full(len(self.generators), length)
-        used = self.used[key]
-        for i in index[used[index] == length]:
-            block = draw(self.generators[i], (length, *shape))
-            if key not in self.blocks:
-                self.blocks[key] = np.empty((len(self.generators), *block.shape))
-            self.blocks[key][i] = block
-            used[i] = 0
-        values = self.blocks[key][index, used[index]]
-        used[index] += 1
-        return values
+            return np.stack([draw(self.generators[i], number) for i in index])
+        if kind not in self.blocks:
+            self.blocks[kind] = _Blocks(self.generators, each, draw)
+        return self.blocks[kind].next(number, index)
+
+
+class _Blocks:
+    """Draws of one kind made ahead: a row for each learner, used from left to right."""
+
+    def __init__(
+        self, generators: list[np.random.Generator], each: tuple[int, ...], draw: _Draw
+    ) -> None:
+        self.generators = generators
+        self.draw = draw
+        self.rows = np.empty((len(generators), 0, *each))
+        self.used = np.zeros(len(generators), dtype=np.intp)
+        self.drawn = np.zeros(len(generators), dtype=np.intp)
+
+    def next(self, number: int, index: NDArray[np.intp]) -> FloatArray:
+        for i in index[self.drawn[index] - self.used[index] < number]:
+            self._refill(i, number)
+        rows, used = self.rows, self.used[index]
+        self.used[index] = used + number
+        # Every run of `number` neighbours in a row as an axis of a view, so that rows are copied.
+        count, length, *each = rows.shape
+        runs: FloatArray = np.ndarray(
+            (count, length - number + 1, number, *each),
+            dtype=rows.dtype,
+            buffer=rows,
+            strides=(rows.strides[0], *rows.strides[1:2] * 2, *rows.strides[2:]),
+        )
+        return runs[index, used]
+
+    def _refill(self, learner: np.intp, number: int) -> None:
+        """Draw a block of whole draws of this size, behind what is left of the last one."""
+        size = math.prod(self.rows.shape[2:])
+        block = self.draw(
+            self.generators[learner], number * max(1, _AHEAD // max(1, number * size))
+        )
+        start, stop = self.used[learner], self.drawn[learner]
+        left = stop - start
+        if (missing := left + len(block) - self.rows.shape[1]) > 0:
+            more = np.empty((len(self.rows), missing, *self.rows.shape[2:]))
+            self.rows = np.concatenate([self.rows, more], axis=1)
+        row = self.rows[learner]
+        if left:
+            row[:left] = row[start:stop].copy()
+        row[left : left + len(block)] = block
+        self.used[learner], self.drawn[learner] = 0, left + len(block)
 
 
 Rng = np.random.Generator | Streams

@@ -118,6 +118,7 @@ def test_a_window_that_closes_unobserved_takes_the_decision_out_again() -> None:
     assert agent.counters["explored"] == 4
 
 
+@pytest.mark.slow
 def test_taking_many_out_leaves_nothing_that_looks_like_a_direction() -> None:
     rng = np.random.default_rng(0)
     agent = mogro.Agent([mogro.Objective("survey", window=1.0)], dim=4, seed=0)
@@ -316,6 +317,7 @@ def test_forgetting_in_updates_follows_a_change_and_reports_what_counts() -> Non
     assert agent.counters["explored"] >= 4  # exploration resumed, now and then
 
 
+@pytest.mark.slow
 def test_forgetting_for_a_long_time_ruins_nothing() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     agent = mogro.Agent(

@@ -8,6 +8,7 @@ import mogro
 NAMES = ("click", "watch", "stars")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rewards_in_any_order(tmp_path: Path) -> None:
     """Shuffled, duplicated and split arrival ends in the estimates of in-order arrival."""
     rng = np.random.default_rng(0)

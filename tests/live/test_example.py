@@ -1,11 +1,13 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from examples.recommender import draw, run
 
 import mogro
 
 
+@pytest.mark.slow
 def test_the_recommender(tmp_path: Path) -> None:
     result = run(visitors=1500)
     counted = result.agent.counters

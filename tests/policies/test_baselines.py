@@ -97,6 +97,7 @@ def test_the_distribution_of_draws() -> None:
     np.testing.assert_allclose(lifted.mean(axis=0), 1.0294, atol=0.05)  # largest of four normals
 
 
+@pytest.mark.slow
 def test_thompson_selections() -> None:
     """With no radius the draws are the estimates, and only the selection is random."""
     means = np.array([[1.0, 0.0], [0.45, 0.45], [0.0, 1.0], [-1.0, -1.0]])
@@ -185,6 +186,7 @@ def test_random_arm_is_uniform() -> None:
     assert np.abs(np.bincount(arms, minlength=5) / 5000 - 0.2).max() < 0.02
 
 
+@pytest.mark.slow
 def test_explore_then_commit_never_learns_again() -> None:
     batch, dim = (6,), 3
     rng = np.random.default_rng(0)

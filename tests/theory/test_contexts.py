@@ -33,6 +33,7 @@ def test_uniform_ball_limits() -> None:
     assert levels == sorted(levels, reverse=True)
 
 
+@pytest.mark.slow
 def test_estimated_goodness_covers_the_closed_form() -> None:
     covered = 0
     for seed in range(40):

@@ -128,6 +128,7 @@ def test_round_robin_has_its_own_bound_and_no_fairness() -> None:
     )
 
 
+@pytest.mark.slow
 def test_other_norms_use_the_relaxed_versions() -> None:
     parameters = diagnose(circle(300), np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
     assert parameters.holds
@@ -251,6 +252,7 @@ def test_no_noise_and_one_round() -> None:
     assert "nan" not in str(found)
 
 
+@pytest.mark.slow
 def test_many_objectives_underflow_to_a_vacuous_bound() -> None:
     angles = np.linspace(0, np.pi / 2, 200)
     theta = np.column_stack([np.cos(angles), np.sin(angles)])

@@ -72,6 +72,7 @@ def test_interval_contains_the_truth_and_is_tight_in_the_plane() -> None:
     assert tight >= 0.95 * 240
 
 
+@pytest.mark.slow
 def test_interval_contains_the_truth_and_is_tight_in_space() -> None:
     mesh, tight = sphere_mesh(20_000), 0
     for features, theta, gamma in instances(3, 60):

@@ -77,6 +77,7 @@ def test_importance_sampling_agrees_with_counting() -> None:
 
 
 # Corners alike, one corner least by far, two corners nearly alike, probabilities near 1e-11.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theta", "a", "epsilon"),
     [

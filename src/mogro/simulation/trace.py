@@ -5,7 +5,6 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from importlib.metadata import version
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from mogro._files import read_arrays, write_whole
 from mogro._validation import FloatArray, IntArray
+from mogro._version import __version__
 
 _FORMAT = 1
 _ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed")
@@ -21,7 +21,7 @@ _ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards"
 def current_versions() -> dict[str, str]:
     """Return the versions that results depend on."""
     return {
-        "mogro": version("mogro"),
+        "mogro": __version__,
         "numpy": np.__version__,
         "python": platform.python_version(),
     }

@@ -1,0 +1,40 @@
+"""What is marked for all tests at once."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine and its load than about the code.
+settings.register_profile("mogro", deadline=None)
+settings.load_profile("mogro")
+
+# Files and folders whose tests look at files, words and errors rather than at numbers.
+_NOT_NUMERIC = (
+    "experiments/test_reproduce.py",
+    "live/test_refusals.py",
+    "live/test_snapshot.py",
+    "live/test_threads.py",
+    "policies/test_refusals.py",
+    "test_command_line.py",
+    "test_files.py",
+    "test_package.py",
+    "test_validation.py",
+)
+
+# Whole folders that take long; single tests are marked where they stand.
+_SLOW = ("experiments",)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as ``numeric`` what other kernels could change, and as ``slow`` what takes long."""
+    for item in items:
+        if not _within(item, _NOT_NUMERIC):
+            item.add_marker("numeric")
+        if _within(item, _SLOW):
+            item.add_marker("slow")
+
+
+def _within(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    here = Path(__file__).parent
+    return any(item.path.is_relative_to(here / place) for place in places)

@@ -1,0 +1,55 @@
+"""What `import mogro` gives, and what it does not load."""
+
+import inspect
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+import mogro
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_public_name_is_there() -> None:
+    assert len(set(mogro.__all__)) == len(mogro.__all__)
+    assert all(hasattr(mogro, name) for name in mogro.__all__)
+
+
+def test_the_version_is_said_once() -> None:
+    assert mogro.__version__ == version("mogro")
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == mogro.__version__
+
+
+def test_protocols_are_at_the_top() -> None:
+    for protocol in (mogro.Policy, mogro.Environment, mogro.Scalarization, mogro.Exploration):
+        assert Protocol in protocol.__bases__
+
+
+def test_every_exception_is_in_one_place() -> None:
+    kinds = {
+        (name, kind)
+        for module in (mogro, mogro.live, mogro.simulation, mogro.environments, mogro.theory)
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, Exception) and not issubclass(kind, Warning)
+    }
+    assert kinds
+    assert all(getattr(mogro.errors, name, None) is kind for name, kind in kinds)
+
+
+def test_importing_it_loads_nothing_heavy_and_brings_the_checks() -> None:
+    code = """
+import sys
+import mogro
+assert callable(mogro.testing.check_policy)
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    heavy = {"click", "distributed", "hypothesis", "matplotlib", "moocore", "rich", "scipy"}
+    assert not heavy & set(answer.stdout.split())
