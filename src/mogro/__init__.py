@@ -1,14 +1,12 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, live, pareto, simulation, theory
+from mogro import environments, pareto, simulation, theory
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
-from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling
 from mogro.policies import (
     MOGRO,
     UCB,
-    EffectiveFront,
     EpsilonGreedy,
     ExploreThenCommit,
     Oracle,
@@ -23,33 +21,28 @@ from mogro.scalarization import (
     RandomWeights,
     RoundRobin,
 )
+from mogro.selection import EffectiveFront, ParetoFront
 from mogro.simulation import Trace, simulate
 from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
     "MOGRO",
     "UCB",
-    "Agent",
     "BasisRoundRobin",
-    "Catalogue",
     "Comparison",
-    "Decision",
     "Diagnosis",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "FixedWeights",
-    "HalfLife",
-    "Objective",
     "Oracle",
-    "Outcome",
+    "ParetoFront",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
     "Rng",
     "RoundRobin",
-    "Scaling",
     "Streams",
     "ThompsonSampling",
     "Trace",
@@ -58,7 +51,6 @@ __all__ = [
     "compare",
     "diagnose",
     "environments",
-    "live",
     "pareto",
     "simulate",
     "simulation",

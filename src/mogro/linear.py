@@ -121,6 +121,34 @@ class LinearModel:
         return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
 
     @property
+    def unseen(self) -> FloatArray:
+        """The projector on the null space of V, (*batch, d, d)."""
+        return self._unseen
+
+    @property
+    def full(self) -> bool:
+        """Whether every learner has seen every direction."""
+        return self._full
+
+    @property
+    def rank(self) -> IntArray:
+        """Ranks of V, (*batch)."""
+        return self._rank
+
+    @property
+    def squares(self) -> FloatArray:
+        """Residual sums of squares, (*batch, M)."""
+        return self._squares
+
+    @property
+    def totals(self) -> FloatArray:
+        """Sums of the rewards, (*batch, M)."""
+        return np.zeros_like(self._squares)
+
+    save_state = lambda self: self.arrays()  # noqa: E731
+    load_state = lambda self, arrays: self.restore(arrays)  # noqa: E731
+
+    @property
     def residuals(self) -> tuple[FloatArray, IntArray]:
         """Residual sums of squares, (*batch, M), and the ranks of V, (*batch)."""
         return self._squares, self._rank

@@ -9,11 +9,10 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import IntArray
 from mogro.environments import Environment, FixedArms
-from mogro.exploration import BasisRoundRobin, Exploration, Situation, Uniform, WeakestDirection
+from mogro.exploration import BasisRoundRobin, Exploration, ExplorationContext, Uniform, WeakestDirection
 from mogro.policies import (
     MOGRO,
     UCB,
-    EffectiveFront,
     EpsilonGreedy,
     ExploreThenCommit,
     Oracle,
@@ -21,6 +20,7 @@ from mogro.policies import (
     RandomArm,
     ThompsonSampling,
 )
+from mogro.selection import EffectiveFront
 from mogro.scalarization import FixedWeights, RandomWeights, RoundRobin, Scalarization
 
 
@@ -50,10 +50,10 @@ class Counted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "explored", np.zeros(self.batch, dtype=np.int64))
 
-    def choose(self, situation: Situation, *, rng: Rng) -> IntArray:
+    def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each of the learners that explore."""
-        self.explored.reshape(-1)[situation.learners] += 1
-        return self.rule.choose(situation, rng=rng)
+        self.explored.reshape(-1)[context.learners] += 1
+        return self.rule.choose(context, rng=rng)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ from mogro.policies.mogro import MOGRO
 from mogro.policies.oracle import Oracle
 from mogro.policies.random_arm import RandomArm
 from mogro.policies.single_objective import single_objective_greedy
-from mogro.policies.thompson import EffectiveFront, ThompsonSampling
+from mogro.policies.thompson import ThompsonSampling
 from mogro.policies.ucb import UCB
 
 __all__ = [
     "MOGRO",
     "UCB",
-    "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "LinearPolicy",

@@ -2,9 +2,8 @@
 
 import copy
 import dataclasses
-import math
 import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -13,12 +12,25 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mogro._streams import Rng
-from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, as_floats, check_shape, count, floats, real
+from mogro._streams import Rng, check_rng
+from mogro._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_shape,
+    count,
+    floats,
+    real,
+)
+from mogro.choice import Beliefs, Coverage, choose, probabilities
+from mogro.exploration import Exploration, Settled, default_threshold
 from mogro.linear import Estimate, LinearModel
-from mogro.scalarization import Scalarization, is_nonlinear
+from mogro.probability import Probabilities
+from mogro.scalarization import RandomWeights
+from mogro.selection import Selection
 
+_RANDOM_WEIGHTS = RandomWeights()
 _SHOWN = 12  # numbers that an array in a repr may have
 
 
@@ -35,26 +47,141 @@ class Policy(Protocol):
 
 
 @dataclass
-class Progress:
-    """How far a policy has come."""
+class Learned:
+    """What a policy has learned: all about it that changes."""
 
+    model: LinearModel
+    exploring: BoolArray  # (*batch): the last arm was chosen to explore; true before the first
+    empty: FloatArray  # directions (n, d) in which a linear oracle had nothing to offer
+    settled: Settled  # a cache, which is not saved
     step: int = 0  # arms selected
+    covered: bool = False  # an oracle had nothing in a direction neither known nor empty
+    warned: bool = False
+
+    def save_state(self) -> dict[str, NDArray[np.generic]]:
+        """Return all of it that is worth keeping, as arrays under names."""
+        model = {f"model.{name}": array for name, array in self.model.save_state().items()}
+        own = {"step": np.array(self.step), "exploring": self.exploring.copy()}
+        return model | own | {"empty": self.empty.copy()}
+
+    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`save_state` gave; refuse what does not fit, changing nothing."""
+        missing = self.save_state().keys() - arrays.keys()
+        if missing:
+            raise ValueError(
+                f"arrays: expected all that save_state() gives, missing {sorted(missing)}"
+            )
+        check_shape(arrays["step"], "step", ())
+        check_shape(arrays["exploring"], "exploring", self.exploring.shape)
+        rows = arrays["empty"].shape[:1]
+        check_shape(arrays["empty"], "empty", (*rows, self.model.dim))
+        own = {name: array for name, array in arrays.items() if name.startswith("model.")}
+        self.model.load_state({name.removeprefix("model."): own[name] for name in own})
+        self.step = int(arrays["step"].astype(np.int64))
+        self.exploring = arrays["exploring"].astype(np.bool_)
+        self.empty = arrays["empty"].astype(np.float64)
+        self.covered = False
+        self.settled.reset()
 
 
 class LinearPolicy(ABC):
     """A policy that estimates every objective by least squares.
 
-    Subclasses are frozen data classes of their hyper-parameters; what is learned is in ``model``,
-    the number of arms selected in ``progress``, and what else a policy remembers in ``state``.
+    A policy is frozen settings and a few answers, all over leading batch axes; what is learned is
+    a separate object, ``learned``. The answers, which :func:`mogro.choice.choose` asks for, are
+    used by :meth:`select`, by :func:`mogro.simulate` and by :class:`mogro.Agent` alike:
+
+    - :meth:`values`: what arms are worth, the estimates unless a subclass says otherwise;
+    - ``selection``: how to select by these values, a scalarisation or a front;
+    - ``exploration`` and :meth:`thresholds`: how and until when to explore, if at all;
+    - :meth:`teaches`: which decisions are learned from;
+    - ``uniform``: the probability of any arm instead; ``ridge``: the penalty of the estimates.
+
+    A policy of one's own is a frozen data class with at least the fields ``dim``, ``objectives``
+    and ``batch`` that overrides what it does differently.
     """
 
     dim: int
     objectives: int
     batch: tuple[int, ...]
-    model: LinearModel
-    progress: Progress
+    learned: Learned
 
-    @abstractmethod
+    @property
+    def selection(self) -> Selection:
+        """How to select by the values of the arms: random weights."""
+        return _RANDOM_WEIGHTS
+
+    @property
+    def exploration(self) -> Exploration | None:
+        """How to explore: not at all."""
+        return None
+
+    @property
+    def threshold(self) -> float | None:
+        """Until when to explore, the paper's B; None is the default of :meth:`thresholds`."""
+        return None
+
+    @property
+    def uniform(self) -> float:
+        """Probability of a uniformly random arm instead."""
+        return 0.0
+
+    @property
+    def ridge(self) -> float:
+        """Weight of the penalty of the estimates."""
+        return 0.0
+
+    def __post_init__(self) -> None:
+        """Check the sizes, and start with nothing learned."""
+        object.__setattr__(self, "dim", count(self.dim, "dim"))
+        object.__setattr__(self, "objectives", count(self.objectives, "objectives"))
+        if not isinstance(self.batch, tuple):
+            raise ValueError(f"batch: expected a tuple of sizes, got {self.batch!r}")
+        object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
+        model = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=self.batch)
+        start = np.full(self.batch, self.exploration is not None)
+        learned = Learned(model, start, np.zeros((0, self.dim)), Settled())
+        object.__setattr__(self, "learned", learned)
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what arms (..., K, d) are worth, (..., K, M): the estimates."""
+        return beliefs.estimates(arms)
+
+    @property
+    def values_are_estimates(self) -> bool:
+        """Whether :meth:`values` are the plain estimates."""
+        return type(self).values is LinearPolicy.values
+
+    def thresholds(self, arms: FloatArray, beliefs: Beliefs) -> FloatArray:
+        """Return how much V must have along every direction in the span of arms, (..., 1).
+
+        It is the paper's B: the policy's ``threshold``, or a default that follows the arms.
+        """
+        if self.threshold is not None:
+            return np.full(1, self.threshold)
+        return default_threshold(arms)[..., None]
+
+    def teaches(self, exploring: BoolArray) -> BoolArray:
+        """Tell which decisions, (...), are learned from, by whether they explored."""
+        return np.ones_like(exploring)
+
+    def beliefs(self) -> Beliefs:
+        """Return what the policy knows now; later updates do not change it."""
+        model = self.learned.model
+        inverse = model.inverse[..., None, :, :]
+        unseen = None if model.full else model.unseen[..., None, :, :]
+        counts = np.full((*self.batch, 1), model.count)
+        return Beliefs(
+            model.theta,
+            inverse,
+            unseen,
+            counts,
+            model.rank[..., None],
+            model.squares,
+            model.totals,
+            Coverage(inverse, unseen),
+        )
+
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner.
 
@@ -72,9 +199,49 @@ class LinearPolicy(ABC):
         int or numpy.ndarray
             The index of the arm; with a batch, an integer array of its shape.
         """
+        check_rng(rng)
+        arms = self._offered(features)
+        learned = self.learned
+        found = choose(
+            self, arms, self.beliefs(), step=learned.step, rng=rng, settled=learned.settled
+        )
+        learned.step += 1
+        learned.exploring = found.exploring
+        return found.arm if self.batch else int(found.arm)
+
+    def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
+        """Return with what probability :meth:`select` would choose each arm.
+
+        Parameters
+        ----------
+        features
+            As for :meth:`select`.
+        rng
+            Used where probabilities have to be estimated; without it always the same numbers.
+
+        Returns
+        -------
+        Probabilities
+            ``values`` and their standard ``errors``, each (*batch, K); 0 where they are exact.
+        """
+        arms = floats(self._offered(features), "features", shape=(..., "K", self.dim))
+        source = np.random.default_rng(0) if rng is None else rng
+        check_rng(source)
+        return probabilities(self, arms, self.beliefs(), step=self.learned.step, rng=source)
+
+    @property
+    def model(self) -> LinearModel:
+        """The least-squares model of what was learned."""
+        return self.learned.model
+
+    @property
+    def exploring(self) -> bool | BoolArray:
+        """Whether the last arm was chosen to explore; true before the first."""
+        exploring = self.learned.exploring
+        return exploring.copy() if self.batch else bool(exploring)
 
     def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
-        """Choose among arms that nobody can list; only policies linear in the arm can."""
+        """Choose among combinatorial actions; only policies linear in the arm can."""
         raise ValueError(
             f"{type(self).__name__}: cannot choose with a maximiser, because what it maximises is "
             "not linear in the arm; MOGRO with a linear scalarisation can"
@@ -90,7 +257,12 @@ class LinearPolicy(ABC):
         reward
             Its reward vector, (*batch, M).
         """
-        self.model.update(*self._observed(features, reward))
+        x, y = self._observed(features, reward)
+        learning = self.teaches(self.learned.exploring)
+        if np.count_nonzero(learning) == learning.size:
+            self.model.update(x, y)
+        else:
+            self.model.update_some(learning, x, y)
 
     def learn(self, features: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from a log at once; the estimates are those of one update after the other.
@@ -105,6 +277,7 @@ class LinearPolicy(ABC):
         x = floats(features, "features", shape=(*self.batch, "n", self.dim))
         y = floats(rewards, "rewards", shape=(*self.batch, x.shape[-2], self.objectives))
         self.model.learn(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+        self.learned.settled.reset()
 
     @property
     def theta(self) -> FloatArray:
@@ -138,6 +311,14 @@ class LinearPolicy(ABC):
         """Return an independent copy, with all that has been learned."""
         return copy.deepcopy(self)
 
+    def save_state(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that has been learned, as arrays under names."""
+        return self.learned.save_state()
+
+    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`save_state` of a policy with equal settings gave."""
+        self.learned.load_state(arrays)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, without pickle; see :meth:`load`."""
         from mogro.policies.persistence import save
@@ -154,29 +335,12 @@ class LinearPolicy(ABC):
             raise ValueError(f"path: expected a {cls.__name__}, got {policy!r} at {path}")
         return policy
 
-    def learned(self) -> dict[str, NDArray[np.generic]]:
-        """Return all that has been learned, as arrays under names."""
-        model = {f"model.{name}": array for name, array in self.model.arrays().items()}
-        return model | {"step": np.array(self.progress.step)}
-
-    def relearn(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what :meth:`learned` of a policy with equal hyper-parameters gave."""
-        missing = self.learned().keys() - arrays.keys()
-        if missing:
-            raise ValueError(
-                f"arrays: expected all that learned() gives, missing {sorted(missing)}"
-            )
-        step = int(np.array(arrays["step"]))
-        own = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.restore({name.removeprefix("model."): array for name, array in own.items()})
-        self.progress.step = step
-
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self._settings().items())
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
-        learned = {"arms selected": self.progress.step, "observations": self.model.count}
+        learned = {"arms selected": self.learned.step, "observations": self.model.count}
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
             for name, value in (self._settings() | learned).items()
@@ -194,17 +358,6 @@ class LinearPolicy(ABC):
                 whole = " ".join(repr(value).split())  # of an array, without line breaks
                 shown[field.name] = f"<array {value.shape}>" if large else whole
         return shown
-
-    def _prepare(self, *, ridge: float) -> None:
-        """Check the sizes and start with nothing learned."""
-        object.__setattr__(self, "dim", count(self.dim, "dim"))
-        object.__setattr__(self, "objectives", count(self.objectives, "objectives"))
-        if not isinstance(self.batch, tuple):
-            raise ValueError(f"batch: expected a tuple of sizes, got {self.batch!r}")
-        object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
-        model = LinearModel(self.dim, self.objectives, ridge=ridge, batch=self.batch)
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "progress", Progress())
 
     def _offered(self, features: ArrayLike) -> FloatArray:
         """Check the shape of the arms on offer."""
@@ -232,59 +385,3 @@ class LinearPolicy(ABC):
         if y.shape != (*self.batch, self.objectives):
             check_shape(y, "reward", (*self.batch, self.objectives))
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-
-    def _answer(self, arms: IntArray) -> int | IntArray:
-        """Return the arms selected as the caller wants them, and count the round."""
-        self.progress.step += 1
-        return arms.reshape(self.batch) if self.batch else int(arms.item())
-
-
-def greedy(
-    features: FloatArray,
-    theta: FloatArray,
-    scalarization: Scalarization,
-    *,
-    step: int,
-    batch: tuple[int, ...],
-    rng: Rng,
-) -> IntArray:
-    """Return the best arm for the objective of this round, one for each learner."""
-    weights = scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng)
-    if is_nonlinear(scalarization):
-        values = features @ np.swapaxes(theta, -1, -2)
-        scores = as_floats(scalarization.score(values, weights), "scores")
-    else:
-        direction = np.vecmat(weights, theta)
-        scores = np.matvec(features, direction.astype(features.dtype, copy=False))
-    return first_best(scores, finite_squares(scores, features))
-
-
-def finite_squares(scores: FloatArray, features: FloatArray) -> FloatArray:
-    """Return the sums of squares (...) of scores (..., K), and refuse features that are not finite.
-
-    Scores show a bad feature for less than a scan of all features.
-    """
-    squares: FloatArray = np.vecdot(scores, scores)
-    if not math.isfinite(squares.sum() if squares.ndim else squares):
-        refuse_features(features)
-    return squares
-
-
-def check_finite(values: FloatArray, features: FloatArray) -> None:
-    """Refuse features that are not finite, seen in values (...) computed from them."""
-    flat = values.ravel(order="K")
-    if not math.isfinite(np.vdot(flat, flat)):
-        refuse_features(features)
-
-
-def refuse_features(features: FloatArray) -> None:
-    """Say what is wrong with features that lead to numbers that are not finite."""
-    floats(features, "features", shape=features.shape)
-    raise ValueError("features: expected values whose squares and scores are finite")
-
-
-def learners_of(
-    array: NDArray[np.floating], batch: tuple[int, ...], chosen: IntArray
-) -> FloatArray:
-    """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
-    return array[np.unravel_index(chosen, batch)] if batch else array[None]

@@ -3,7 +3,10 @@
 import math
 from abc import ABC
 
-from mogro._validation import real
+import numpy as np
+
+from mogro._validation import FloatArray, real
+from mogro.choice import Beliefs
 from mogro.policies.base import LinearPolicy
 
 
@@ -25,15 +28,20 @@ class ConfidentPolicy(LinearPolicy, ABC):
             raise ValueError(
                 f"delta: expected a probability above 0, at most 1, got {self.delta!r}"
             )
-        self._prepare(ridge=self.ridge)
+        super().__post_init__()
+
+    def radii(self, beliefs: Beliefs) -> FloatArray:
+        """Return the radius c_t, (..., G), for features of norm at most 1.
+
+        ``c_t = noise sqrt(d log((1 + (t - 1) / (ridge d)) M / delta)) + sqrt(ridge) norm`` with
+        t - 1 observations. With probability 1 - delta every estimate is that close, in the norm of
+        V.
+        """
+        volume = 1 + beliefs.counts / (self.ridge * self.dim)
+        spread = np.sqrt(self.dim * np.log(volume * self.objectives / self.delta))
+        return np.asarray(self.noise * spread + math.sqrt(self.ridge) * self.norm)
 
     @property
     def radius(self) -> float:
-        """The radius c_t, for features of norm at most 1.
-
-        ``c_t = noise sqrt(d log((1 + (t - 1) / (ridge d)) M / delta)) + sqrt(ridge) norm`` before
-        round t. With probability 1 - delta every estimate is that close, in the norm of V.
-        """
-        volume = 1 + self.model.count / (self.ridge * self.dim)
-        spread = math.sqrt(self.dim * math.log(volume * self.objectives / self.delta))
-        return self.noise * spread + math.sqrt(self.ridge) * self.norm
+        """The radius now."""
+        return float(self.radii(self.beliefs()).ravel()[0])

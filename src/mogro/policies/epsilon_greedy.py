@@ -3,13 +3,9 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from mogro._streams import Rng, check_rng
-from mogro._validation import IntArray, real, share, unwarned
-from mogro.pareto import random_member
-from mogro.policies.base import LinearPolicy, check_finite
+from mogro._validation import real, share
+from mogro.policies.base import LinearPolicy
+from mogro.selection import ParetoFront
 
 
 @final
@@ -33,6 +29,7 @@ class EpsilonGreedy(LinearPolicy):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> policy = EpsilonGreedy(dim=2, objectives=2, epsilon=0.0)
     >>> policy.learn(np.eye(2), np.array([[1.0, 1.0], [0.0, 0.0]]))
@@ -47,19 +44,14 @@ class EpsilonGreedy(LinearPolicy):
     ridge: float = 1.0
     batch: tuple[int, ...] = ()
 
+    selection = ParetoFront()
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", share(self.epsilon, "epsilon"))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", minimum=0))
-        self._prepare(ridge=self.ridge)
+        super().__post_init__()
 
-    @unwarned
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        check_rng(rng)
-        arms = self._offered(features)
-        values = arms @ np.swapaxes(self.model.theta, -1, -2)
-        check_finite(values, arms)
-        draws = rng.random((*self.batch, 2))
-        anything = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
-        member = random_member(values, rng=rng)
-        return self._answer(np.where(draws[..., 0] < self.epsilon, anything, member))
+    @property
+    def uniform(self) -> float:
+        """The probability of any arm."""
+        return self.epsilon

@@ -4,11 +4,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mogro._streams import Rng, check_rng
-from mogro._validation import FloatArray, IntArray, floats, unwarned
-from mogro.policies.base import LinearPolicy, greedy
+from mogro._streams import Rng
+from mogro._validation import FloatArray, floats
+from mogro.choice import Beliefs
+from mogro.policies.base import LinearPolicy
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization
 
 
@@ -46,19 +46,17 @@ class Oracle(LinearPolicy):
         truth = floats(self.truth, "truth", shape=(..., "M", "d")).astype(np.float64)
         object.__setattr__(self, "objectives", truth.shape[-2])
         object.__setattr__(self, "dim", truth.shape[-1])
-        self._prepare(ridge=0.0)
+        super().__post_init__()
         self._offered(truth)  # leading axes fit the batch
         check_scalarization(self.scalarization, "scalarization", objectives=self.objectives)
         truth.flags.writeable = False
         object.__setattr__(self, "truth", truth)
 
-    @unwarned
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        check_rng(rng)
-        arms = self._offered(features)
-        step, batch = self.progress.step, self.batch
-        theta = np.broadcast_to(self.truth, self.model.theta.shape)
-        return self._answer(
-            greedy(arms, theta, self.scalarization, step=step, batch=batch, rng=rng)
-        )
+    @property
+    def selection(self) -> Scalarization:
+        """How to select."""
+        return self.scalarization
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return the true values of arms (..., K, d), (..., K, M)."""
+        return np.asarray(arms @ np.swapaxes(self.truth, -1, -2))

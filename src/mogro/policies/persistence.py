@@ -22,7 +22,7 @@ from mogro.policies.explore_then_commit import ExploreThenCommit
 from mogro.policies.mogro import MOGRO
 from mogro.policies.oracle import Oracle
 from mogro.policies.random_arm import RandomArm
-from mogro.policies.thompson import EffectiveFront, ThompsonSampling
+from mogro.policies.thompson import ThompsonSampling
 from mogro.policies.ucb import UCB
 from mogro.scalarization import (
     FixedWeights,
@@ -31,6 +31,7 @@ from mogro.scalarization import (
     RandomWeights,
     RoundRobin,
 )
+from mogro.selection import EffectiveFront, ParetoFront
 
 FORMAT = 1
 _POLICIES: tuple[type[Any], ...] = (
@@ -46,6 +47,7 @@ _PARTS: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
     FixedWeights,
+    ParetoFront,
     RandomChebyshev,
     RandomHypervolume,
     RandomWeights,
@@ -64,7 +66,7 @@ def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with open(beside, "xb") as file:
-            np.savez(file, header=text, **policy.learned())  # type: ignore[arg-type]
+            np.savez(file, header=text, **policy.save_state())  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
         os.replace(beside, target)
@@ -85,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> LinearPolicy:
         policy = decode(header["policy"])
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
-        policy.relearn(arrays)
+        policy.load_state(arrays)
     except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
@@ -102,7 +104,7 @@ def encode(value: Any) -> Any:
     if type(value) not in _TYPES.values():
         raise ValueError(
             f"{type(value).__name__}: expected a part of mogro's own, because a file cannot hold "
-            "code; keep what learned() gives, and give it to relearn() of a new policy"
+            "code; keep what save_state() gives, and give it to load_state() of a new policy"
         )
     fields = [field.name for field in dataclasses.fields(value) if field.init]
     return {

@@ -3,12 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from mogro._streams import Rng, check_rng
-from mogro._validation import IntArray, unwarned
-from mogro.policies.base import LinearPolicy, check_finite
+from mogro.policies.base import LinearPolicy
 
 
 @final
@@ -27,6 +22,7 @@ class RandomArm(LinearPolicy):
 
     Examples
     --------
+    >>> import numpy as np
     >>> RandomArm(dim=2, objectives=2).select(np.eye(2), rng=np.random.default_rng(0))
     1
     """
@@ -36,14 +32,4 @@ class RandomArm(LinearPolicy):
     _: KW_ONLY
     batch: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._prepare(ridge=0.0)
-
-    @unwarned
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        check_rng(rng)
-        arms = self._offered(features)
-        check_finite(arms, arms)
-        draws = np.asarray(rng.random(self.batch))
-        return self._answer((draws * arms.shape[-2]).astype(np.int64))
+    uniform = 1.0

@@ -5,25 +5,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mogro._streams import Rng, check_rng
-from mogro._ties import first_best
-from mogro._validation import FloatArray, IntArray, as_floats, count, unwarned
-from mogro.pareto import random_effective_member
-from mogro.policies.base import check_finite
+from mogro._streams import Rng
+from mogro._validation import FloatArray, count
+from mogro.choice import Beliefs
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.scalarization import (
-    RandomWeights,
-    Scalarization,
-    check_scalarization,
-    is_nonlinear,
-)
-
-
-@dataclass(frozen=True)
-class EffectiveFront:
-    """Select a uniformly random member of the effective front, as the method was published."""
+from mogro.scalarization import RandomWeights
+from mogro.selection import Selection, check_selection
 
 
 @final
@@ -47,7 +35,7 @@ class ThompsonSampling(ConfidentPolicy):
         together often enough.
     selection
         A scalarisation of the values, random weights by default (as the paper's experiments ran
-        it), or :class:`EffectiveFront` (as it was published).
+        it), or :class:`~mogro.EffectiveFront` (as it was published).
     ridge
         Weight of the penalty of the estimates.
     norm
@@ -73,7 +61,7 @@ class ThompsonSampling(ConfidentPolicy):
     noise: float
     delta: float
     samples: int | None = None
-    selection: Scalarization | EffectiveFront = RandomWeights()  # noqa: RUF009
+    selection: Selection = RandomWeights()  # noqa: RUF009
     ridge: float = 1.0
     norm: float = 1.0
     batch: tuple[int, ...] = ()
@@ -82,55 +70,39 @@ class ThompsonSampling(ConfidentPolicy):
         super().__post_init__()
         if self.samples is not None:
             object.__setattr__(self, "samples", count(self.samples, "samples"))
-        if not isinstance(self.selection, EffectiveFront):
-            check_scalarization(self.selection, "selection", objectives=self.objectives)
+        check_selection(self.selection, "selection", objectives=self.objectives)
 
     @property
     def draws(self) -> int:
         """L, the number of parameters drawn for each objective."""
         return self.samples or math.ceil(1 - math.log(self.objectives) / math.log(1 - 0.15))
 
-    @unwarned
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        check_rng(rng)
-        arms = self._offered(features)
-        values = self._sampled_values(arms, rng)
-        check_finite(values, arms)
-        if isinstance(self.selection, EffectiveFront):
-            return self._answer(random_effective_member(values, rng=rng))
-        weights = self.selection.weights(
-            self.objectives, step=self.progress.step, batch=self.batch, rng=rng
-        )
-        if is_nonlinear(self.selection):
-            scores = as_floats(self.selection.score(values, weights), "scores")
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return the largest values of arms (..., K, d) over the draws, (..., K, M)."""
+        batch = beliefs.batch
+        roots = self.radii(beliefs)[..., None, None] * square_roots(beliefs.inverse)
+        noise = rng.standard_normal((*batch, self.draws, self.objectives, self.dim))
+        if roots.shape[-3] == 1:  # one Gram matrix: one product instead of many small ones
+            noise = noise @ np.swapaxes(roots, -1, -2)
         else:
-            scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
-        return self._answer(first_best(scores, np.vecdot(scores, scores)))
-
-    def _sampled_values(self, arms: FloatArray, rng: Rng) -> FloatArray:
-        """Return every arm's largest value over the draws, (*batch, K, M)."""
-        shape = (*self.batch, self.draws, self.objectives, self.dim)
-        root = self.radius * roots_of(self.model.inverse)
-        noise = rng.standard_normal(shape) @ np.swapaxes(root, -1, -2)[..., None, :, :]
-        thetas = self.model.theta[..., None, :, :] + noise
-        flat = thetas.reshape(*self.batch, -1, self.dim)
+            noise = np.matvec(roots[..., None, :, :, :], noise)
+        flat = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, self.dim)
         # Arms last: the maximum over the draws then runs along memory, several times faster.
         values = flat @ np.swapaxes(arms, -1, -2)
-        drawn = values.reshape(*self.batch, self.draws, self.objectives, -1)
+        drawn = values.reshape(*batch, self.draws, self.objectives, -1)
         return np.swapaxes(drawn.max(axis=-3), -1, -2)
 
 
-def roots_of(inverses: FloatArray) -> FloatArray:
+def square_roots(inverses: FloatArray) -> FloatArray:
     """Return square roots of matrices V^-1, (..., d, d)."""
     try:
         return np.linalg.cholesky(inverses)
     except np.linalg.LinAlgError:
         flat = inverses.reshape(-1, *inverses.shape[-2:])
-        return np.stack([_root_of(one) for one in flat]).reshape(inverses.shape)
+        return np.stack([_square_root(one) for one in flat]).reshape(inverses.shape)
 
 
-def _root_of(inverse: FloatArray) -> FloatArray:
+def _square_root(inverse: FloatArray) -> FloatArray:
     """Return a square root of one matrix (d, d) that huge features may leave barely singular."""
     try:
         return np.linalg.cholesky(inverse)

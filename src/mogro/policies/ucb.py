@@ -4,13 +4,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from mogro._streams import Rng, check_rng
-from mogro._validation import IntArray, unwarned
-from mogro.pareto import random_member
-from mogro.policies.base import check_finite
+from mogro._streams import Rng
+from mogro._validation import FloatArray
+from mogro.choice import Beliefs
 from mogro.policies.confidence import ConfidentPolicy
+from mogro.selection import ParetoFront
 
 
 @final
@@ -54,13 +53,9 @@ class UCB(ConfidentPolicy):
     norm: float = 1.0
     batch: tuple[int, ...] = ()
 
-    @unwarned
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        check_rng(rng)
-        arms = self._offered(features)
-        values = arms @ np.swapaxes(self.model.theta, -1, -2)
-        width = self.radius * np.sqrt(self.model.variances(arms))
-        index = values + width[..., None]
-        check_finite(index, arms)
-        return self._answer(random_member(index, rng=rng))
+    selection = ParetoFront()
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return the indices of arms (..., K, d), (..., K, M)."""
+        width = self.radii(beliefs)[..., None, :] * np.sqrt(beliefs.variances(arms))
+        return np.asarray(beliefs.estimates(arms) + width)

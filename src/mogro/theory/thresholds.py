@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.exploration import Exploration, Situation, open_directions, squared_parts
-from mogro.linear import spectrum
+from mogro.exploration import REACHED, Exploration, ExplorationContext, needs
+from mogro.linear import LinearModel
 from mogro.theory import _checks as check
 from mogro.theory.growth import noise_sum_bound
 from mogro.theory.spans import span_basis
@@ -246,18 +246,16 @@ def initial_rounds(
     True
     """
     arms = check.arms_of(features)[None]
-    B = np.array([real(threshold, "threshold", above=0)])
+    B = real(threshold, "threshold", above=0)
     generator = np.random.default_rng(0) if rng is None else rng
-    gram = np.zeros((1, arms.shape[-1], arms.shape[-1]))
+    model = LinearModel(arms.shape[-1], 1, batch=(1,))
     for step in range(count(limit, "limit", minimum=0) + 1):
-        found = spectrum(gram, additions=step)
-        parts = squared_parts(arms, found)
-        opened = open_directions(parts, found, B)
-        if not opened.any():
+        unseen = None if model.full else model.unseen
+        if not needs(arms, model.inverse, unseen)[0] * B > REACHED:
             return step
-        situation = Situation(arms, found, parts, opened, np.array([0]), (), step)
-        x = arms[0, int(exploration.choose(situation, rng=generator)[0])]
-        gram = gram + np.outer(x, x)
+        context = ExplorationContext(arms, model.inverse, unseen, np.array([0]), (), step)
+        arm = int(exploration.choose(context, rng=generator)[0])
+        model.update(arms[:, arm], np.zeros((1, 1)))
     return None
 
 

@@ -1,0 +1,539 @@
+"""The choice of an arm, written once: for a live decision and for ten thousand replications.
+
+A policy says what arms are worth to it, how it selects by that, and when it explores; what it may
+know is a :class:`Beliefs`. Everything here works over leading batch axes, one entry for each
+learner; ``()`` is a single one.
+"""
+
+import math
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from mogro._streams import Rng, part_of
+from mogro._ties import distinct, draw_best, draw_one, rounding
+from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, floats, unwarned
+from mogro.exploration import REACHED, Exploration, ExplorationContext, Settled, needs
+from mogro.probability import Probabilities, selection_probabilities
+from mogro.scalarization import NonlinearScalarization, Scalarization, is_nonlinear
+from mogro.selection import Selection, draw_member, selects_members
+
+_CACHED = 2**16  # features looked at once, so that a batch stays in the cache
+_CHOICES = 1024  # whole choices, where probabilities can only be counted
+_DRAWN = 2**18  # features of arms that are drawn at once then
+_NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
+
+
+class Coverage(NamedTuple):
+    """What exploration goes by: V of all that was observed, or is still in flight.
+
+    ``inverse`` is its pseudo-inverse, (..., G, d, d), ``unseen`` the projector on the directions
+    it has nothing of, or None if there are none; G is 1, or M if every objective has its own.
+    """
+
+    inverse: FloatArray
+    unseen: FloatArray | None
+
+
+class Beliefs(NamedTuple):
+    """All that a policy may know when it chooses; nothing changes it any more.
+
+    G is 1 where all objectives share one Gram matrix V, and M where each has its own, because it
+    was observed for decisions of its own. Both broadcast against the M objectives.
+
+    Attributes
+    ----------
+    theta
+        Estimates, (..., M, d).
+    inverse
+        Pseudo-inverse of V, (..., G, d, d).
+    unseen
+        Projector on the directions that V has nothing of, (..., G, d, d); None if there are none.
+    counts
+        Observations, (..., G).
+    ranks
+        Ranks of V, (..., G).
+    squares
+        Residual sums of squares, (..., M).
+    totals
+        Sums of the rewards, (..., M).
+    coverage
+        What exploration goes by.
+    """
+
+    theta: FloatArray
+    inverse: FloatArray
+    unseen: FloatArray | None
+    counts: FloatArray | IntArray
+    ranks: IntArray
+    squares: FloatArray
+    totals: FloatArray
+    coverage: Coverage
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes."""
+        return self.theta.shape[:-2]
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean rewards so far, (..., M); 0 before the first."""
+        return np.asarray(self.totals / np.maximum(self.counts, np.finfo(np.float64).tiny))
+
+    def estimates(self, arms: FloatArray) -> FloatArray:
+        """Return the estimated rewards (..., K, M) of arms (..., K, d)."""
+        return np.asarray(arms @ np.swapaxes(self.theta, -1, -2))
+
+    def variances(self, arms: FloatArray) -> FloatArray:
+        """Return ``x^T V^+ x``, (..., K, G), of arms (..., K, d)."""
+        wide = arms[..., None, :, :]
+        variances = np.vecdot(wide @ self.inverse, wide)
+        return np.swapaxes(np.maximum(variances, 0), -1, -2)
+
+    def take(self, learners: IntArray) -> "Beliefs":
+        """Return the beliefs of some learners, given by flat positions of the batch: (n, ...)."""
+        own: list[Any] = [_take(part, self.batch, learners) for part in self[:-1]]
+        coverage = Coverage(*(_take(part, self.batch, learners) for part in self.coverage))
+        return Beliefs._make([*own, coverage])
+
+
+class Rule(Protocol):
+    """What a choice asks of a policy: settings, and what arms are worth to it."""
+
+    @property
+    def selection(self) -> Selection:
+        """How to select by the values of the arms."""
+        ...
+
+    @property
+    def exploration(self) -> Exploration | None:
+        """How to explore, if the policy does."""
+        ...
+
+    @property
+    def uniform(self) -> float:
+        """Probability of a uniformly random arm instead."""
+        ...
+
+    @property
+    def values_are_estimates(self) -> bool:
+        """Whether ``values`` are the plain estimates, so that weights can meet them first."""
+        ...
+
+    def thresholds(self, arms: FloatArray, beliefs: Beliefs) -> FloatArray:
+        """Return down to which V a direction counts as unknown, (..., G) up to broadcasting."""
+        ...
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what arms (..., K, d) are worth, (..., K, M), to be maximised."""
+        ...
+
+
+class Listing(Protocol):
+    """Arms on offer to one learner that know a faster way to the best one: those of a catalogue."""
+
+    @property
+    def features(self) -> FloatArray:
+        """The arms, (K, d)."""
+        ...
+
+    def best(self, direction: FloatArray) -> IntArray:
+        """Return the positions of the arms that are best for a direction, up to rounding."""
+        ...
+
+
+Arms = FloatArray | Listing
+
+
+class Choice(NamedTuple):
+    """What was chosen, for every learner.
+
+    Attributes
+    ----------
+    arm
+        (...), integers.
+    weights
+        Those drawn for the choice, (..., M) up to broadcasting; None unless all drew some.
+    exploring
+        (...), whether the arm was chosen to explore.
+    uniform
+        (...), whether it was drawn from all arms alike.
+    """
+
+    arm: IntArray
+    weights: FloatArray | None
+    exploring: BoolArray
+    uniform: BoolArray
+
+
+_NO: BoolArray = np.zeros((), dtype=np.bool_)
+_YES: BoolArray = np.ones((), dtype=np.bool_)
+for _constant in (_NO, _YES):
+    _constant.flags.writeable = False
+
+
+@unwarned
+def choose(
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    *,
+    step: int,
+    rng: Rng,
+    selection: Selection | None = None,
+    uniform: float = 0.0,
+    settled: Settled | None = None,
+) -> Choice:
+    """Choose an arm for each learner: any arm, or one to explore, or the best by its values.
+
+    Parameters
+    ----------
+    policy
+        How to choose.
+    arms
+        Arms on offer, (..., K, d), broadcastable to the batch of the beliefs; for one learner
+        also a listing.
+    beliefs
+        What is known.
+    step
+        Number of choices before.
+    rng
+        Where random numbers come from.
+    selection
+        Instead of the policy's own.
+    uniform
+        Probability of any arm, each alike, before everything else.
+    settled
+        Remembers from one choice to the next what needs no exploration.
+    """
+    batch = beliefs.batch
+    if uniform > 0:
+        lucky, anything = _any_arm(arms, batch, uniform, rng)
+        if not batch and lucky:
+            return Choice(anything, None, _NO, _YES)
+    context = None
+    if policy.exploration is not None:
+        context = explorers(policy, arms, beliefs, step=step, settled=settled)
+    if context is None:
+        found = _exploit(policy, arms, beliefs, step, rng, selection or policy.selection)
+    else:
+        found = _explore(policy, arms, beliefs, step, rng, selection or policy.selection, context)
+    if uniform > 0 and batch:
+        exploring = found.exploring & ~lucky
+        arm = np.where(lucky, anything, found.arm)
+        return Choice(arm, found.weights, exploring, found.uniform | lucky)
+    return found
+
+
+def probabilities(
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    *,
+    step: int,
+    rng: Rng,
+    selection: Selection | None = None,
+    uniform: float = 0.0,
+) -> Probabilities:
+    """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
+
+    Errors are 0 where probabilities are exact. Parameters are those of :func:`choose`.
+    """
+    offered = floats(_features(arms), "features", shape=(..., "K", "d"))
+    batch, shape = beliefs.batch, offered.shape[-2:]
+    context = None
+    if policy.exploration is not None:
+        context = explorers(policy, offered, beliefs, step=step)
+    exploring = () if context is None else tuple(context.learners.tolist())
+    everywhere = np.broadcast_to(offered, (*batch, *shape)).reshape(-1, *shape)
+    found = []
+    for learner, own in enumerate(everywhere):
+        source = part_of(rng, np.array([learner])) if batch else rng
+        if context is not None and learner in exploring:
+            part = _exploring_probabilities(policy, context.only(exploring.index(learner)), source)
+        else:
+            mine = beliefs.take(np.array([learner]))
+            part = _exploiting_probabilities(
+                policy, own, mine, step, source, selection or policy.selection
+            )
+        found.append(_mixed(part, uniform))
+    columns = (np.stack(column) for column in zip(*found, strict=True))
+    return Probabilities(*(column.reshape(*batch, shape[0]) for column in columns))
+
+
+def _exploring_probabilities(policy: Rule, context: ExplorationContext, rng: Rng) -> Probabilities:
+    """Return the probabilities of the arms of one learner that explores."""
+    assert policy.exploration is not None
+    arms = context.arms.shape[-2]
+    tell = getattr(policy.exploration, "probabilities", None)
+    if tell is not None:
+        return _exactly(np.asarray(tell(context)[0]))
+    drawn = [int(policy.exploration.choose(context, rng=rng)[0]) for _ in range(_CHOICES)]
+    return _counted(np.array(drawn), arms)
+
+
+def _exploiting_probabilities(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> Probabilities:
+    """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
+    count = len(arms)
+    if policy.uniform == 1:
+        return _exactly(np.full(count, 1 / count))
+    source = np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
+    before = source.bit_generator.state
+    values = policy.values(arms[None], beliefs, rng=source)
+    check_finite(values, arms)
+    if source.bit_generator.state == before:
+        rows = distinct(arms, np.arange(count))
+        part = selection_probabilities(values[0][rows], selection, step=step, rng=source)
+        whole = np.zeros((2, count))
+        whole[:, rows] = part
+        found = Probabilities(*whole)
+    else:  # values that are random themselves
+        found = _counted(_drawn_choices(policy, arms, beliefs, step, source, selection), count)
+    return _mixed(found, policy.uniform)
+
+
+def _drawn_choices(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> IntArray:
+    """Return the arms of many selections of one learner, drawn as a batch of equal learners."""
+    drawn = []
+    at_once = max(1, _DRAWN // arms.size)
+    for start in range(0, _CHOICES, at_once):
+        copies = beliefs.take(np.zeros(min(at_once, _CHOICES - start), dtype=np.int64))
+        drawn.append(_select(policy, arms, copies, step, rng, selection)[0])
+    return np.concatenate(drawn)
+
+
+def _mixed(found: Probabilities, uniform: float) -> Probabilities:
+    """Return probabilities where any arm, each alike, is taken with some probability."""
+    values = uniform / len(found.values) + (1 - uniform) * found.values
+    return Probabilities(values, (1 - uniform) * found.errors)
+
+
+def _exactly(values: FloatArray) -> Probabilities:
+    return Probabilities(values, np.zeros(len(values)))
+
+
+def _counted(chosen: IntArray, arms: int) -> Probabilities:
+    """Return shares of draws; one more draw, far off, keeps their errors from zero."""
+    draws = len(chosen)
+    shares = np.bincount(chosen, minlength=arms) / draws
+    errors = np.sqrt((draws * shares * (1 - shares) + 1) / (draws * (draws - 1)))
+    return Probabilities(shares, errors)
+
+
+def explorers(
+    policy: Rule, arms: Arms, beliefs: Beliefs, *, step: int, settled: Settled | None = None
+) -> ExplorationContext | None:
+    """Return the learners that have to explore, and what they go by; None if nobody has to.
+
+    Where every objective has a Gram matrix of its own, a learner goes by that of the objective
+    with the largest need.
+    """
+    offered = _features(arms)
+    batch = beliefs.batch
+    inverse, unseen = beliefs.coverage
+    n, grams, dim = math.prod(batch), inverse.shape[-3], inverse.shape[-1]
+    if not math.isfinite(_size(offered)):
+        refuse_features(offered)
+    limits = np.broadcast_to(policy.thresholds(offered, beliefs), (*batch, grams)).reshape(-1)
+    each = np.broadcast_to(offered, (*batch, *offered.shape[-2:])).reshape(n, *offered.shape[-2:])
+    flat = inverse.reshape(-1, dim, dim)
+    hidden = None if unseen is None else unseen.reshape(-1, dim, dim)
+    owner = np.repeat(np.arange(n), grams)
+    need = np.empty(n * grams)
+    at_once = max(1, _CACHED // each[0].size)
+    for start in range(0, n * grams, at_once):
+        some = slice(start, start + at_once)
+        own = None if hidden is None else hidden[some]
+        need[some] = needs(each[owner[some]], flat[some], own)
+    need = np.where(need * limits > REACHED, need, 0.0).reshape(n, grams)
+    learners = np.flatnonzero(need.any(axis=-1))
+    if not learners.size:
+        return None
+    mine = need[learners]
+    gram = (mine >= mine.max(axis=-1, keepdims=True) / REACHED).argmax(axis=-1)
+    chosen = learners * grams + gram
+    own = None if hidden is None else hidden[chosen]
+    return ExplorationContext(each[learners], flat[chosen], own, learners, batch, step)
+
+
+def _explore(
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    context: ExplorationContext,
+) -> Choice:
+    """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
+    assert policy.exploration is not None
+    batch = context.batch
+    chosen = policy.exploration.choose(context, rng=part_of(rng, context.learners))
+    if not batch:
+        return Choice(np.asarray(chosen).reshape(()), None, _YES, _NO)
+    exploring = np.zeros(math.prod(batch), dtype=np.bool_)
+    exploring[context.learners] = True
+    arm = np.empty(exploring.size, dtype=np.int64)
+    arm[context.learners] = chosen
+    uniform = np.zeros_like(exploring)
+    rest = np.flatnonzero(~exploring)
+    if rest.size:
+        offered = _features(arms)
+        theirs = _take(np.broadcast_to(offered, (*batch, *offered.shape[-2:])), batch, rest)
+        found = _exploit(policy, theirs, beliefs.take(rest), step, part_of(rng, rest), selection)
+        arm[rest] = found.arm
+        uniform[rest] = found.uniform
+    return Choice(arm.reshape(batch), None, exploring.reshape(batch), uniform.reshape(batch))
+
+
+def _exploit(
+    policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> Choice:
+    """Choose by the policy's values, or any arm with its own probability of that."""
+    batch = beliefs.batch
+    if not policy.uniform > 0:
+        arm, weights = _select(policy, arms, beliefs, step, rng, selection)
+        no = _NO if not batch else np.zeros(batch, dtype=np.bool_)
+        return Choice(arm, weights, no, no)
+    lucky, anything = _any_arm(arms, batch, policy.uniform, rng)
+    no = np.zeros(batch, dtype=np.bool_)
+    if policy.uniform == 1:
+        return Choice(anything, None, no, lucky)
+    arm, weights = _select(policy, arms, beliefs, step, rng, selection)
+    return Choice(np.where(lucky, anything, arm), None if lucky.any() else weights, no, lucky)
+
+
+def _any_arm(
+    arms: Arms, batch: tuple[int, ...], share: float, rng: Rng
+) -> tuple[BoolArray, IntArray]:
+    """Draw who takes any arm, and which."""
+    offered = _features(arms)
+    if not math.isfinite(_size(offered)):
+        refuse_features(offered)
+    draws = rng.random((*batch, 2))
+    lucky: BoolArray = draws[..., 0] < share
+    return np.asarray(lucky), np.asarray((draws[..., 1] * offered.shape[-2]).astype(np.int64))
+
+
+def _select(
+    policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> tuple[IntArray, FloatArray | None]:
+    """Return the arm that is selected, (...), and the weights drawn for it, if any were."""
+    if selects_members(selection):
+        offered = _features(arms)
+        values = policy.values(offered, beliefs, rng=rng)
+        check_finite(values, offered)
+        return draw_member(selection, values, rng=rng), None
+    objectives, batch = beliefs.theta.shape[-2], beliefs.batch
+    selection = cast(Scalarization, selection)
+    if policy.values_are_estimates and not is_nonlinear(selection):
+        weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
+        return _best_in_direction(arms, np.vecmat(weights, beliefs.theta), rng), weights
+    offered = _features(arms)
+    values = policy.values(offered, beliefs, rng=rng)
+    check_finite(values, offered)
+    weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
+    if is_nonlinear(selection):
+        return _best_score(offered, beliefs.theta, values, weights, selection, rng), weights
+    scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
+    sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
+    return _best(scores, offered, sizes, rng), weights
+
+
+def _best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
+    """Return the best arm for the directions (..., d) of the learners."""
+    if not isinstance(arms, np.ndarray):
+        if not math.isfinite(np.vdot(direction, direction)):
+            floats(direction, "weights", shape=direction.shape)
+        return np.asarray(draw_one(arms.features, arms.best(direction), rng=rng))
+    scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
+    return _best(scores, arms, np.sqrt(np.vecdot(direction, direction)), rng)
+
+
+def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> IntArray:
+    """Return the arm of the largest score; scores are products with vectors of norms (...)."""
+    check_finite(scores, arms)
+    best = scores.argmax(axis=-1)
+    unit = rounding(arms.shape[-1], scores.dtype)
+    if scores.ndim == 1:
+        x = arms[best]
+        near = 2 * unit * (math.sqrt(np.vdot(x, x)) * float(sizes) + abs(float(scores[best])))
+    else:
+        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
+        x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
+        top = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
+        near = 2 * unit * (np.sqrt(np.vecdot(x, x)) * sizes + np.abs(top))
+
+    def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
+        listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]
+        norms = np.sqrt(np.vecdot(listed, listed))
+        own = np.broadcast_to(sizes, scores.shape[:-1])[at]
+        return np.asarray(unit * (norms * own + np.abs(scores[at][rows])))
+
+    return draw_best(scores, best, arms, near, tolerance, rng=rng)
+
+
+def _best_score(
+    arms: FloatArray,
+    theta: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    selection: NonlinearScalarization,
+    rng: Rng,
+) -> IntArray:
+    """Return the arm of the largest nonlinear score of its values (..., K, M)."""
+    if not math.isfinite(_size(weights)):
+        floats(weights, "weights", shape=weights.shape)
+    scores = as_floats(selection.score(values, weights), "scores")
+    check_finite(scores, arms)
+    near = _NEAR * np.abs(scores).max(axis=-1)
+
+    def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
+        """See what the rounding of the values may do to the scores."""
+        listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]
+        own = np.broadcast_to(theta, (*scores.shape[:-1], *theta.shape[-2:]))[at]
+        size = np.linalg.norm(listed, axis=-1)[:, None] * np.linalg.norm(own, axis=-1)
+        shift = np.zeros_like(values[at])
+        shift[rows] = rounding(arms.shape[-1], scores.dtype) * (size + np.abs(values[at][rows]))
+        mine = np.broadcast_to(weights, (*scores.shape[:-1], weights.shape[-1]))[at]
+        above = selection.score(values[at] + shift, mine)[rows]
+        below = selection.score(values[at] - shift, mine)[rows]
+        return np.asarray(np.abs(above - below))
+
+    return draw_best(scores, scores.argmax(axis=-1), arms, near, tolerance, rng=rng)
+
+
+def check_finite(values: FloatArray, features: FloatArray) -> None:
+    """Refuse features that are not finite, seen in values (...) computed from them.
+
+    That costs less than a scan of all features.
+    """
+    if not math.isfinite(_size(values)):
+        refuse_features(features)
+
+
+def refuse_features(features: FloatArray) -> None:
+    """Say what is wrong with features that lead to numbers that are not finite."""
+    floats(features, "features", shape=features.shape)
+    raise ValueError("features: expected values whose squares and scores are finite")
+
+
+def _size(values: FloatArray) -> float:
+    """Return the sum of the squares, which is not finite if any value is not."""
+    flat = values.ravel(order="K")
+    return float(np.vdot(flat, flat))
+
+
+def _features(arms: Arms) -> FloatArray:
+    return arms if isinstance(arms, np.ndarray) else arms.features
+
+
+def _take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
+    """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
+    if array is None:
+        return None
+    return array[np.unravel_index(learners, batch)] if batch else array[None]
