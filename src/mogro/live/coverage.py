@@ -6,6 +6,8 @@ computed. Most are never asked: where nothing is left to explore, or every rewar
 next decision, adding costs next to nothing.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray
@@ -49,6 +51,9 @@ class Coverage:
         """The projector on the directions that V has nothing of, (G, p, p); None if none."""
         self._compute()
         return self._unseen
+
+    def __iter__(self) -> Iterator[FloatArray | None]:
+        return iter((self.inverse, self.unseen))
 
     def plus(self, features: FloatArray) -> "Coverage":
         """Return the coverage with one more decision (p,) in flight, for every objective."""
