@@ -429,7 +429,7 @@ def _select(
         check_finite(values, offered)
         return draw_member(selection, values, rng=rng), None
     objectives, batch = beliefs.theta.shape[-2], beliefs.batch
-    selection = cast(Scalarization, selection)
+    selection = cast("Scalarization", selection)
     if policy.values_are_estimates and not is_nonlinear(selection):
         weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
         return _best_in_direction(arms, np.vecmat(weights, beliefs.theta), rng), weights

@@ -83,7 +83,7 @@ def test_the_distribution_of_draws() -> None:
     theta = least_squares.solve(x, y, ridge=1.0)
     covariance = policy.radius**2 * np.linalg.inv(np.eye(3) + x.T @ x)
     rng = np.random.default_rng(0)
-    values = np.array([policy._sampled_values(np.eye(3), rng) for _ in range(20_000)])
+    values = np.array([policy.values(np.eye(3), policy.beliefs(), rng=rng) for _ in range(20_000)])
     size = np.abs(covariance).max()
     np.testing.assert_allclose(values.mean(axis=0), theta.T, atol=0.02 * size**0.5)
     for m in range(2):
@@ -92,7 +92,7 @@ def test_the_distribution_of_draws() -> None:
     assert abs(between) < 0.03  # objectives are drawn separately
     several = mogro.ThompsonSampling(3, 2, noise=0.1, delta=0.05, samples=4)
     taught(several, 4)
-    most = np.array([several._sampled_values(np.eye(3), rng) for _ in range(5_000)])
+    most = np.array([several.values(np.eye(3), several.beliefs(), rng=rng) for _ in range(5_000)])
     lifted = (most - theta.T) / np.sqrt(np.diag(covariance))[:, None]
     np.testing.assert_allclose(lifted.mean(axis=0), 1.0294, atol=0.05)  # largest of four normals
 
@@ -195,7 +195,7 @@ def test_explore_then_commit_never_learns_again() -> None:
     ended = []
     for t in range(600):  # longer than the model's renewals
         pulls = np.asarray(together.select(arms, rng=rng))
-        exploring = np.asarray(together.explorer.exploring)
+        exploring = np.asarray(together.exploring)
         x = arms[np.arange(6), pulls]
         y = rng.standard_normal((6, 2))
         for learner in range(6):
@@ -226,7 +226,7 @@ def test_what_explore_then_commit_says_of_its_errors() -> None:
     arms = np.array([[1.0, 0.0], [0.0, 1.0]])
     while True:
         arm = int(policy.select(arms, rng=rng))
-        if not policy.explorer.exploring:
+        if not policy.exploring:
             break
         policy.update(arms[arm], rng.standard_normal(1))
     before = policy.estimate(arms).errors

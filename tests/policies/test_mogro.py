@@ -175,6 +175,6 @@ def test_arms_settled_before_a_restore_are_looked_at_again() -> None:
     policy, fresh = mogro.MOGRO(3, 2), mogro.MOGRO(3, 2)
     for _ in range(20):
         policy.update(arms[policy.select(arms, rng=rng)], rng.standard_normal(2))
-    policy.relearn(fresh.learned())
+    policy.load_state(fresh.save_state())
     policy.select(arms, rng=rng)
     assert policy.exploring

@@ -1,8 +1,10 @@
 """Copies, and policies on disk."""
 
+import json
 import os
 import pickle
 import stat
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,7 @@ def play(policy: LinearPolicy, rounds: int, seed: int) -> list[Any]:
 
 
 def same(one: LinearPolicy, other: LinearPolicy) -> bool:
-    ours, theirs = one.learned(), other.learned()
+    ours, theirs = one.save_state(), other.save_state()
     return ours.keys() == theirs.keys() and all(
         np.array_equal(ours[name], theirs[name]) and ours[name].dtype == theirs[name].dtype
         for name in ours
@@ -117,9 +119,9 @@ def test_a_copy_is_independent(name: str) -> None:
     policy = all_policies(())[name]
     play(policy, 3, seed=1)
     twin = policy.copy()
-    before = policy.learned()
+    before = policy.save_state()
     play(twin, 20, seed=2)
-    after = policy.learned()
+    after = policy.save_state()
     assert all(np.array_equal(before[key], after[key]) for key in before)
     assert not same(policy, twin)
     replay = all_policies(())[name]
@@ -141,7 +143,7 @@ def test_unlisted_arms_go_on_to_the_bit(tmp_path: Path) -> None:
         policy.save(tmp_path / "p")
         loaded = mogro.MOGRO.load(tmp_path / "p")
         assert same(policy, loaded)
-    assert len(loaded.state.empty) == 1
+    assert len(loaded.learned.empty) == 1
 
 
 def test_the_general_loader_and_the_wrong_type(tmp_path: Path) -> None:
@@ -216,6 +218,26 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
             mogro.MOGRO.load(tmp_path / "h.npz")
 
 
+@pytest.mark.parametrize(
+    "sizes", [{"dim": 3000}, {"objectives": 10**7}, {"batch": [10**7]}, {"batch": [10**30]}]
+)
+def test_a_small_file_cannot_ask_for_much_memory(sizes: dict[str, Any], tmp_path: Path) -> None:
+    mogro.MOGRO(2, 2).save(tmp_path / "p")
+    with np.load(tmp_path / "p") as file:
+        arrays = dict(file)
+    header = json.loads(bytes(arrays.pop("header")))
+    header["policy"]["fields"] |= sizes
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "bad.npz", header=text, **arrays)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="path: expected a policy saved by mogro"):
+            mogro.MOGRO.load(tmp_path / "bad.npz")
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mogro.MOGRO.load(tmp_path / "nothing")
@@ -228,23 +250,21 @@ def test_a_users_own_part_cannot_be_saved_but_what_was_learned_can(tmp_path: Pat
         policy.save(tmp_path / "p")
     assert os.listdir(tmp_path) == []
     again = mogro.MOGRO(4, 2, scalarization=Cubic())
-    again.relearn(policy.learned())
+    again.load_state(policy.save_state())
     assert play(policy, 20, seed=1) == play(again, 20, seed=1)
 
 
-def test_relearning_refuses_what_does_not_fit() -> None:
+def test_loading_a_state_refuses_what_does_not_fit() -> None:
     policy = mogro.MOGRO(4, 2)
     play(policy, 5, seed=0)
-    good = policy.learned()
+    good = policy.save_state()
     for name in good:
         with pytest.raises(ValueError, match=r"missing"):
-            policy.relearn({key: array for key, array in good.items() if key != name})
+            policy.load_state({key: array for key, array in good.items() if key != name})
     for other in (mogro.MOGRO(3, 2), mogro.MOGRO(4, 3), mogro.MOGRO(4, 2, batch=(1,))):
         with pytest.raises(ValueError, match="expected"):
-            policy.relearn(other.learned())
-    with pytest.raises(ValueError, match="missing"):
-        policy.relearn(mogro.RandomArm(4, 2).learned())
-    after = policy.learned()
+            policy.load_state(other.save_state())
+    after = policy.save_state()
     assert all(np.array_equal(good[name], after[name]) for name in good)
 
 

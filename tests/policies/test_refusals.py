@@ -64,7 +64,7 @@ def test_bad_features_and_rewards(name: str, batch: tuple[int, ...], rounds: int
     for _ in range(rounds):
         policy.select(good, rng=rng)
         policy.update(good[..., rounds % 4, :], rng.standard_normal((*batch, 2)))
-    before = policy.learned()
+    before = policy.save_state()
     for arms in bad_arms(batch):
         with pytest.raises(ValueError, match="features"):
             policy.select(arms, rng=rng)
@@ -106,7 +106,7 @@ def test_bad_features_and_rewards(name: str, batch: tuple[int, ...], rounds: int
             policy.estimate(good, noise=noise)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="features"):
         policy.estimate(np.full((4, 3), np.nan))
-    after = policy.learned()
+    after = policy.save_state()
     assert before.keys() == after.keys()
     for key in before:
         assert np.array_equal(before[key], after[key]), key

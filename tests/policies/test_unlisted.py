@@ -39,7 +39,7 @@ def test_the_unit_ball() -> None:
     policy = mogro.MOGRO(4, 2, threshold=1.0)
     pulled = play(policy, ball, theta, 500)
     assert not policy.exploring
-    assert policy.state.over.all()
+    assert len(policy.learned.empty) == 0
     V = np.zeros((4, 4))
     for t, x in enumerate(pulled[:4]):  # each of the first pulls is a new direction
         V += np.outer(x, x)
@@ -121,9 +121,8 @@ def test_routes_with_time_cost_and_emissions_to_be_kept_low() -> None:
     pulled = np.array(play(policy, best_route, theta, 300))
     rank = np.linalg.matrix_rank(routes)
     assert rank < len(EDGES)
-    assert len(policy.state.empty) == len(EDGES) - rank  # directions in which there is no route
+    assert len(policy.learned.empty) == len(EDGES) - rank  # directions in which there is no route
     assert not policy.exploring
-    assert not policy.state.over.all()
     gaps = mogro.pareto.effective_gaps(routes @ theta.T)
     which = np.array([np.flatnonzero((routes == x).all(axis=1))[0] for x in pulled])
     assert gaps[which[50:]].max() < 1e-9
@@ -138,8 +137,8 @@ def test_arms_in_a_subspace(seed: int) -> None:
     arms = rng.standard_normal((8, 2)) @ np.linalg.qr(rng.standard_normal((5, 5)))[0][:2]
     policy = mogro.MOGRO(5, 2, threshold=0.5)
     pulled = np.array(play(policy, best_of(arms), rng.standard_normal((2, 5)), 40))
-    assert len(policy.state.empty) == 3
-    np.testing.assert_allclose(policy.state.empty @ arms.T, 0, atol=1e-7)
+    assert len(policy.learned.empty) == 3
+    np.testing.assert_allclose(policy.learned.empty @ arms.T, 0, atol=1e-7)
     assert not policy.exploring
     basis = np.linalg.svd(arms)[2][:2]
     V = basis @ pulled.T @ pulled @ basis.T
@@ -195,10 +194,10 @@ def test_the_maximisers_arguments_and_answers_are_copies() -> None:
 def test_bad_answers_are_refused_and_change_nothing(answer: object, learned: int) -> None:
     policy = mogro.MOGRO(2, 1)
     play(policy, ball, np.ones((1, 2)), learned)
-    before = policy.learned()
+    before = policy.save_state()
     with pytest.raises(ValueError, match=r"maximise\(v\)"):
         policy.choose(lambda v: answer, rng=np.random.default_rng(0))  # type: ignore[arg-type, return-value]
-    after = policy.learned()
+    after = policy.save_state()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
@@ -206,10 +205,10 @@ def test_a_bad_answer_after_good_ones_changes_nothing() -> None:
     """The first answers show that every direction is empty; the greedy one is bad."""
     answers = iter([np.zeros(2)] * 4 + [np.full(2, np.nan)])
     policy = mogro.MOGRO(2, 1)
-    before = policy.learned()
+    before = policy.save_state()
     with pytest.raises(ValueError, match=r"maximise\(v\)"):
         policy.choose(lambda v: next(answers), rng=np.random.default_rng(0))
-    after = policy.learned()
+    after = policy.save_state()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 

@@ -1,15 +1,15 @@
 """Published data files: found in a folder or in the user's cache, or downloaded, and verified."""
 
-import contextlib
 import hashlib
 import io
 import os
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+
+from mogro._files import write_whole
 
 Digests = Mapping[str, str]  # file name -> SHA-256
 
@@ -67,17 +67,9 @@ def _fetch(url: str, timeout: float) -> bytes:
 
 def store(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files into ``folder``, each of them whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, folder / name)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        with write_whole(folder / name, parents=True) as file:
+            file.write(content)
 
 
 def cache_folder(name: str) -> Path:

@@ -5,13 +5,13 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from mogro._files import write_whole
 from mogro.experiments import claims as checks
 from mogro.experiments import table
 from mogro.experiments.claims import Claim
 from mogro.experiments.figure import Figure
 from mogro.experiments.reproduce import manifest_of, tables_of
 from mogro.experiments.scale import Scale
-from mogro.simulation._atomic import written_whole
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -104,7 +104,7 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         f"<body>{''.join(body)}</body></html>\n"
     )
     path = out / "report.html"
-    with written_whole(path) as file:
+    with write_whole(path, parents=True) as file:
         file.write(page.encode())
     return path
 

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mogro._files import write_whole
 from mogro.experiments import table
 from mogro.experiments.figure import Figure, Tables
 from mogro.experiments.scale import Scale
 from mogro.experiments.style import house_style
-from mogro.simulation._atomic import written_whole
 from mogro.simulation.parallel import Piece, run_pieces
 from mogro.simulation.trace import current_versions
 
@@ -79,12 +79,12 @@ def draw(figure: Figure, out: Path) -> None:
     with house_style():
         drawing = figure.draw(data)
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            with written_whole(out / figure.name / f"{figure.name}.{kind}") as file:
+            with write_whole(out / figure.name / f"{figure.name}.{kind}", parents=True) as file:
                 drawing.savefig(file, format=kind, metadata=metadata)
 
 
 def _write_text(path: Path, text: str) -> None:
-    with written_whole(path) as file:
+    with write_whole(path, parents=True) as file:
         file.write(text.encode())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro.simulation._atomic import written_whole
+from mogro._files import write_whole
 
 Value = str | int | float
 Table = Mapping[str, NDArray[Any]]
@@ -47,7 +47,7 @@ def write(path: Path, data: Table) -> None:
         for column in data.values()
     ]
     out.writerows(zip(*columns, strict=True))
-    with written_whole(path) as file:
+    with write_whole(path, parents=True) as file:
         file.write(text.getvalue().encode())
 
 

@@ -4,10 +4,10 @@ import copy
 import dataclasses
 import os
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -326,11 +326,14 @@ class LinearPolicy(ABC):
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a policy of this type that :meth:`save` wrote; it goes on to the bit."""
+    def load(cls, path: str | os.PathLike[str], *, types: Sequence[type[Any]] = ()) -> Self:
+        """Read a policy of this type that :meth:`save` wrote; it goes on to the bit.
+
+        ``types`` are the classes of its parts, and of the policy, that are not mogro's own.
+        """
         from mogro.policies.persistence import load
 
-        policy = load(path)
+        policy = load(path, types)
         if not isinstance(policy, cls):
             raise ValueError(f"path: expected a {cls.__name__}, got {policy!r} at {path}")
         return policy

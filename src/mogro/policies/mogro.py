@@ -90,7 +90,7 @@ class MOGRO(LinearPolicy):
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
         chosen = super().select(features, rng=rng)
         if self.rounds is not None and not self.learned.warned and np.any(self.learned.exploring):
-            message = self._unreachable(self._offered(features))
+            message = self._warning(self._offered(features))
             if message:
                 self.learned.warned = True
                 warnings.warn(message, stacklevel=2)
@@ -129,7 +129,15 @@ class MOGRO(LinearPolicy):
         learned = self.learned
         arm, empty = None, learned.empty
         if not learned.covered:
-            arm, empty = self._explore_actions(maximise)
+            threshold = self._action_threshold()
+            found = explore_unlisted(
+                maximise,
+                learned.model.gram,
+                additions=learned.model.count,
+                empty=empty,
+                threshold=threshold,
+            )
+            arm, empty = found.arm, found.empty
         exploring = arm is not None
         if arm is None:
             step = learned.step
@@ -137,27 +145,26 @@ class MOGRO(LinearPolicy):
             arm = ask(maximise, np.vecmat(weights, learned.model.theta))
             # An arm in a direction that was empty: look again next time.
             learned.covered = not np.square(empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
+        elif self.rounds is not None and not learned.warned:
+            # No arm has more along the direction, so that V along it cannot grow by more.
+            left = max(self.rounds - learned.step, 0)
+            reach = found.value + left * float(found.direction @ arm) ** 2
+            if threshold > reach:
+                learned.warned = True
+                warnings.warn(self._unreachable(threshold, reach), stacklevel=2)
         learned.exploring, learned.empty = np.asarray(exploring), empty
         learned.step += 1
         return arm
 
-    def _explore_actions(self, maximise: Maximiser) -> tuple[FloatArray | None, FloatArray]:
+    def _action_threshold(self) -> float:
+        """Return the threshold among actions; the mean squared norm is of those chosen so far."""
+        if self.threshold is not None:
+            return self.threshold
         model = self.learned.model
-        gram = model.gram
-        threshold = self.threshold
-        if threshold is None:  # the mean squared norm of what was chosen so far
-            threshold = DEFAULT_SHARE * float(np.trace(gram)) / max(model.count, 1)
-        found = explore_unlisted(
-            maximise,
-            gram,
-            additions=model.count,
-            empty=self.learned.empty,
-            threshold=threshold,
-        )
-        return found.arm, found.empty
+        return DEFAULT_SHARE * float(np.trace(model.gram)) / max(model.count, 1)
 
-    def _unreachable(self, features: FloatArray) -> str:
-        """Say so if V cannot reach the threshold within the rounds planned, else nothing.
+    def _warning(self, features: FloatArray) -> str | None:
+        """Say so if V cannot reach the threshold within the rounds planned.
 
         The smallest eigenvalue of V in the span of the arms is at most the mean one, and the trace
         grows by the largest squared norm a round, or less.
@@ -172,12 +179,15 @@ class MOGRO(LinearPolicy):
         threshold = self.thresholds(features, self.beliefs())[..., 0]
         hopeless = learned.exploring & (threshold > bound)
         if not hopeless.any():
-            return ""
-        worst = np.unravel_index((threshold - bound).argmax(), hopeless.shape)
-        limit, reached = (np.broadcast_to(x, hopeless.shape)[worst] for x in (threshold, bound))
+            return None
+        worst = np.where(hopeless, threshold - bound, -np.inf).argmax()
+        limit, reach = (np.broadcast_to(x, hopeless.shape).flat[worst] for x in (threshold, bound))
+        return self._unreachable(limit, reach)
+
+    def _unreachable(self, threshold: float, reach: float) -> str:
         return (
-            f"threshold {limit:g}: exploration cannot end within {self.rounds} rounds, in which "
-            f"the smallest eigenvalue of V stays below {reached:g}"
+            f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, in "
+            f"which the smallest eigenvalue of V stays below {reach:g}"
         )
 
     def _check_choose(self) -> None:

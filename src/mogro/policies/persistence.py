@@ -5,16 +5,15 @@ hyper-parameters, every other entry one array of what has been learned.
 """
 
 import dataclasses
-import io
 import json
 import os
-import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mogro._files import read_arrays, write_whole
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
@@ -33,93 +32,97 @@ from mogro.scalarization import (
 )
 from mogro.selection import EffectiveFront, ParetoFront
 
-FORMAT = 1
-_POLICIES: tuple[type[Any], ...] = (
-    MOGRO,
-    UCB,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    Oracle,
-    RandomArm,
-    ThompsonSampling,
-)
-_PARTS: tuple[type[Any], ...] = (
+FORMAT = 2
+OWN: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
+    EpsilonGreedy,
+    ExploreThenCommit,
     FixedWeights,
+    MOGRO,
+    Oracle,
     ParetoFront,
+    RandomArm,
     RandomChebyshev,
     RandomHypervolume,
     RandomWeights,
     RoundRobin,
+    ThompsonSampling,
+    UCB,
     Uniform,
     WeakestDirection,
 )
-_TYPES = {known.__name__: known for known in (*_POLICIES, *_PARTS)}
 
 
 def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
-    header = {"format": FORMAT, "policy": encode(policy)}
+    header = {"format": FORMAT, "policy": to_plain(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with open(beside, "xb") as file:
-            np.savez(file, header=text, **policy.save_state())  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the new name on half a file
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with write_whole(Path(path)) as file:
+        np.savez(file, header=text, **policy.save_state())  # type: ignore[arg-type]
 
 
-def load(path: str | os.PathLike[str]) -> LinearPolicy:
+def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
-    stored = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(stored, allow_pickle=False) as file:
-            arrays: dict[str, NDArray[np.generic]] = {name: file[name] for name in file.files}
+        arrays = read_arrays(Path(path))
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
-        policy = decode(header["policy"])
+        policy = from_plain(header["policy"], types)
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.load_state(arrays)
+    except OSError:
+        raise
     except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
 
 
-def encode(value: Any) -> Any:
-    """Return a policy or a part of one as plain JSON."""
+def to_plain(value: Any) -> Any:
+    """Return settings as plain JSON: a policy, or a part of one, of mogro's or of the caller's.
+
+    A part of one's own is a data class whose fields are plain, or an object without attributes.
+    """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
         return {"array": value.tolist(), "dtype": value.dtype.name}
-    if isinstance(value, tuple):
-        return [encode(item) for item in value]
-    if type(value) not in _TYPES.values():
-        raise ValueError(
-            f"{type(value).__name__}: expected a part of mogro's own, because a file cannot hold "
-            "code; keep what save_state() gives, and give it to load_state() of a new policy"
-        )
-    fields = [field.name for field in dataclasses.fields(value) if field.init]
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    fields = _fields(value)
     return {
         "type": type(value).__name__,
-        "fields": {name: encode(getattr(value, name)) for name in fields},
+        "fields": {name: to_plain(getattr(value, name)) for name in fields},
     }
 
 
-def decode(value: Any) -> Any:
-    """Make again what :func:`encode` was given."""
-    if isinstance(value, list):
-        return tuple(decode(item) for item in value)
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return np.array(value["array"], dtype=value["dtype"])
-    fields = {name: decode(field) for name, field in value["fields"].items()}
-    return _TYPES[value["type"]](**fields)
+def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Any:
+    """Make again what :func:`to_plain` was given; ``types`` are those that are not mogro's own."""
+    if isinstance(plain, list):
+        return tuple(from_plain(item, types) for item in plain)
+    if not isinstance(plain, dict):
+        return plain
+    if "array" in plain:
+        return np.array(plain["array"], dtype=plain["dtype"])
+    known = {one.__name__: one for one in (*types, *OWN)}
+    name = plain["type"]
+    if name not in known:
+        raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
+    fields = {key: from_plain(field, types) for key, field in plain["fields"].items()}
+    return known[name](**fields)
+
+
+def _fields(value: Any) -> list[str]:
+    """Return the names of the settings of an object."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value) if field.init]
+    if isinstance(value, type) or callable(value) or vars(value):
+        raise ValueError(
+            f"{type(value).__name__}: expected a data class, because a file holds plain settings "
+            f"and no code, got {value!r}"
+        )
+    return []

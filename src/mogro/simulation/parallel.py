@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import io
 import multiprocessing
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro.simulation._atomic import read_arrays, written_whole
+from mogro._files import read_arrays, write_whole
 from mogro.simulation.trace import current_versions
 
 Arrays = dict[str, NDArray[Any]]
@@ -155,10 +154,8 @@ def _read(folder: Path | None, piece: Piece) -> Arrays | None:
 def _write(folder: Path | None, piece: Piece, arrays: Arrays) -> None:
     if folder is None:
         return
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    with written_whole(_file(folder, piece)) as file:
-        file.write(buffer.getbuffer())
+    with write_whole(_file(folder, piece), parents=True) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

@@ -6,14 +6,13 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._files import read_arrays, write_whole
 from mogro._validation import FloatArray, IntArray
-from mogro.simulation._atomic import read_arrays, written_whole
 
 _FORMAT = 1
 _ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed")
@@ -124,14 +123,14 @@ class Trace:
         )
         text = np.frombuffer(header.encode(), dtype=np.uint8)
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        with written_whole(Path(path)) as file:
-            np.savez_compressed(file, header=text, **arrays)
+        with write_whole(path, parents=True) as file:
+            np.savez(file, header=text, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read what :meth:`save` wrote."""
         try:
-            arrays = read_arrays(Path(path))
+            arrays = read_arrays(path)
             header = json.loads(bytes(arrays["header"]))
             if header["format"] != _FORMAT:
                 raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
