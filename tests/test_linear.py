@@ -97,8 +97,8 @@ def test_a_log_teaches_what_updates_teach(case: tuple[FloatArray, FloatArray, fl
     for model in (slow, fast, halves):
         assert model.count == len(x)
         np.testing.assert_allclose(model.theta * size, slow.theta * size, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(model._squares, expected, rtol=1e-7, atol=1e-7)
-        assert model._rank == slow._rank
+        np.testing.assert_allclose(model.squares, expected, rtol=1e-7, atol=1e-7)
+        assert model.rank == slow.rank
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
@@ -115,7 +115,7 @@ def test_a_batch_is_separate_models_to_the_bit(batch: tuple[int, ...], ridge: fl
         for at, model in alone.items():
             model.update(x[at][n], y[n][at])
     for at, model in alone.items():
-        for name in ("theta", "inverse", "gram", "moments", "_squares", "_rank"):
+        for name in ("theta", "inverse", "gram", "moments", "squares", "rank"):
             assert (getattr(together, name)[at] == getattr(model, name)).all(), (at, name)
         one, many = model.estimate(np.eye(dim)), together.estimate(np.eye(dim))
         assert (one.errors == many.errors[at]).all()
@@ -197,7 +197,7 @@ def test_bad_numbers_are_refused_before_anything_changes(
     x = np.random.default_rng(0).standard_normal((5, 3))
     for row in x[:learned]:
         model.update(row, np.ones(2))
-    before = model.arrays()
+    before = model.save_state()
     for position in range(3):
         features = np.array([1.0, 0.0, 0.0])
         features[position] = bad
@@ -208,7 +208,7 @@ def test_bad_numbers_are_refused_before_anything_changes(
                 model.learn(features[None], np.ones((1, 2)))
     with pytest.raises(ValueError, match="reward"):
         model.update(np.ones(3), np.array([0.0, bad]))
-    after = model.arrays()
+    after = model.save_state()
     assert all((after[name] == before[name]).all() for name in before)
 
 
@@ -245,32 +245,32 @@ def test_restore_goes_on_to_the_bit(rounds: int) -> None:
     for n in range(rounds):
         first.update(x[n], y[n])
     second = LinearModel(3, 2, batch=(2,))
-    second.restore(first.arrays())
+    second.load_state(first.save_state())
     for n in range(rounds, rounds + 300):
         first.update(x[n], y[n])
         second.update(x[n], y[n])
-    ours, theirs = first.arrays(), second.arrays()
+    ours, theirs = first.save_state(), second.save_state()
     assert ours.keys() == theirs.keys()
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
 
 def test_restore_refuses_what_does_not_fit() -> None:
     model = LinearModel(3, 2)
-    before = model.arrays()
+    before = model.save_state()
     with pytest.raises(ValueError, match="missing"):
-        model.restore({name: array for name, array in before.items() if name != "rank"})
+        model.load_state({name: array for name, array in before.items() if name != "rank"})
     with pytest.raises(ValueError, match="shape"):
-        model.restore(LinearModel(3, 3).arrays())
+        model.load_state(LinearModel(3, 3).save_state())
     with pytest.raises(ValueError, match="type"):
-        model.restore(before | {"sums": before["sums"].astype(np.float32)})
-    after = model.arrays()
+        model.load_state(before | {"sums": before["sums"].astype(np.float32)})
+    after = model.save_state()
     assert all((after[name] == before[name]).all() for name in before)
 
 
 def test_arrays_are_copies() -> None:
     model = LinearModel(2, 1)
     model.update(np.array([1.0, 0.0]), np.array([1.0]))
-    for array in model.arrays().values():
+    for array in model.save_state().values():
         array.fill(7)
     assert (model.theta == [[1.0, 0.0]]).all()
 
@@ -318,13 +318,13 @@ def test_a_million_updates_one_by_one() -> None:
     for _ in range(20_000):
         x = np.vecmat(rng.standard_normal((50, 6)), spread)
         model.update(x, rng.standard_normal((50, 2)))
-    assert (model._rank == rank).all()
+    assert (model.rank == rank).all()
     for learner, r in enumerate(rank):
         check_solution(model.theta[learner], model.gram[learner], model.moments[learner], int(r))
 
 
 def check_against_direct_solve(model: LinearModel, rank: int) -> None:
-    assert model._rank == rank
+    assert model.rank == rank
     check_solution(model.theta, model.gram, model.moments, rank)
 
 
@@ -341,7 +341,7 @@ def test_many_equal_observations_have_rank_one() -> None:
     for rounds in (10, 1000, 1_000_000):
         model = LinearModel(3, 1)
         model.learn(np.tile([0.1, 0.7, -0.3], (rounds, 1)), np.ones((rounds, 1)))
-        assert model._rank == 1
+        assert model.rank == 1
 
 
 def test_spectrum_of_a_batch() -> None:
@@ -361,10 +361,11 @@ def test_bad_sizes_are_refused() -> None:
     for dim in (0, -1, 1.5, True, "3"):
         with pytest.raises(ValueError, match="dim"):
             LinearModel(dim, 1)  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="objectives"):
-            LinearModel(1, dim)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="batch"):
             LinearModel(1, 1, batch=(dim,))  # type: ignore[arg-type]
+    for objectives in (-1, 1.5, True, "3"):
+        with pytest.raises(ValueError, match="objectives"):
+            LinearModel(1, objectives)  # type: ignore[arg-type]
     for ridge in (-1.0, np.nan, np.inf, "a"):
         with pytest.raises(ValueError, match="ridge"):
             LinearModel(1, 1, ridge=ridge)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ def test_decay_is_weighted_least_squares(ridge: float, half_life: float) -> None
             weights = gamma[m] ** np.arange(n, -1, -1.0)
             theta, squares = penalised(x[: n + 1], y[: n + 1, m], weights, ridge)
             assert model.theta[m, 0] == pytest.approx(theta, rel=1e-7, abs=1e-7)
-            assert model._squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
+            assert model.squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
 
 
 def test_a_direction_that_faded_below_rounding_counts_as_unseen() -> None:
@@ -55,17 +55,3 @@ def test_everything_may_fade_at_once() -> None:
     assert (model.theta == 0).all()
     model.update(np.array([1.0, 0.0]), np.array([3.0]))
     assert model.theta.tolist() == [[3.0, 0.0]]
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-def test_absorbing_is_learning_from_both(ridge: float) -> None:
-    rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
-    parts = [LinearModel(3, 2, ridge=ridge) for _ in range(3)]
-    for n in range(40):
-        parts[n % 2].update(x[n], y[n])
-        parts[2].update(x[n], y[n])
-    parts[0].absorb(parts[1])
-    assert parts[0].theta == pytest.approx(parts[2].theta, abs=1e-12)
-    assert parts[0]._squares == pytest.approx(parts[2]._squares, abs=1e-9)
-    assert parts[0].count == 40

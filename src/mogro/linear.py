@@ -2,35 +2,70 @@
 
 ``V = ridge I + sum of x x^T`` and ``b_m = sum of x y_m`` are kept as plain sums; the inverse of V
 (pseudo-inverse where V is singular) and the estimates ``theta_m = V^+ b_m`` follow by rank-one
-updates, O(d^2 + d M) a round. The sums are the truth: every few hundred updates, and whenever an
-update could lose digits or adds a direction, inverse and estimates are computed anew from them. So
-rounding never builds up, a direction not yet seen has estimate 0 (the minimum-norm solution), and
-features that span only a subspace need no special care.
+updates, O(d^2 + d M) a round, also while new directions come in. The sums are the truth: every few
+hundred updates, and whenever an update could lose digits, inverse and estimates are computed anew
+from them. So rounding never builds up, a direction not yet seen has estimate 0 (the minimum-norm
+solution), and features that span only a subspace, or have very different units, need no special
+care.
+
+A learner of a batch has the bits it would have alone, on every processor. So sums of products that
+decide are taken by ``einsum``: the order in which a BLAS dot adds depends on where a vector lies.
 """
 
+import copy
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from mogro._spectrum import (
+    HUGE,
+    RENEW_EVERY,
+    TINY,
+    Spectrum,
+    relative_rounding,
+    solve,
+    spectrum,
+)
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real, unwarned
 
+__all__ = [
+    "HUGE",
+    "TINY",
+    "Estimate",
+    "LinearModel",
+    "Spectrum",
+    "relative_rounding",
+    "spectrum",
+]
+
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
 _EPS = float(np.finfo(np.float64).eps)
-_RENEW_EVERY = 256
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
-_SHARP = 1e-9  # accepted rounding of an estimate, in units of the rewards
-_LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
-HUGE, TINY = 1e280, 1e-280  # squares beyond are refused, or count as zero: sums stay finite
+_SHARP = 1e-9  # accepted rounding of a variance
+_LOSSY = 1e4  # an update that shrinks a variance by more than this loses over four digits
+_CLEAR = 1e8  # condition of V up to which a new direction is added without a spectrum
 _FADED = 0.25  # once the sums have been scaled down this far, the inverse is computed anew
+_FORGOTTEN = 2.0**-46  # a feature not observed while everything faded this far was never seen
+_FIRST = 16  # observations for which there is room at first
 
-
-class Spectrum(NamedTuple):
-    """Eigenvalues (..., d), ascending, and eigenvectors (..., d, d) in columns."""
-
-    values: FloatArray
-    vectors: FloatArray
-    rounding: FloatArray  # (...): eigenvalues up to this may be rounding of zero
+# The names of a saved state, and where its arrays are.
+_STATE = {
+    "sums": "_sums",
+    "solution": "_solution",
+    "unseen": "_unseen",
+    "recent": "_recent",
+    "squares": "_squares",
+    "totals": "_totals",
+    "rank": "_rank",
+    "idle": "_idle",
+    "faded": "_faded",
+    "fresh": "_fresh",
+    "sizes": "_sizes",
+    "hidden": "_hidden",
+}
 
 
 class Estimate(NamedTuple):
@@ -43,10 +78,12 @@ class Estimate(NamedTuple):
 class LinearModel:
     """What has been learned from features and reward vectors.
 
+    Arrays that it hands out are read-only, and learning never changes them: it makes new ones.
+
     Parameters
     ----------
     dim, objectives
-        d and M.
+        d and M. M may be 0: a Gram matrix only.
     ridge
         Weight of the penalty ``ridge * |theta|^2``; 0 for ordinary least squares.
     batch
@@ -61,7 +98,7 @@ class LinearModel:
     --------
     >>> model = LinearModel(2, 1)
     >>> model.update(np.array([1.0, 1.0]), np.array([3.0]))
-    >>> model.theta  # one observation: the solution of least norm
+    >>> model.theta.round(12)  # one observation: the solution of least norm
     array([[1.5, 1.5]])
     >>> model.update(np.array([1.0, 0.0]), np.array([1.0]))
     >>> model.theta.round(12)
@@ -72,7 +109,7 @@ class LinearModel:
         self, dim: int, objectives: int, *, ridge: float = 0.0, batch: tuple[int, ...] = ()
     ) -> None:
         self.dim = d = count(dim, "dim")
-        self.objectives = m = count(objectives, "objectives")
+        self.objectives = m = count(objectives, "objectives", minimum=0)
         self.ridge = real(ridge, "ridge", minimum=0)
         self.batch = tuple(count(size, "batch") for size in batch)
         self.count = 0
@@ -81,26 +118,59 @@ class LinearModel:
         self._sums[..., :d, :] = self.ridge * np.eye(d)
         self._solution: FloatArray = np.zeros((*batch, d + m, d))
         # Observations (x, y) that are not in the sums yet: one product will add them all.
-        self._recent: FloatArray = np.zeros((*batch, max(_RENEW_EVERY, 2 * d), d + m))
+        self._recent: FloatArray = np.zeros((*batch, _FIRST, _width(d + m)))
         self._pending = 0
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
+        self._totals: FloatArray = np.zeros((*batch, m))  # sums of rewards
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
+        # Until then: the diagonal of V, and the shares of observations, since the last renewal, in
+        # directions that count as unseen.
+        self._sizes: FloatArray = np.zeros((*batch, d))
+        self._hidden: FloatArray = np.zeros(batch)
         self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
+        # Product of the decays since each feature was last observed.
+        self._fresh: FloatArray = np.ones((*batch, d))
+        self._fading = False  # some of these are not 1
         if self.ridge > 0:
             self._renew()
 
     @property
     def theta(self) -> FloatArray:
-        """Estimates, (*batch, M, d); a view that updates change."""
-        return self._solution[..., self.dim :, :]
+        """Estimates, (*batch, M, d)."""
+        return _read_only(self._solution[..., self.dim :, :])
 
     @property
     def inverse(self) -> FloatArray:
-        """The (pseudo-)inverse of V, (*batch, d, d); a view that updates change."""
-        return self._solution[..., : self.dim, :]
+        """The (pseudo-)inverse of V, (*batch, d, d)."""
+        return _read_only(self._solution[..., : self.dim, :])
+
+    @property
+    def unseen(self) -> FloatArray:
+        """The orthogonal projector on the null space of V, (*batch, d, d)."""
+        return _read_only(self._unseen[...])
+
+    @property
+    def rank(self) -> IntArray:
+        """The number of directions seen, (*batch)."""
+        return _read_only(self._rank[...])
+
+    @property
+    def full(self) -> bool:
+        """Whether every learner has seen every direction: ``unseen`` is zero."""
+        return self._full
+
+    @property
+    def squares(self) -> FloatArray:
+        """Residual sums of squares (with the penalty), (*batch, M)."""
+        return _read_only(self._squares[...])
+
+    @property
+    def totals(self) -> FloatArray:
+        """Sums of rewards, (*batch, M)."""
+        return _read_only(self._totals[...])
 
     @property
     def gram(self) -> FloatArray:
@@ -116,42 +186,16 @@ class LinearModel:
     @property
     def moments(self) -> FloatArray:
         """The right-hand sides b_m, (*batch, M, d)."""
-        recent = self._recent[..., : self._pending, :]
-        rewards = np.swapaxes(recent[..., self.dim :], -1, -2)
-        return self._sums[..., self.dim :, :] + rewards @ recent[..., : self.dim]
+        d = self.dim
+        recent = self._recent[..., : self._pending, : d + self.objectives]
+        rewards = np.swapaxes(recent[..., d:], -1, -2)
+        return np.asarray(self._sums[..., d:, :] + rewards @ recent[..., :d])
 
-    @property
-    def unseen(self) -> FloatArray:
-        """The projector on the null space of V, (*batch, d, d)."""
-        return self._unseen
-
-    @property
-    def full(self) -> bool:
-        """Whether every learner has seen every direction."""
-        return self._full
-
-    @property
-    def rank(self) -> IntArray:
-        """Ranks of V, (*batch)."""
-        return self._rank
-
-    @property
-    def squares(self) -> FloatArray:
-        """Residual sums of squares, (*batch, M)."""
-        return self._squares
-
-    @property
-    def totals(self) -> FloatArray:
-        """Sums of the rewards, (*batch, M)."""
-        return np.zeros_like(self._squares)
-
-    save_state = lambda self: self.arrays()  # noqa: E731
-    load_state = lambda self, arrays: self.restore(arrays)  # noqa: E731
-
-    @property
-    def residuals(self) -> tuple[FloatArray, IntArray]:
-        """Residual sums of squares, (*batch, M), and the ranks of V, (*batch)."""
-        return self._squares, self._rank
+    def _diagonal(self) -> FloatArray:
+        """Return the diagonal of V, (*batch, d)."""
+        recent = self._recent[..., : self._pending, : self.dim]
+        sums = np.einsum("...ii->...i", self._sums[..., : self.dim, :])
+        return np.asarray(sums + np.einsum("...ni,...ni->...i", recent, recent))
 
     @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
@@ -159,28 +203,26 @@ class LinearModel:
         d = self.dim
         product = np.matvec(self._solution, features)
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
-        variance = abs(np.vecdot(features, product[..., :d]))  # below 0 by rounding only
-        norms = np.vecdot(features, features)
-        if not _total(norms) + np.vdot(product, product) < HUGE:
+        if not np.vdot(features, features) + np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
+        variance = abs(_dot(features, product[..., :d]))  # below 0 by rounding only
         stale = variance > _LOSSY
-        if self.ridge > 0:  # rounding of large features over a small ridge would build up
-            stale = stale | (norms * _EPS > _SHARP * self.ridge)
-        if not self._full:
-            stale = stale | self._adds_direction(features, norms * (1 + variance))
-        product *= _damping(variance)
-        self._recent[..., self._pending, :d] = features
-        self._recent[..., self._pending, d:] = rewards
-        self._solution -= _outer(product, product[..., :d])
-        left = product[..., d:] ** 2
-        self._pending += 1
-        self.count += 1
-        every = self._pending == self._recent.shape[-2]
+        if self.ridge > 0:
+            stale = stale | self._is_blurred(features)
+        self._append(features, rewards)
+        if self._full:
+            scaled = product * _damping(variance)
+            self._subtract(_outer(scaled, scaled[..., :d]))
+            left = scaled[..., d:] ** 2
+        else:
+            stale, left = self._update_part(features, product, variance, stale)
+        every = self._pending == max(RENEW_EVERY, 2 * d)
         if every or (np.count_nonzero(stale) if stale.ndim else stale):
-            rank = self._rank.copy()
+            rank = self._rank
             self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
-        self._squares += left
+        self._squares = self._squares + left
+        self._totals = self._totals + rewards
 
     def update_some(self, learning: BoolArray, features: FloatArray, rewards: FloatArray) -> None:
         """Update the learners (*batch) that are learning; the others sit this round out."""
@@ -188,7 +230,7 @@ class LinearModel:
             self._refuse(features, rewards)
         x = np.where(learning[..., None], features, 0.0)  # zero features teach nothing
         self.update(x, np.where(learning[..., None], rewards, 0.0))
-        self._idle += ~learning
+        self._idle = self._idle + ~learning
 
     def _refuse(self, features: FloatArray, rewards: FloatArray) -> None:
         floats(features, "features", shape=(*self.batch, self.dim))
@@ -204,19 +246,23 @@ class LinearModel:
             raise ValueError(
                 f"features, rewards: expected values whose squares sum to less than {HUGE:g}"
             )
-        before, gram = self.theta.copy(), self.gram
-        self._sums += np.swapaxes(both, -1, -2) @ features
+        before, gram = self.theta, self.gram
+        self._sums = self._sums + np.swapaxes(both, -1, -2) @ features
         self.count += features.shape[-2]
+        self._fresh[features.any(axis=-2)] = 1
         self._renew()
         change = self.theta - before
         residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
-        self._squares += (residual**2).sum(axis=-2) + np.vecdot(change @ gram, change)
+        squares = (residual**2).sum(axis=-2) + _dot(change @ gram, change)
+        self._squares = self._squares + squares
+        self._totals = self._totals + rewards.sum(axis=-2)
 
     def decay(self, factor: FloatArray) -> None:
         """Weigh down all that was learned by a factor from 0 to 1, one for each learner (*batch).
 
         New observations count for more beside the old ones. What has faded below rounding of the
-        rest counts as never seen. The penalty does not fade.
+        rest, and features not observed since they faded that far, count as never seen. The penalty
+        does not fade.
         """
         scale = factor[..., None, None]
         if self.ridge > 0:
@@ -224,24 +270,14 @@ class LinearModel:
             return
         self._scale_sums(scale)
         self._faded *= factor
+        self._fresh *= factor[..., None]
+        self._fading = True
         if (self._faded < _FADED).any():
             self._renew()
         else:
+            self._solution = self._solution.copy()
             self._solution[..., : self.dim, :] /= scale
-
-    def absorb(self, other: "LinearModel") -> None:
-        """Learn all that another model of the same kind has learned from other observations."""
-        before = [(self.theta.copy(), self.gram), (other.theta, other.gram)]
-        self._sums += np.concatenate((other.gram, other.moments), axis=-2)
-        self._sums[..., : self.dim, :] -= self.ridge * np.eye(self.dim)
-        self._squares += other._squares
-        self.count += other.count
-        self._idle += other._idle
-        self._renew()
-        for theta, gram in before:
-            change = self.theta - theta
-            self._squares += np.vecdot(change @ gram, change)
-        self._squares -= self.ridge * np.vecdot(self.theta, self.theta)  # it was in both
+            self._sizes *= scale[..., 0]
 
     def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
         """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
@@ -249,19 +285,18 @@ class LinearModel:
         return spectrum(self._gram(where), additions=self.count)
 
     def variances(self, features: FloatArray) -> FloatArray:
-        """``x^T V^+ x`` for arms (*batch, K, d), infinite where x has a part never seen."""
-        variances = np.vecdot(features @ self.inverse, features)
-        if not self._full:
-            outside = np.square(features @ self._unseen).sum(axis=-1)
-            small = _EPS * 64 * self.dim * np.vecdot(features, features)
-            variances = np.where(outside > small, np.inf, variances)
-        return np.asarray(np.maximum(variances, 0))
+        """``x^T V^+ x`` for arms (*batch, K, d), infinite where x has a part never seen.
+
+        A part counts where it is more than rounding: of V, or of features in float32.
+        """
+        return self._spread(features)[0]
 
     def estimate(self, features: FloatArray, *, noise: float | None = None) -> Estimate:
         """Estimate rewards of arms (*batch, K, d) with standard errors.
 
         Without ``noise`` its size is taken, per objective, from the residuals. Errors are infinite
-        for directions never seen, and while there are too few observations to tell the noise.
+        for directions never seen, and while there are too few observations to tell the noise. They
+        include a bound on rounding, which counts where features are nearly collinear.
         """
         values = features @ np.swapaxes(self.theta, -1, -2)
         if noise is not None:
@@ -270,80 +305,222 @@ class LinearModel:
             free = (self.count - self._idle - self._rank)[..., None]
             known = self._squares / np.maximum(free, 1)
             scale = np.sqrt(np.where(free > 0, known, np.inf))
-        spread = np.sqrt(self.variances(features))[..., :, None]
+        variances, rounding = self._spread(features)
+        spread = np.sqrt(variances)[..., :, None]
         with np.errstate(invalid="ignore"):
-            errors = spread * scale[..., None, :]
+            errors = spread * scale[..., None, :] + rounding[..., :, None] * self._masses()
         # 0 * inf: a zero feature vector has reward 0 for certain, whatever the noise; a direction
         # never seen is uncertain even without noise.
         errors = np.where(spread == 0, 0.0, np.where(np.isinf(spread), np.inf, errors))
         return Estimate(values, errors)
 
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """All that has been learned, to be given to :meth:`restore`."""
-        names = [name for name in self.__dict__ if isinstance(self.__dict__[name], np.ndarray)]
-        state = {name.lstrip("_"): self.__dict__[name].copy() for name in names}
-        return state | {"counts": np.array([self.count, self._pending])}
+    def _spread(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return variances of arms (*batch, K, d), and how far rounding moves their estimates.
 
-    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what :meth:`arrays` of an equal model gave, to the bit."""
-        current = self.arrays()
+        Rounding of V, and of b for rewards of size 1, is bounded in units in which every feature
+        has size 1: it moves ``x^T V^+ b`` by ``|V^+ x|`` in these units, and the part of x outside
+        of the range of V by as much.
+        """
+        product = features @ self.inverse
+        variances = np.maximum(_dot(product, features), 0)
+        diagonal = self._diagonal()[..., None, :]
+        reach = np.sqrt(_dot(product * diagonal, product))
+        rounding = relative_rounding(self.dim, self.count) * reach
+        if self._full:
+            return variances, rounding
+        part = features @ self._unseen
+        size = np.sqrt(_dot(part, part))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = part / size[..., None]
+            outside = size / np.sqrt(_dot(unit * diagonal, unit))
+            own = np.where(diagonal > TINY, features / np.sqrt(diagonal), 0)
+        slack = rounding + float(np.finfo(features.dtype).eps) * np.sqrt(_dot(own, own))
+        return np.where((size > 0) & (outside > slack), np.inf, variances), rounding
+
+    def _masses(self) -> FloatArray:
+        """Return bounds (*batch, 1, M) on rewards and fits, in the 2-norm over the history."""
+        fits = np.sqrt(_dot(np.square(self.theta), self._diagonal()[..., None, :]))
+        squares = np.sqrt(np.maximum(self._squares, 0))
+        return np.asarray(squares + (1 + math.sqrt(self.dim)) * fits)[..., None, :]
+
+    def copy(self) -> "LinearModel":
+        """Return a model that goes on by itself; what is never changed in place is shared."""
+        other = copy.copy(self)
+        for name in ("_recent", "_sizes", "_hidden", "_faded", "_fresh"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def save_state(self) -> dict[str, NDArray[np.generic]]:
+        """All that has been learned, to be given to :meth:`load_state`."""
+        state = {name: getattr(self, place).copy() for name, place in _STATE.items()}
+        state["recent"] = self._recent[..., : self._pending, :].copy()
+        return state | {"count": np.array(self.count)}
+
+    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`save_state` of an equal model gave, to the bit."""
+        current = self.save_state()
         if current.keys() - arrays.keys():
             raise ValueError(f"arrays: missing {sorted(current.keys() - arrays.keys())}")
+        pending = arrays["recent"].shape[-2] if arrays["recent"].ndim > 1 else 0
+        shapes = {name: value.shape for name, value in current.items()}
+        shapes["recent"] = (*self.batch, pending, self._recent.shape[-1])
         for name, value in current.items():
-            if arrays[name].shape != value.shape or arrays[name].dtype != value.dtype:
+            if arrays[name].shape != shapes[name] or arrays[name].dtype != value.dtype:
                 raise ValueError(
-                    f"arrays: expected {name} of shape {value.shape} and type {value.dtype}, "
+                    f"arrays: expected {name} of shape {shapes[name]} and type {value.dtype}, "
                     f"got {arrays[name].shape} and {arrays[name].dtype}"
                 )
-        for name in current.keys() - {"counts"}:
-            self.__dict__[name if name in self.__dict__ else f"_{name}"] = arrays[name].copy()
-        self.count, self._pending = (int(number) for number in arrays["counts"])
+        for name, place in _STATE.items():
+            setattr(self, place, arrays[name].copy())
+        self.count, self._pending = int(arrays["count"]), pending
         self._full = bool((self._rank == self.dim).all())
+        self._fading = bool((self._fresh < 1).any())
+
+    def _append(self, features: FloatArray, rewards: FloatArray) -> None:
+        """Keep an observation until it is added to the sums."""
+        n, room = self._pending, self._recent.shape[-2]
+        if n == room:
+            wider = np.zeros((*self.batch, max(2 * room, _FIRST), self._recent.shape[-1]))
+            wider[..., :n, :] = self._recent
+            self._recent = wider
+        self._recent[..., n, : self.dim] = features
+        self._recent[..., n, self.dim : self.dim + self.objectives] = rewards
+        self._pending += 1
+        self.count += 1
+        if self._fading:
+            self._fresh[np.broadcast_to(features != 0, self._fresh.shape)] = 1
+
+    def _subtract(self, change: FloatArray) -> None:
+        """Subtract a temporary from the solution: the old one may be in others' hands."""
+        self._solution = np.subtract(self._solution, change, out=change)
+
+    def _is_blurred(self, features: FloatArray) -> BoolArray:
+        """Tell for whom large features over a small ridge would leave rounding in the inverse."""
+        blurred = np.asarray(_dot(features, features) * _EPS > _SHARP * self.ridge)
+        if blurred.any():
+            variances = np.einsum("...ii->...i", self._solution[..., : self.dim, :])
+            blurred = np.asarray(_dot(features * variances, features) * _EPS > _SHARP)
+        return blurred
+
+    def _update_part(
+        self, features: FloatArray, product: FloatArray, variance: FloatArray, stale: BoolArray
+    ) -> tuple[BoolArray, FloatArray]:
+        """Update while directions are unseen; return who has to be renewed, and what is left.
+
+        Features with a clear part in the null space of V add a direction by the formulas of
+        Greville and Meyer. Where it is not clear that V, as a sum, can tell the part from rounding,
+        the spectrum has to decide; but not before parts of that size have come up to it.
+        """
+        self._sizes += np.square(features)
+        part = np.matvec(self._unseen, features)
+        size = _dot(part, part)
+        mass = np.einsum("...i->...", self._sizes)
+        new = ((1 + variance) * mass < _CLEAR * size) & (size > TINY)
+        some = size > TINY
+        with np.errstate(divide="ignore"):
+            unit = part / np.sqrt(np.where(some, size, 1))[..., None]
+            share = size / _dot(unit * self._sizes, unit)
+        self._hidden = self._hidden + np.where(some & ~new, share, 0)
+        stale = (stale & ~new) | (self._hidden > relative_rounding(self.dim, self.count))
+        scaled = product * np.where(new[..., None], 0.0, _damping(variance))
+        if not new.all():
+            self._subtract(_outer(scaled, scaled[..., : self.dim]))
+        if new.any():
+            self._add_direction(new, product, variance, unit, np.sqrt(size))
+        return np.asarray(stale), scaled[..., self.dim :] ** 2
+
+    def _add_direction(
+        self,
+        new: BoolArray,
+        product: FloatArray,
+        variance: FloatArray,
+        unit: FloatArray,
+        size: FloatArray,
+    ) -> None:
+        """Add, for the learners ``new``, the direction ``unit`` in which x has the part ``size``."""
+        d, where = self.dim, np.nonzero(new) if new.ndim else (...,)
+        direction = unit[where]
+        step = direction / np.asarray(size)[where][..., None]
+        left = product[where]
+        left[..., :d] -= (1 + np.asarray(variance)[where])[..., None] / 2 * step
+        change = _outer(left, step)
+        change[..., :d, :] += np.swapaxes(change[..., :d, :], -1, -2).copy()
+        solution, unseen, rank = self._solution.copy(), self._unseen.copy(), self._rank.copy()
+        solution[where] -= change
+        unseen[where] -= _outer(direction, direction)
+        rank[where] += 1
+        unseen[rank == d] = 0
+        self._solution, self._unseen, self._rank = solution, unseen, rank
+        self._full = bool((rank == d).all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
-        self._sums *= scale
+        self._sums = self._sums * scale
         self._recent[..., : self._pending, :] *= np.sqrt(scale)
-        self._squares *= scale[..., 0]
+        self._squares = self._squares * scale[..., 0]
+        self._totals = self._totals * scale[..., 0]
 
     def _decay_to_penalty(self, scale: FloatArray) -> None:
         """Fade the observations but not the penalty: the estimates move, unlike without one."""
-        before, gram = self.theta.copy(), self.gram
+        before, gram = self.theta, self.gram
         self._scale_sums(scale)
         self._sums[..., : self.dim, :] += (1 - scale) * (self.ridge * np.eye(self.dim))
         self._renew()
         change, gone = self.theta - before, scale[..., 0]
-        self._squares += gone * np.vecdot(change @ gram, change)
-        self._squares += (1 - gone) * self.ridge * np.vecdot(self.theta, self.theta)
-
-    def _adds_direction(self, features: FloatArray, inside: FloatArray) -> BoolArray:
-        """Tell which learners' new features may have a part that V had not."""
-        part = np.matvec(self._unseen, features)
-        outside = np.vecdot(part, part)
-        return np.asarray(outside > relative_rounding(self.dim, self.count) * inside)
+        self._squares = self._squares + gone * _dot(change @ gram, change)
+        self._squares += (1 - gone) * self.ridge * _dot(self.theta, self.theta)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
+        d, m = self.dim, self.objectives
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
-        self._faded[where] = 1
         if stale is None:
             self._sums = np.concatenate((self.gram, self.moments), axis=-2)
             self._pending = 0
+            if self._fading:
+                self._forget()
         gram, moments = self.gram[where], self.moments[where]
-        values, vectors, rounding = spectrum(gram, additions=self.count)
-        seen = values > rounding[..., None]
-        scaled = vectors * np.where(seen, 1 / np.where(seen, values, 1), 0)[..., None, :]
-        inverse = scaled @ np.swapaxes(vectors, -1, -2)
-        theta = moments @ inverse
-        theta += (moments - theta @ gram) @ inverse  # one step of refinement
-        unseen = vectors * ~seen[..., None, :]
-        if self.ridge > 0:  # V has the ridge where rounding of large features hides it
-            inverse += unseen @ np.swapaxes(vectors, -1, -2) / self.ridge
-            unseen[...] = 0
-            seen[...] = True
-        self._solution[where] = np.concatenate((inverse, theta), axis=-2)
-        self._unseen[where] = unseen @ np.swapaxes(vectors, -1, -2)
-        self._rank[where] = seen.sum(axis=-1)
-        self._full = bool((self._rank == self.dim).all())
+        solved = solve(
+            gram.reshape(-1, d, d),
+            moments.reshape(-1, m, d),
+            additions=self.count,
+            ridge=self.ridge,
+            full=np.reshape(self._rank[where] == d, -1),
+        )
+        solution, unseen, rank = self._solution.copy(), self._unseen.copy(), self._rank.copy()
+        solution[..., :d, :][where] = solved.inverse.reshape(gram.shape)
+        solution[..., d:, :][where] = solved.theta.reshape(moments.shape)
+        unseen[where] = solved.unseen.reshape(gram.shape)
+        rank[where] = solved.rank.reshape(gram.shape[:-2])
+        self._solution, self._unseen, self._rank = solution, unseen, rank
+        self._full = bool((rank == d).all())
+        self._faded[where] = 1
+        self._sizes[where] = np.einsum("...ii->...i", gram)
+        self._hidden = np.asarray(self._hidden)
+        self._hidden[where] = 0
+
+    def _forget(self) -> None:
+        """Take features out of the sums that have not been observed while all that faded away."""
+        kept = self._fresh > _FORGOTTEN
+        self._sums = np.where(kept[..., None, :], self._sums, 0)
+        self._sums[..., : self.dim, :] *= kept[..., :, None]
+
+
+def _width(size: int) -> int:
+    """Return how many numbers a row of a buffer has room for.
+
+    With one, its sums of squares would be taken by a BLAS dot.
+    """
+    return max(size, 2)
+
+
+def _read_only(view: _Array) -> _Array:
+    view.flags.writeable = False
+    return view
+
+
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
+    return np.asarray(np.einsum("...i,...i->...", left, right))
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -358,20 +535,3 @@ def _damping(variance: FloatArray) -> FloatArray | float:
     if not variance.ndim:
         return 1 / math.sqrt(1 + float(variance))
     return np.asarray(1 / np.sqrt(1 + variance))[..., None]
-
-
-def _total(values: FloatArray) -> float:
-    """Return the sum, which is not finite if any value is not."""
-    return float(np.add.reduce(values, axis=None)) if values.ndim else float(values)
-
-
-def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
-    """Eigenvalues and eigenvectors of sums of ``additions`` outer products, (..., d, d)."""
-    values, vectors = np.linalg.eigh(np.asarray(gram))
-    rounding = np.maximum(relative_rounding(values.shape[-1], additions) * values[..., -1], TINY)
-    return Spectrum(values, vectors, rounding)
-
-
-def relative_rounding(dim: int, additions: int) -> float:
-    """Bound what rounding does to an eigenvalue of the sums, relative to the largest."""
-    return _EPS * (8 * dim + min(additions, _RENEW_EVERY) + additions / _RENEW_EVERY)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mogro._spectrum import solve
 from mogro._validation import FloatArray, IntArray
-from mogro.linear import spectrum
 
 _OUTSIDE = 1e-16  # share of squared features that counts as a direction never seen
 _LOSSY = 100.0  # an update that shrinks a variance by more than this loses over two digits
@@ -29,15 +29,13 @@ class Coverage:
         self._added: FloatArray | None = None
 
     @classmethod
-    def from_sums(cls, gram: FloatArray, *, additions: int) -> "Coverage":
+    def from_sums(cls, gram: FloatArray, *, additions: int, ridge: float) -> "Coverage":
         """Compute it from V itself, (G, p, p), a sum of so many outer products."""
-        values, vectors, rounding = spectrum(gram, additions=additions)
-        seen = values > rounding[..., None]
-        scaled = vectors * np.where(seen, 1 / np.where(seen, values, 1), 0)[..., None, :]
-        inverse = scaled @ np.swapaxes(vectors, -1, -2)
-        if seen.all():
-            return cls(inverse, None)
-        return cls(inverse, (vectors * ~seen[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+        nothing = np.zeros((len(gram), 0, gram.shape[-1]))
+        full = np.ones(len(gram), dtype=np.bool_)  # hoped for: then no spectrum is needed
+        found = solve(gram, nothing, additions=additions, ridge=ridge, full=full)
+        seen_all = bool((found.rank == gram.shape[-1]).all())
+        return cls(found.inverse, None if seen_all else found.unseen)
 
     @property
     def inverse(self) -> FloatArray:

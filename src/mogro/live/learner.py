@@ -149,7 +149,7 @@ class Learner:
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
         other = copy.copy(self)
-        other.model = copy.deepcopy(self.model)
+        other.model = self.model.copy()
         other._flight = self._flight.copy()
         other._waiting = self._waiting.copy()
         return other
@@ -380,7 +380,7 @@ class Learner:
 
     def _coverage_from_sums(self) -> Coverage:
         additions = self.model.count + int(self._waiting.max())
-        return Coverage.from_sums(self._total(), additions=additions)
+        return Coverage.from_sums(self._total(), additions=additions, ridge=self.model.ridge)
 
     def _total(self) -> FloatArray:
         gram = self.model.gram

@@ -1,7 +1,7 @@
 """What an agent is, as opposed to what it has learned: fixed, and plain data in a file."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learner import HalfLife
 from mogro.live.objective import FIELDS, Objective, Units
 from mogro.policies import LinearPolicy
-from mogro.policies.plain import check_plain, from_plain, to_plain
+from mogro.policies.persistence import from_plain, to_plain
 
 MakePolicy = Callable[[int, int], LinearPolicy]
 
@@ -135,7 +135,7 @@ def make_settings(
         raise ValueError(
             f"policy: expected dim {wanted[0]}, objectives {wanted[1]} and no batch, got {made!r}"
         )
-    check_plain(made, "policy")
+    _check_plain(made)
     if half_life is not None and not isinstance(half_life, HalfLife):
         raise ValueError(f"half_life: expected a mogro.HalfLife, got {half_life!r}")
     return Settings(
@@ -150,11 +150,19 @@ def make_settings(
     )
 
 
-def from_plain_settings(plain: Mapping[str, Any], *, types: Iterable[type[Any]]) -> Settings:
+def _check_plain(policy: LinearPolicy) -> None:
+    """Refuse a policy that no file could hold, now and not when it is saved."""
+    try:
+        to_plain(policy)
+    except ValueError as error:
+        raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
+
+
+def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]]) -> Settings:
     """Make again what :meth:`Settings.to_plain` gave."""
     if set(plain) != set(PERSISTED):
         raise ValueError(f"its settings are {sorted(map(str, plain))[:12]}")
-    policy = from_plain(plain["policy"], types=types)
+    policy = from_plain(plain["policy"], types)
     half_life = plain["half_life"]
     return make_settings(
         [Objective(**objective) for objective in plain["objectives"]],
