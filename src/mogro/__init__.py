@@ -1,9 +1,10 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, pareto, simulation, theory
+from mogro import environments, live, pareto, simulation, theory
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Scaling
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -28,13 +29,18 @@ from mogro.theory import Diagnosis, diagnose
 __all__ = [
     "MOGRO",
     "UCB",
+    "Agent",
     "BasisRoundRobin",
+    "Catalogue",
     "Comparison",
+    "Decision",
     "Diagnosis",
     "EffectiveFront",
     "EpsilonGreedy",
     "ExploreThenCommit",
     "FixedWeights",
+    "HalfLife",
+    "Objective",
     "Oracle",
     "ParetoFront",
     "RandomArm",
@@ -43,6 +49,7 @@ __all__ = [
     "RandomWeights",
     "Rng",
     "RoundRobin",
+    "Scaling",
     "Streams",
     "ThompsonSampling",
     "Trace",
@@ -51,6 +58,7 @@ __all__ = [
     "compare",
     "diagnose",
     "environments",
+    "live",
     "pareto",
     "simulate",
     "simulation",

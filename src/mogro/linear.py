@@ -437,7 +437,7 @@ class LinearModel:
         unit: FloatArray,
         size: FloatArray,
     ) -> None:
-        """Add, for the learners ``new``, the direction ``unit`` in which x has the part ``size``."""
+        """Add, for the learners ``new``, the direction ``unit``, where x has the part ``size``."""
         d, where = self.dim, np.nonzero(new) if new.ndim else (...,)
         direction = unit[where]
         step = direction / np.asarray(size)[where][..., None]

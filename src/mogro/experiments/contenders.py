@@ -9,7 +9,13 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import IntArray
 from mogro.environments import Environment, FixedArms
-from mogro.exploration import BasisRoundRobin, Exploration, ExplorationContext, Uniform, WeakestDirection
+from mogro.exploration import (
+    BasisRoundRobin,
+    Exploration,
+    ExplorationContext,
+    Uniform,
+    WeakestDirection,
+)
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -20,8 +26,8 @@ from mogro.policies import (
     RandomArm,
     ThompsonSampling,
 )
-from mogro.selection import EffectiveFront
 from mogro.scalarization import FixedWeights, RandomWeights, RoundRobin, Scalarization
+from mogro.selection import EffectiveFront
 
 
 class Contender(Protocol):

@@ -6,6 +6,7 @@ BLAKE2b hash of both are state and increment of a PCG64 generator.
 
 import hashlib
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def brief_draws(seed: int, id: str) -> np.random.Generator:
     return _own.generator
 
 
-def _state(seed: int, id: str, purpose: str) -> dict[str, object]:
+def _state(seed: int, id: str, purpose: str) -> Any:
     key = f"{seed} {id}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(key, digest_size=32, person=purpose.encode()).digest()
     return {

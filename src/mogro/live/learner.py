@@ -207,7 +207,9 @@ class Learner:
         else:
             weights = which * weight
             roots = np.sqrt(weights)
-            self.model.update(roots[:, None] * features, (roots * np.where(which, values, 0))[:, None])
+            self.model.update(
+                roots[:, None] * features, (roots * np.where(which, values, 0))[:, None]
+            )
             self.effective = self.effective + weights
         if self._explores:
             self._take_out(features, which, weight)
@@ -216,7 +218,7 @@ class Learner:
     def learn_many(
         self, features: FloatArray, values: FloatArray, which: BoolArray, times: FloatArray
     ) -> None:
-        """Learn from decisions (n, p) with values (n, M), in this order, where ``which``, (n, M)."""
+        """Learn from decisions (n, p) with values (n, M), one after the other, where ``which``."""
         weights = which.astype(np.float64)
         if self._keep is not None:
             later = which[::-1].cumsum(axis=0)[::-1] - which
@@ -302,7 +304,7 @@ class Learner:
         """Return how much an observation of a decision at that time counts now."""
         if self._period is None or self.time == -math.inf:
             return 1.0
-        return 0.5 ** ((self.time - time) / self._period)
+        return float(0.5 ** ((self.time - time) / self._period))
 
     def _weights(self, times: FloatArray) -> FloatArray:
         """Return the same for many times, (n,)."""

@@ -106,7 +106,9 @@ class Ledger:
 
     def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
         """Add decisions as they stand in a block, and return their rows."""
-        rows = np.array([self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64)
+        rows = np.array(
+            [self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64
+        )
         for mine, chosen, inside in self._by_block(rows):
             for target, source in zip(_arrays(mine), _arrays(block), strict=True):
                 target[inside] = source[chosen]

@@ -92,11 +92,8 @@ class Objective:
 
     def __repr__(self) -> str:
         usual = Objective("any")
-        shown = [f"name={self.name!r}"]
-        for name in FIELDS[1:]:
-            if getattr(self, name) != getattr(usual, name):
-                shown.append(f"{name}={getattr(self, name)!r}")
-        return f"Objective({', '.join(shown)})"
+        own = [n for n in FIELDS if n == "name" or getattr(self, n) != getattr(usual, n)]
+        return f"Objective({', '.join(f'{name}={getattr(self, name)!r}' for name in own)})"
 
 
 # What a file holds of an objective.

@@ -349,7 +349,14 @@ class State:
             closed += len(found.learned) + len(found.lost)
         teaches = (part.flags & TEACHES > 0)[:, None]
         return Closing(
-            rows, states, part.features, part.time, values, learned & teaches, lost & teaches, closed
+            rows,
+            states,
+            part.features,
+            part.time,
+            values,
+            learned & teaches,
+            lost & teaches,
+            closed,
         )
 
     def _count(self, before: list[int], after: list[int]) -> None:
@@ -439,7 +446,9 @@ class State:
         for name, usual in empty_block(0, ledger.shape)._asdict().items():
             column = columns[name]
             if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
-                raise DamagedSnapshot(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
+                raise DamagedSnapshot(
+                    f"ledger.{name} has shape {column.shape}, type {column.dtype}"
+                )
         if len(arms) != len(ids) or len(set(ids)) != len(ids) or "" in ids:
             raise DamagedSnapshot("decisions and their ids do not fit together")
         shared: dict[str, str] = {}

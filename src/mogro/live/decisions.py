@@ -1,0 +1,157 @@
+"""What an agent decided, and what a caller sees of it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mogro._validation import FloatArray
+from mogro.live.basis import Basis
+from mogro.live.draws import draws
+from mogro.live.settings import Settings
+
+
+class Propensities(NamedTuple):
+    """Probabilities of all eligible arms: ids, values (K,), standard errors (K,)."""
+
+    arms: tuple[str, ...]
+    values: FloatArray
+    errors: FloatArray
+
+
+class Decision:
+    """One decision; nothing changes it any more.
+
+    Attributes
+    ----------
+    id
+        To give rewards by.
+    arm
+        The arm chosen.
+    exploring
+        Whether it was chosen to explore.
+    uniform
+        Whether it was drawn from all arms alike.
+    time
+        The time the caller gave, 0 if none.
+
+    Notes
+    -----
+    Propensities are computed when asked for, from what the decision was based on, which the object
+    holds. A decision that was asked for again, by its id, is the same decision, but what it was
+    based on is gone: ask the first one. So it is with one that was pickled, unless its propensities
+    had been asked for.
+    """
+
+    __slots__ = (
+        "_basis",
+        "_estimates",
+        "_propensities",
+        "_settings",
+        "_weights",
+        "arm",
+        "exploring",
+        "id",
+        "time",
+        "uniform",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        arm: str,
+        *,
+        exploring: bool,
+        uniform: bool,
+        time: float,
+        weights: FloatArray | None,
+        estimates: FloatArray,
+        settings: Settings,
+        basis: Basis | None,
+    ) -> None:
+        self.id = id
+        self.arm = arm
+        self.exploring = exploring
+        self.uniform = uniform
+        self.time = time
+        self._weights = weights
+        self._estimates = estimates
+        self._settings = settings
+        self._basis = basis
+        self._propensities: Propensities | None = None
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """Importance of each objective, per unit; None if the policy used none this time."""
+        return None if self._weights is None else self._settings.units.named(self._weights)
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """What the arm was expected to give, in the user's units."""
+        units = self._settings.units
+        return units.named(units.outward(self._estimates))
+
+    @property
+    def propensity(self) -> float:
+        """The probability with which the agent chose this arm among these, then.
+
+        Exact for one and two objectives, and where the policy does not draw weights; otherwise an
+        estimate with :attr:`propensity_error`. Thompson sampling is always estimated.
+        """
+        found = self.propensities
+        return float(found.values[found.arms.index(self.arm)])
+
+    @property
+    def propensity_error(self) -> float:
+        """The standard error of :attr:`propensity`; 0 if it is exact."""
+        found = self.propensities
+        return float(found.errors[found.arms.index(self.arm)])
+
+    @property
+    def propensities(self) -> Propensities:
+        """The same for every eligible arm; computed once."""
+        if self._propensities is None:
+            basis = self.basis
+            rng = draws(self._settings.seed, self.id, purpose="propensity")
+            found = basis.probabilities(self._settings, rng=rng)
+            for array in found:
+                array.flags.writeable = False
+            self._propensities = Propensities(basis.arms.ids, found.values, found.errors)
+        return self._propensities
+
+    @property
+    def basis(self) -> Basis:
+        """What the decision was based on."""
+        if self._basis is None:
+            raise ValueError(
+                f"decision {self.id!r}: what it was based on is gone, because it was asked for "
+                "again; only the object of the first call knows"
+            )
+        return self._basis
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        mine, theirs = self._weights, other._weights
+        same = mine is theirs if mine is None or theirs is None else np.array_equal(mine, theirs)
+        return (
+            same
+            and (self.id, self.arm, self.time) == (other.id, other.arm, other.time)
+            and np.array_equal(self._estimates, other._estimates)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __copy__(self) -> "Decision":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Decision":
+        return self
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"_basis": None}
+
+    def __repr__(self) -> str:
+        expected = ", ".join(f"{name} {value:.4g}" for name, value in self.estimates.items())
+        why = ", exploring" if self.exploring else ", any arm" if self.uniform else ""
+        return f"<Decision {self.id!r}: arm {self.arm!r}{why}, expecting {expected}>"
