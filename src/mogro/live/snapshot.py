@@ -18,7 +18,8 @@ decision that the agent holds, in the order of decisions: features as the learne
 (NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
 each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
 condition not met), time, number, and flags (1: explored, 2: teaches, 4: any arm, 8: one of
-several). ``ledger.completed`` holds rows without anything pending, in the order of completion. ``learner.*``
+several). ``ledger.completed`` holds rows without anything pending, in the order of completion.
+``learner.*``
 are sums and what follows from them, to the bit.
 
 Nothing in a file is executed, and objects are made of mogro's own classes only, and of those that
