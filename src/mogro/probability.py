@@ -1,19 +1,274 @@
-"""How likely a policy is to choose each arm."""
+"""How likely arms are to be selected by their values.
 
-from typing import Any, NamedTuple
+Fronts, fixed weights and one objective are counted. With two objectives the weights at which the
+best arm changes are computed, and the law of the weights says the rest, exactly. More objectives
+are integrated over weights on randomly shifted lattices, at three levels: many weights for the few
+arms that win most, fewer weights for what a hundred more arms take from them, and still fewer for
+what all others take. Independent shifts give standard errors.
+"""
 
-from mogro._validation import FloatArray
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._envelope import pieces
+from mogro._lattice import Dirichlet, InverseNormal, Lattice, Law
+from mogro._scores import SLACK, Scores, shares
+from mogro._streams import Rng
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
+from mogro.pareto import front
+from mogro.scalarization import (
+    FixedWeights,
+    RandomChebyshev,
+    RandomHypervolume,
+    RandomWeights,
+    RoundRobin,
+    Scalarization,
+    is_nonlinear,
+    reference_point,
+)
+from mogro.selection import Selection, is_front
+
+LEVELS = ((32, 4096), (160, 1024), (1 << 62, 256))  # arms, and weights in each replicate
+REPLICATES = 16
+DRAWS = 16_384  # of weights that are not mogro's
+_BLOCK = 1 << 18  # scores at a time
+_STRONG = 32  # arms that others are compared with
+_NEAR = 2.0 ** np.arange(-66, -38)  # weights at which a small one begins to matter
+_ROUGH = 0.5  # concentration below which such weights are likely enough to count
 
 
 class Probabilities(NamedTuple):
-    """Probabilities of arms, (..., K), and their standard errors, 0 where they are exact."""
+    """Probabilities of arms, (K,), and their standard errors, 0 where they are exact."""
 
     values: FloatArray
     errors: FloatArray
 
 
 def selection_probabilities(
-    values: FloatArray, selection: Any, *, step: int, rng: Any
+    values: ArrayLike, selection: Selection, *, step: int, rng: Rng
 ) -> Probabilities:
-    """Return how likely each of some distinct arms with values (K, M) is to be selected."""
-    raise NotImplementedError
+    """Return how likely each of several distinct arms is to be selected.
+
+    Arms whose scores are equal up to rounding share equally, for they are drawn uniformly. The
+    answer is exact, with errors 0, for fronts, :class:`FixedWeights` and :class:`RoundRobin`, and
+    with one or two objectives for all scalarisations of mogro. Otherwise it is an estimate. Then
+    every arm that might win has an error of at least one in the number of weights that all
+    arms were compared at, also if it was never seen to win: an arm that was in fact chosen
+    may well have the estimate 0, and its error then says how likely it can have been.
+
+    Parameters
+    ----------
+    values
+        (K, M) of the arms, all maximised.
+    selection
+        A scalarisation, or an object with a method ``members`` such as :class:`ParetoFront`.
+    step
+        How many arms were selected before; :class:`RoundRobin` goes by it.
+    rng
+        Where estimates draw from: the same state gives the same answer.
+
+    Examples
+    --------
+    >>> values = [[1.0, 0.0], [0.0, 1.0], [0.75, 0.75]]
+    >>> rng = np.random.default_rng(0)
+    >>> selection_probabilities(values, RandomWeights(), step=0, rng=rng).values
+    array([0.25, 0.25, 0.5 ])
+    """
+    points = floats(values, "values", shape=("K", "M")).astype(np.float64)
+    turn = count(step, "step", minimum=0)
+    if is_front(selection):
+        members = selection.members(points)
+        return _exactly(members / members.sum())
+    arms, objectives = points.shape
+    match selection:
+        case RandomWeights() | RandomChebyshev() | RandomHypervolume() if objectives > 1:
+            found = _of_own(points, selection, rng)
+        case FixedWeights() | RoundRobin():
+            weights = selection.weights(objectives, step=turn, batch=(), rng=rng)
+            found = _at(points, np.asarray(weights))
+        case RandomWeights() | RandomChebyshev() | RandomHypervolume():
+            found = _of_one_objective(points, selection)
+        case _:
+            found = _by_draws(points, selection, turn, rng)
+    return found
+
+
+def _exactly(values: FloatArray) -> Probabilities:
+    return Probabilities(values, np.zeros(len(values)))
+
+
+def _at(values: FloatArray, weights: FloatArray) -> Probabilities:
+    """Return who wins under one weight vector."""
+    scores = values @ weights
+    strong = np.abs(values[scores.argmax()]) @ np.abs(weights)
+    return _exactly(shares(scores[:, None], np.array([SLACK * strong])))
+
+
+def _of_one_objective(
+    values: FloatArray, selection: RandomWeights | RandomChebyshev | RandomHypervolume
+) -> Probabilities:
+    if isinstance(selection, RandomHypervolume):
+        point = reference_point(values, selection.reference)
+        values = np.maximum(values - point, 0)
+    return _at(values, np.ones(1))
+
+
+def _of_own(
+    values: FloatArray,
+    selection: RandomWeights | RandomChebyshev | RandomHypervolume,
+    rng: Rng,
+) -> Probabilities:
+    """Return probabilities for a scalarisation of mogro and several objectives."""
+    arms, objectives = values.shape
+    law: Law
+    if isinstance(selection, RandomHypervolume):
+        law, bend, total = InverseNormal(objectives), 1.0, 0.0
+    elif isinstance(selection, RandomChebyshev):
+        concentration = RandomWeights(selection.concentration).dirichlet(objectives)
+        law, bend, total = Dirichlet(concentration), 1.0, selection.rho
+    else:
+        law, bend, total = Dirichlet(selection.dirichlet(objectives)), 0.0, 1.0
+    sizes = np.abs(values[front(values)]).max(axis=0)
+    above = values
+    if not isinstance(selection, RandomWeights):
+        point = reference_point(values, selection.reference).ravel()
+        above, sizes = values - point, np.maximum(sizes, np.abs(point))
+    if isinstance(selection, RandomHypervolume):
+        if (above <= 0).any(axis=1).all():  # all scores are 0
+            return _exactly(np.full(arms, 1 / arms))
+        above = np.maximum(above, 0)
+    above = _snapped(above, SLACK * sizes)
+    rough = isinstance(law, Dirichlet) and min(law.concentration) < _ROUGH
+    rows = _contenders(above, strictly=rough or total == 0)
+    kinds, kind, copies = np.unique(above[rows], axis=0, return_inverse=True, return_counts=True)
+    scores = Scores(kinds, bend, total, sizes)
+    if len(kinds) == 1:
+        won = _exactly(np.ones(1))
+    elif objectives == 2:
+        won = _exactly(_in_pieces(scores, law, flat=total == 0, rough=rough))
+    else:
+        won = _estimated(scores, law, rng)
+    whole = [np.zeros(arms), np.zeros(arms)]
+    for part, target in zip(won, whole, strict=True):
+        target[rows] = (part / copies)[kind.ravel()]
+    return Probabilities(*whole)
+
+
+def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
+    """Return values (K, M) in which those that are equal up to rounding are equal."""
+    order = values.argsort(axis=0, kind="stable")
+    rising = np.take_along_axis(values, order, axis=0)
+    starts = np.append(np.ones((1, values.shape[1]), bool), np.diff(rising, axis=0) > slack, axis=0)
+    place = np.maximum.accumulate(np.where(starts, np.arange(len(values))[:, None], 0), axis=0)
+    snapped = np.empty_like(values)
+    np.put_along_axis(snapped, order, np.take_along_axis(rising, place, axis=0), axis=0)
+    return snapped
+
+
+def _contenders(values: FloatArray, *, strictly: bool) -> IntArray:
+    """Return arms in rising order among which are all that can win.
+
+    Where scores may tie, only arms that another beats in every objective are out.
+    """
+    if not strictly:
+        return np.flatnonzero(front(values))
+    low = values.min(axis=0)
+    span = values.max(axis=0) - low
+    total = ((values - low) / np.where(span > 0, span, 1)).sum(axis=1)
+    strong = values[np.argsort(-total, kind="stable")[:_STRONG]]
+    beaten: BoolArray = np.zeros(len(values), dtype=np.bool_)
+    for one in strong:
+        beaten |= (values < one).all(axis=1)
+    return np.flatnonzero(~beaten)
+
+
+def _in_pieces(scores: Scores, law: Law, *, flat: bool, rough: bool) -> FloatArray:
+    """Return the probabilities (K,) of arms with two objectives."""
+    edges = np.empty((2, 0))
+    if scores.bend:  # an arm's score has a kink where both terms are equal
+        kinks = np.abs(scores.values[np.prod(scores.values, axis=1) > 0])
+        edges = np.divide(kinks, kinks.sum(axis=1, keepdims=True)).T[::-1]
+    if rough:
+        near = np.array([_NEAR, 1 - _NEAR])
+        edges = np.concatenate([edges, near, near[::-1]], axis=1)
+    ends, best = pieces(scores, edges)
+    below, above = law.below(*ends), law.above(*ends)
+    sizes = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
+    if not flat and not rough:
+        return np.bincount(best, sizes, minlength=len(scores.values))
+    return _shared(scores, (ends[:, 1:] + ends[:, :-1]) / 2, sizes)
+
+
+def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return the sums (K,) of sizes (n,) won at weights (M, n); ties share."""
+    won = np.zeros(len(scores.values))
+    step = max(1, _BLOCK // len(won))
+    for i in range(0, len(sizes), step):
+        some = weights[:, i : i + step]
+        table = scores.table(some)
+        tied = table >= table.max(axis=0) - scores.slack(some)
+        won += tied @ (sizes[i : i + step] / tied.sum(axis=0))
+    return won
+
+
+def _estimated(scores: Scores, law: Law, rng: Rng) -> Probabilities:
+    """Return estimates (K,) and their errors, level by level."""
+    arms = len(scores.values)
+    pilot = _replicates(scores, law, (0, arms), LEVELS[-1][1], 2, rng).mean(axis=0)
+    order = np.argsort(-pilot, kind="stable")
+    scores = scores.take(order)
+    values, squares = np.zeros(arms), np.zeros(arms)
+    known, points = 0, 0
+    for most, points in LEVELS:
+        size = arms if arms <= 1.5 * most else most
+        found = _replicates(scores, law, (known, size), points, REPLICATES, rng)
+        values[order[:size]] += found.mean(axis=0)
+        squares[order[:size]] += found.var(axis=0, ddof=1) / REPLICATES
+        known = size
+        if size == arms:
+            break
+    values = np.maximum(values, 0)
+    errors = np.maximum(np.sqrt(squares), 1 / (REPLICATES * points))
+    return Probabilities(values / values.sum(), errors)
+
+
+def _replicates(
+    scores: Scores, law: Law, sizes: tuple[int, int], points: int, replicates: int, rng: Rng
+) -> FloatArray:
+    """Return what the first arms win, less what they win among fewer of them, (replicates, K)."""
+    fewer, size = sizes
+    some = scores.take(np.arange(size))
+    lattice = Lattice.of(law, points, rng=rng)
+    found = np.empty((replicates, size))
+    for row in found:
+        weights = lattice.draw(rng=rng)
+        table, slack = some.table(weights), some.slack(weights)
+        row[:] = shares(table, slack)
+        if fewer:
+            row[:fewer] -= shares(table[:fewer], slack)
+    return found
+
+
+def _by_draws(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:
+    """Return how often arms win under weights that the scalarisation draws."""
+    arms, objectives = values.shape
+    drawn = selection.weights(objectives, step=step, batch=(DRAWS,), rng=rng)
+    weights = np.broadcast_to(
+        floats(drawn, "weights", shape=(..., objectives)), (DRAWS, objectives)
+    )
+    won, squares = np.zeros(arms), np.zeros(arms)
+    size = max(1, _BLOCK // values.size)
+    for i in range(0, DRAWS, size):
+        some = weights[i : i + size]
+        if is_nonlinear(selection):
+            table = selection.score(np.broadcast_to(values, (len(some), *values.shape)), some).T
+            slack = SLACK * np.abs(table).max(axis=0)
+        else:
+            table = values @ some.T
+            slack = SLACK * (np.abs(values[table.max(axis=1).argmax()]) @ np.abs(some.T))
+        won += len(some) * shares(table, slack)
+    part = won / DRAWS
+    errors = np.sqrt((DRAWS * part * (1 - part) + 1) / (DRAWS * (DRAWS - 1)))
+    return Probabilities(part, errors)

@@ -1,0 +1,83 @@
+"""Scores of arms that mogro's own scalarisations have in common: part minimum, part sum."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mogro._validation import FloatArray, IntArray
+
+SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """``bend * min_m w_m y_m + total * sum_m w_m y_m`` for arms with values y.
+
+    Attributes
+    ----------
+    values
+        (K, M), the values y above the reference point if there is one.
+    bend, total
+        Parts of minimum and sum; linear weights have no minimum.
+    sizes
+        (M,) of the numbers that compete, as they were before a reference point was subtracted: the
+        unit of rounding.
+    """
+
+    values: FloatArray
+    bend: float
+    total: float
+    sizes: FloatArray
+
+    def take(self, arms: IntArray) -> "Scores":
+        """Return the scores of some arms."""
+        return Scores(self.values[arms], self.bend, self.total, self.sizes)
+
+    def table(self, weights: FloatArray) -> FloatArray:
+        """Return the scores (K, n) for weights (M, n)."""
+        if not self.bend:
+            return np.asarray(self.values @ weights)
+        least = np.multiply.outer(self.values[:, 0], weights[0])
+        other = np.empty_like(least)
+        for m in range(1, len(weights)):
+            np.multiply(self.values[:, m, None], weights[m], out=other)
+            np.minimum(least, other, out=least)
+        if self.total:
+            np.matmul(self.total * self.values, weights, out=other)
+            least += other
+        return least
+
+    def rows(self, weights: FloatArray) -> FloatArray:
+        """Return the scores (n, K) for weights (2, n) of two objectives."""
+        first = np.multiply.outer(weights[0], self.values[:, 0])
+        second = np.multiply.outer(weights[1], self.values[:, 1])
+        return self._joined(first, second)
+
+    def each(self, weights: FloatArray, arms: IntArray) -> FloatArray:
+        """Return the score (n,) of one arm for each of the weights (2, n)."""
+        return self._joined(*(weights * self.values[arms].T))
+
+    def _joined(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        if not self.bend:
+            return first + second
+        least = np.minimum(first, second)
+        return least + self.total * (first + second) if self.total else least
+
+    def slack(self, weights: FloatArray) -> FloatArray:
+        """Return the difference up to which scores are equal for weights (M, n), (n,)."""
+        return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ weights))
+
+
+def shares(scores: FloatArray, slack: FloatArray) -> FloatArray:
+    """Return the parts (K,) of n columns that arms with scores (K, n) win; ties are shared."""
+    arms, points = scores.shape
+    tied = scores >= scores.max(axis=0) - slack
+    many = np.count_nonzero(tied)
+    if many > 4 * points:
+        count = tied.sum(axis=0)
+        return np.asarray(tied @ (1 / count)) / points
+    arm, point = np.divmod(np.flatnonzero(tied), points)
+    if many == points:
+        return np.bincount(arm, minlength=arms) / points
+    count = np.bincount(point, minlength=points)
+    return np.bincount(arm, 1 / count[point], minlength=arms) / points
