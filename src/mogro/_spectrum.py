@@ -35,6 +35,8 @@ class Solution(NamedTuple):
     theta: FloatArray  # V^+ b, (n, M, d)
     unseen: FloatArray  # the orthogonal projector on the null space of V, (n, d, d)
     rank: IntArray  # (n,)
+    units: FloatArray  # sizes of the features, (n, d): powers of two, infinite if never seen
+    null: FloatArray  # the projector on the null space for features in these units, (n, d, d)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
@@ -59,30 +61,30 @@ def solve(
     n, m, d = moments.shape
     inverse, theta = np.empty((n, d, d)), np.empty((n, m, d))
     unseen, rank = np.zeros((n, d, d)), np.full(n, d, dtype=np.int64)
-    sizes = _powers(np.einsum("nii->ni", gram))
-    scaled, right = _divided(gram, sizes), moments / sizes[:, None, :]
+    null = np.zeros((n, d, d))
+    units = powers(np.einsum("nii->ni", gram))
+    scaled, right = _divided(gram, units), moments / units[:, None, :]
+    rounding = relative_rounding(d, additions)
     hard = ~full
     if full.any():
         inverse[full], theta[full], hard[full] = _eliminate(scaled[full], right[full])
     if hard.any():
-        rounding = relative_rounding(d, additions)
-        inverse[hard], theta[hard], null = _decompose(scaled[hard], right[hard], rounding)
-        rank[hard] = d - null.any(axis=-2).sum(axis=-1)
-        unseen[hard] = null
-    inverse, theta = _divided(inverse, sizes), theta / sizes[:, None, :]
+        inverse[hard], theta[hard], null[hard] = _decompose(scaled[hard], right[hard], rounding)
+        rank[hard] = d - null[hard].any(axis=-2).sum(axis=-1)
+    inverse, theta = _divided(inverse, units), theta / units[:, None, :]
     for each in np.flatnonzero(rank < d):
-        unseen[each] = projector = _projector(unseen[each], sizes[each])
-        inside = np.eye(d) - projector
+        unseen[each], null[each] = _projectors(null[each], units[each], rounding)
+        inside = np.eye(d) - unseen[each]
         inverse[each] = _symmetric(inside @ inverse[each] @ inside)
         theta[each] = theta[each] @ inside
     if ridge > 0:  # V has the ridge where rounding of large features hides it
         inverse += unseen / ridge
-        unseen[...], rank[...] = 0, d
-    return Solution(inverse, theta, unseen, rank)
+        unseen[...], null[...], rank[...] = 0, 0, d
+    return Solution(inverse, theta, unseen, rank, units, null)
 
 
-def _powers(squares: FloatArray) -> FloatArray:
-    """Return a power of two next to every root, (n, d); infinity for features never seen."""
+def powers(squares: FloatArray) -> FloatArray:
+    """Return a power of two next to the root of each square; infinity for zero."""
     exponents = np.frexp(squares)[1] >> 1
     return np.where(squares > TINY, np.ldexp(1.0, exponents), np.inf)
 
@@ -132,22 +134,27 @@ def _decompose(
     return inverse, theta, np.where(seen[:, None, :], 0, vectors)
 
 
-def _projector(null: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Return the orthogonal projector on the null space of V, in the units of the features.
+def _projectors(
+    null: FloatArray, units: FloatArray, rounding: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the orthogonal projectors on the null space of V, as features are and in their units.
 
-    ``null`` has a basis in columns for features divided by their sizes, others zero. Small features
-    first and columns by pivoting: so the factorisation is exact for every feature in its own unit
-    (Cox and Higham 1998).
+    ``null`` has a basis in columns, in these units; other columns are zero. Features whose part is
+    rounding have none: in another unit it could be large. Small features first and columns by
+    pivoting: so the factorisation is exact for every feature in its own unit (Cox and Higham 1998).
     """
-    never = np.isinf(sizes)
-    projector = np.diag(never.astype(np.float64))
+    never = np.isinf(units)
+    plain, scaled = np.diag(never.astype(np.float64)), np.diag(never.astype(np.float64))
     rows = np.flatnonzero(~never)
-    rows = rows[np.argsort(sizes[rows], kind="stable")]
+    rows = rows[np.argsort(units[rows], kind="stable")]
     columns = null.any(axis=0) & (np.square(null[never]).sum(axis=0) < 0.5)
     if columns.any():
-        basis = _orthonormal(null[rows][:, columns] / sizes[rows][:, None])
-        projector[np.ix_(rows, rows)] = basis @ basis.T
-    return projector
+        basis = null[rows][:, columns]
+        basis[np.sqrt(np.square(basis).sum(axis=1)) < rounding] = 0
+        own = _orthonormal(basis / units[rows][:, None])
+        plain[np.ix_(rows, rows)] = own @ own.T
+        scaled[np.ix_(rows, rows)] = basis @ basis.T
+    return plain, scaled
 
 
 def _orthonormal(columns: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from mogro._spectrum import (
     RENEW_EVERY,
     TINY,
     Spectrum,
+    powers,
     relative_rounding,
     solve,
     spectrum,
@@ -64,6 +65,8 @@ _STATE = {
     "faded": "_faded",
     "fresh": "_fresh",
     "sizes": "_sizes",
+    "units": "_units",
+    "null": "_null",
     "hidden": "_hidden",
 }
 
@@ -125,9 +128,12 @@ class LinearModel:
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
-        # Until then: the diagonal of V, and the shares of observations, since the last renewal, in
-        # directions that count as unseen.
+        # Until then: the diagonal of V; powers of two near its roots when last computed; the
+        # projector on null(V) for features in these units; and the shares of observations, since
+        # then, in directions that count as unseen.
         self._sizes: FloatArray = np.zeros((*batch, d))
+        self._units: FloatArray = np.full((*batch, d), np.inf)
+        self._null: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))
         self._hidden: FloatArray = np.zeros(batch)
         self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
@@ -328,14 +334,17 @@ class LinearModel:
         rounding = relative_rounding(self.dim, self.count) * reach
         if self._full:
             return variances, rounding
-        part = features @ self._unseen
+        units = self._units[..., None, :]
+        part = features / units @ self._null
         size = np.sqrt(_dot(part, part))
         with np.errstate(divide="ignore", invalid="ignore"):
             unit = part / size[..., None]
-            outside = size / np.sqrt(_dot(unit * diagonal, unit))
-            own = np.where(diagonal > TINY, features / np.sqrt(diagonal), 0)
-        slack = rounding + float(np.finfo(features.dtype).eps) * np.sqrt(_dot(own, own))
-        return np.where((size > 0) & (outside > slack), np.inf, variances), rounding
+            outside = size / np.sqrt(_dot(unit * (diagonal / units**2), unit))
+            own = features / np.sqrt(diagonal)
+        own = np.where(np.isinf(units), 0, own)
+        slack = 8 * (rounding + float(np.finfo(features.dtype).eps) * np.sqrt(_dot(own, own)))
+        never = (np.isinf(units) & (features != 0)).any(axis=-1)
+        return np.where(never | ((size > 0) & (outside > slack)), np.inf, variances), rounding
 
     def _masses(self) -> FloatArray:
         """Return bounds (*batch, 1, M) on rewards and fits, in the 2-norm over the history."""
@@ -411,46 +420,69 @@ class LinearModel:
         Greville and Meyer. Where it is not clear that V, as a sum, can tell the part from rounding,
         the spectrum has to decide; but not before parts of that size have come up to it.
         """
-        self._sizes += np.square(features)
+        d = self.dim
+        self._measure(features)
         part = np.matvec(self._unseen, features)
         size = _dot(part, part)
         mass = np.einsum("...i->...", self._sizes)
         new = ((1 + variance) * mass < _CLEAR * size) & (size > TINY)
-        some = size > TINY
-        with np.errstate(divide="ignore"):
-            unit = part / np.sqrt(np.where(some, size, 1))[..., None]
-            share = size / _dot(unit * self._sizes, unit)
-        self._hidden = self._hidden + np.where(some & ~new, share, 0)
-        stale = (stale & ~new) | (self._hidden > relative_rounding(self.dim, self.count))
-        scaled = product * np.where(new[..., None], 0.0, _damping(variance))
+        scaled = np.matvec(self._null, features / self._units)
+        self._hidden = self._hidden + np.where(new, 0, self._share(scaled))
+        stale = (stale & ~new) | (self._hidden > relative_rounding(d, self.count))
+        damped = product * np.where(new[..., None], 0.0, _damping(variance))
         if not new.all():
-            self._subtract(_outer(scaled, scaled[..., : self.dim]))
+            self._subtract(_outer(damped, damped[..., :d]))
         if new.any():
-            self._add_direction(new, product, variance, unit, np.sqrt(size))
-        return np.asarray(stale), scaled[..., self.dim :] ** 2
+            self._add_direction(new, product, variance, part, scaled)
+        return np.asarray(stale), damped[..., d:] ** 2
+
+    def _measure(self, features: FloatArray) -> None:
+        """Follow the diagonal of V; a feature seen for the first time gets a unit."""
+        squares = np.square(features)
+        self._sizes = self._sizes + squares
+        unknown = np.isinf(self._units)
+        if unknown.any():
+            self._units = np.where(unknown, powers(squares), self._units)
+
+    def _share(self, part: FloatArray) -> FloatArray:
+        """Return the share of V, in units of its diagonal, that a part (*batch, d) would have."""
+        size = _dot(part, part)
+        growth = _dot(np.square(part), self._sizes / np.square(self._units))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(growth > 0, size * (size / growth), 0)
 
     def _add_direction(
         self,
         new: BoolArray,
         product: FloatArray,
         variance: FloatArray,
-        unit: FloatArray,
-        size: FloatArray,
+        part: FloatArray,
+        scaled: FloatArray,
     ) -> None:
-        """Add, for the learners ``new``, the direction ``unit``, where x has the part ``size``."""
+        """Add a direction for the learners ``new``.
+
+        Their features have the parts ``part`` in the null space of V, and ``scaled`` in their
+        units.
+        """
         d, where = self.dim, np.nonzero(new) if new.ndim else (...,)
-        direction = unit[where]
-        step = direction / np.asarray(size)[where][..., None]
+        solution, unseen, rank = self._solution.copy(), self._unseen.copy(), self._rank.copy()
+        null = self._null.copy()
+        direction = np.matvec(unseen[where], part[where])  # once more: without rounding of x
+        size = np.sqrt(_dot(direction, direction))[..., None]
+        direction = direction / size
+        step = direction / size
         left = product[where]
         left[..., :d] -= (1 + np.asarray(variance)[where])[..., None] / 2 * step
         change = _outer(left, step)
         change[..., :d, :] += np.swapaxes(change[..., :d, :], -1, -2).copy()
-        solution, unseen, rank = self._solution.copy(), self._unseen.copy(), self._rank.copy()
         solution[where] -= change
         unseen[where] -= _outer(direction, direction)
+        unit = np.matvec(null[where], scaled[where])
+        unit /= np.sqrt(_dot(unit, unit))[..., None]
+        null[where] -= _outer(unit, unit)
         rank[where] += 1
-        unseen[rank == d] = 0
-        self._solution, self._unseen, self._rank = solution, unseen, rank
+        unseen[rank == d] = null[rank == d] = 0
+        self._solution, self._unseen, self._rank, self._null = solution, unseen, rank, null
         self._full = bool((rank == d).all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
@@ -494,9 +526,11 @@ class LinearModel:
         self._solution, self._unseen, self._rank = solution, unseen, rank
         self._full = bool((rank == d).all())
         self._faded[where] = 1
-        self._sizes[where] = np.einsum("...ii->...i", gram)
         self._hidden = np.asarray(self._hidden)
         self._hidden[where] = 0
+        self._sizes[where] = np.einsum("...ii->...i", gram)
+        self._units[where] = solved.units.reshape(gram.shape[:-1])
+        self._null[where] = solved.null.reshape(gram.shape)
 
     def _forget(self) -> None:
         """Take features out of the sums that have not been observed while all that faded away."""

@@ -28,7 +28,8 @@ from mogro.scalarization import (
     is_nonlinear,
     reference_point,
 )
-from mogro.selection import Selection, is_front
+from mogro.selection import Selection
+from mogro.selection import selects_members as is_front
 
 LEVELS = ((32, 4096), (160, 1024), (1 << 62, 256))  # arms, and weights in each replicate
 REPLICATES = 16
