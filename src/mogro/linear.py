@@ -353,10 +353,11 @@ class LinearModel:
         return np.asarray(squares + (1 + math.sqrt(self.dim)) * fits)[..., None, :]
 
     def copy(self) -> "LinearModel":
-        """Return a model that goes on by itself; what is never changed in place is shared."""
+        """Return a model that goes on by itself."""
         other = copy.copy(self)
-        for name in ("_recent", "_sizes", "_hidden", "_faded", "_fresh"):
-            setattr(other, name, getattr(self, name).copy())
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(other, name, value.copy())
         return other
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:

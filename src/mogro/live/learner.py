@@ -20,12 +20,13 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._spectrum import RENEW_EVERY, TINY
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, real
 from mogro.choice import Beliefs
 from mogro.linear import LinearModel
 from mogro.live.coverage import Coverage, removed
 
-_RENEW_EVERY = 256  # decisions after which the coverage is computed anew from the sums
+_WORN = 1e4  # share taken out of the sums in flight after which they are added up anew
 _FEW = 8  # decisions that are taken out one by one, more of them by computing anew
 
 
@@ -103,7 +104,8 @@ class Learner:
         self._roots = None if self._own is None else np.array([own.index(m) for m in roots])
         self._flight: FloatArray = np.zeros((len(own), size, size))  # outer products in flight
         self._waiting: IntArray = np.zeros(len(own), dtype=np.int64)  # how many they are
-        self._removed = 0.0  # trace taken out of them since they were last added up
+        # What was taken out of their diagonals since they were last added up.
+        self._removed: FloatArray = np.zeros((len(own), size))
         self._coverage: Coverage | None = self._observed()
         self._added = 0  # to the coverage since it was last computed from sums
         self.losses = 0  # how often the coverage got less: what needed no exploration may need it
@@ -152,6 +154,7 @@ class Learner:
         other.model = self.model.copy()
         other._flight = self._flight.copy()
         other._waiting = self._waiting.copy()
+        other._removed = self._removed.copy()
         return other
 
     def fades(self, now: float | None) -> bool:
@@ -190,7 +193,7 @@ class Learner:
             self._coverage = None
         elif self._coverage is not None:
             self._coverage = self._coverage.plus(x)
-        if self._added >= _RENEW_EVERY:
+        if self._added >= RENEW_EVERY:
             self._renew()
 
     def learn(self, features: FloatArray, values: FloatArray, which: BoolArray, t: float) -> None:
@@ -259,7 +262,7 @@ class Learner:
         self._flight = np.zeros_like(self._flight)
         self._waiting = np.zeros_like(self._waiting)
         self._take_out_many(features, which, -self._weights(times))
-        self._removed = 0.0
+        self._removed[...] = 0
         self.worn = False
         self._renew()
         self._settle_in_flight()
@@ -270,7 +273,8 @@ class Learner:
             "effective": self.effective,
             "flight": self._flight,
             "waiting": self._waiting,
-            "numbers": np.array([self.time, self._removed]),
+            "removed": self._removed,
+            "time": np.array([self.time]),
             "counts": np.array([self._added, self.losses, self.worn], dtype=np.int64),
         }
         if self._coverage is not None:
@@ -282,14 +286,15 @@ class Learner:
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
         expected = self.save_state()
-        for name in ("effective", "flight", "waiting", "numbers", "counts"):
+        for name in ("effective", "flight", "waiting", "removed", "time", "counts"):
             check_shape(arrays[name], name, expected[name].shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
         self.model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
         self.effective = arrays["effective"].astype(np.float64)
         self._flight = arrays["flight"].astype(np.float64)
         self._waiting = arrays["waiting"].astype(np.int64)
-        self.time, self._removed = arrays["numbers"].astype(np.float64).tolist()
+        self._removed = arrays["removed"].astype(np.float64)
+        self.time = float(arrays["time"].astype(np.float64).item())
         self._added, self.losses, worn = arrays["counts"].astype(np.int64).tolist()
         self.worn = bool(worn)
         self._coverage = None
@@ -334,11 +339,13 @@ class Learner:
         if not np.count_nonzero(self._waiting):
             return  # the rest is zero
         outer = weight * (features[:, None] * features)
+        squares = np.diagonal(outer)
         if np.count_nonzero(own) == len(own):
             self._flight -= outer
+            self._removed += squares
         else:
             self._flight[own] -= outer
-        self._removed += weight * float(features @ features)
+            self._removed[own] += squares
 
     def _take_out_many(self, features: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         own = which if self._own is None else which[:, self._own]
@@ -346,24 +353,24 @@ class Learner:
         for m, mine in enumerate(own.T):
             some = features[mine]
             self._flight[m] -= (some.T * weights[mine]) @ some
-        self._removed += float(np.abs(weights) @ np.vecdot(features, features))
+            self._removed[m] += np.abs(weights[mine]) @ np.square(some)
 
     def _settle_in_flight(self) -> None:
         """Let rounding vanish: where nothing is in flight, the sum is zero."""
         waiting = np.count_nonzero(self._waiting)
-        if waiting == len(self._waiting):
-            if self._keep is not None:
-                self._coverage = None
+        if not waiting:
+            self._flight[...] = 0
+            self._removed[...] = 0
+            self._added = 0
+            self._coverage = self._observed()
             return
-        if waiting:
-            self._flight[self._waiting == 0] = 0
-            if self._keep is not None:
-                self._coverage = None
-            return
-        self._flight[...] = 0
-        self._removed = 0.0
-        self._added = 0
-        self._coverage = self._observed()
+        if waiting < len(self._waiting):
+            empty = self._waiting == 0
+            self._flight[empty] = 0
+            self._removed[empty] = 0
+        if self._keep is not None:
+            self._coverage = None
+            self.worn = self.worn or self._wear() > _WORN
 
     def _observed(self) -> Coverage:
         inverse = self.model.inverse
@@ -377,12 +384,22 @@ class Learner:
         if self._keep is None:
             self._coverage = self._coverage_from_sums()
         self._added = 0
-        traces = np.trace(self._total(), axis1=1, axis2=2)
-        self.worn = self.worn or bool((self._removed > 2 * traces).any())
+        self.worn = self.worn or self._wear() > _WORN
 
     def _coverage_from_sums(self) -> Coverage:
-        additions = self.model.count + int(self._waiting.max())
+        wear = RENEW_EVERY * int(min(self._wear(), _WORN))  # rounding of so many more additions
+        additions = self.model.count + int(self._waiting.max()) + wear
         return Coverage.from_sums(self._total(), additions=additions, ridge=self.model.ridge)
+
+    def _wear(self) -> float:
+        """Return how much was taken out of the sums for each that is left, the worst feature's.
+
+        Rounding stays behind, in proportion to what was taken out. Beside what is left it must not
+        look like a direction.
+        """
+        left = np.einsum("mii->mi", self._total())
+        some = self._removed > 0
+        return float((self._removed[some] / np.maximum(left[some], TINY)).max(initial=0.0))
 
     def _total(self) -> FloatArray:
         gram = self.model.gram
