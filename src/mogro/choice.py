@@ -50,7 +50,7 @@ class Beliefs(NamedTuple):
     unseen
         Projector on the directions that V has nothing of, (..., G, d, d); None if there are none.
     counts
-        Observations, (..., G).
+        Observations, (..., G) up to broadcasting.
     ranks
         Ranks of V, (..., G).
     squares
@@ -64,7 +64,7 @@ class Beliefs(NamedTuple):
     theta: FloatArray
     inverse: FloatArray
     unseen: FloatArray | None
-    counts: FloatArray | IntArray
+    counts: FloatArray | int
     ranks: IntArray
     squares: FloatArray
     totals: FloatArray
@@ -336,8 +336,7 @@ def explorers(
     batch = beliefs.batch
     inverse, unseen = beliefs.coverage
     n, grams, dim = math.prod(batch), inverse.shape[-3], inverse.shape[-1]
-    if not math.isfinite(_size(offered)):
-        refuse_features(offered)
+    check_finite(offered, offered)
     limits = np.broadcast_to(policy.thresholds(offered, beliefs), (*batch, grams)).reshape(-1)
     each = np.broadcast_to(offered, (*batch, *offered.shape[-2:])).reshape(n, *offered.shape[-2:])
     flat = inverse.reshape(-1, dim, dim)
@@ -394,10 +393,10 @@ def _exploit(
     policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> Choice:
     """Choose by the policy's values, or any arm with its own probability of that."""
-    batch = beliefs.batch
+    batch = beliefs.theta.shape[:-2]
     if not policy.uniform > 0:
         arm, weights = _select(policy, arms, beliefs, step, rng, selection)
-        no = _NO if not batch else np.zeros(batch, dtype=np.bool_)
+        no = np.zeros(batch, dtype=np.bool_) if batch else _NO
         return Choice(arm, weights, no, no)
     lucky, anything = _any_arm(arms, batch, policy.uniform, rng)
     no = np.zeros(batch, dtype=np.bool_)
@@ -412,8 +411,7 @@ def _any_arm(
 ) -> tuple[BoolArray, IntArray]:
     """Draw who takes any arm, and which."""
     offered = _features(arms)
-    if not math.isfinite(_size(offered)):
-        refuse_features(offered)
+    check_finite(offered, offered)
     draws = rng.random((*batch, 2))
     lucky: BoolArray = draws[..., 0] < share
     return np.asarray(lucky), np.asarray((draws[..., 1] * offered.shape[-2]).astype(np.int64))
@@ -440,6 +438,7 @@ def _select(
     if is_nonlinear(selection):
         return _best_score(offered, beliefs.theta, values, weights, selection, rng), weights
     scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
+    check_finite(scores, weights, "weights")
     sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
     return _best(scores, offered, sizes, rng), weights
 
@@ -447,26 +446,28 @@ def _select(
 def _best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
     """Return the best arm for the directions (..., d) of the learners."""
     if not isinstance(arms, np.ndarray):
-        if not math.isfinite(np.vdot(direction, direction)):
-            floats(direction, "weights", shape=direction.shape)
+        check_finite(direction, direction, "weights")
         return np.asarray(draw_one(arms.features, arms.best(direction), rng=rng))
     scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
-    return _best(scores, arms, np.sqrt(np.vecdot(direction, direction)), rng)
+    if not math.isfinite(_size(scores)):
+        check_finite(direction, direction, "weights")
+        refuse(arms, "features")
+    return _best(scores, arms, _norms(direction), rng)
 
 
-def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> IntArray:
+def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray | float, rng: Rng) -> IntArray:
     """Return the arm of the largest score; scores are products with vectors of norms (...)."""
-    check_finite(scores, arms)
     best = scores.argmax(axis=-1)
     unit = rounding(arms.shape[-1], scores.dtype)
     if scores.ndim == 1:
-        x = arms[best]
-        near = 2 * unit * (math.sqrt(np.vdot(x, x)) * float(sizes) + abs(float(scores[best])))
+        near = 2 * unit * (_norms(arms[best]) * sizes + abs(scores.item(best)))
+        if np.count_nonzero(scores >= scores[best] - near) == 1:
+            return best
     else:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
         x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
         top = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
-        near = 2 * unit * (np.sqrt(np.vecdot(x, x)) * sizes + np.abs(top))
+        near = 2 * unit * (_norms(x) * sizes + np.abs(top))
 
     def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]
@@ -475,6 +476,13 @@ def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> 
         return np.asarray(unit * (norms * own + np.abs(scores[at][rows])))
 
     return draw_best(scores, best, arms, near, tolerance, rng=rng)
+
+
+def _norms(vectors: FloatArray) -> Any:
+    """Return the norms (...) of vectors (..., d); a plain number for one, for speed."""
+    if vectors.ndim == 1:
+        return math.sqrt(np.vdot(vectors, vectors))
+    return np.sqrt(np.vecdot(vectors, vectors))
 
 
 def _best_score(
@@ -486,8 +494,7 @@ def _best_score(
     rng: Rng,
 ) -> IntArray:
     """Return the arm of the largest nonlinear score of its values (..., K, M)."""
-    if not math.isfinite(_size(weights)):
-        floats(weights, "weights", shape=weights.shape)
+    check_finite(weights, weights, "weights")
     scores = as_floats(selection.score(values, weights), "scores")
     check_finite(scores, arms)
     near = _NEAR * np.abs(scores).max(axis=-1)
@@ -507,24 +514,24 @@ def _best_score(
     return draw_best(scores, scores.argmax(axis=-1), arms, near, tolerance, rng=rng)
 
 
-def check_finite(values: FloatArray, features: FloatArray) -> None:
-    """Refuse features that are not finite, seen in values (...) computed from them.
+def check_finite(values: FloatArray, given: FloatArray, name: str = "features") -> None:
+    """Refuse what was given if values (...) computed from it are not finite.
 
     That costs less than a scan of all features.
     """
     if not math.isfinite(_size(values)):
-        refuse_features(features)
+        refuse(given, name)
 
 
-def refuse_features(features: FloatArray) -> None:
-    """Say what is wrong with features that lead to numbers that are not finite."""
-    floats(features, "features", shape=features.shape)
-    raise ValueError("features: expected values whose squares and scores are finite")
+def refuse(given: FloatArray, name: str) -> None:
+    """Say what is wrong with what leads to numbers that are not finite."""
+    floats(given, name, shape=given.shape)
+    raise ValueError(f"{name}: expected values whose squares and scores are finite")
 
 
 def _size(values: FloatArray) -> float:
     """Return the sum of the squares, which is not finite if any value is not."""
-    flat = values.ravel(order="K")
+    flat = values if values.ndim == 1 else values.ravel(order="K")
     return float(np.vdot(flat, flat))
 
 

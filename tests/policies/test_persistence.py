@@ -243,13 +243,32 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         mogro.MOGRO.load(tmp_path / "nothing")
 
 
-def test_a_users_own_part_cannot_be_saved_but_what_was_learned_can(tmp_path: Path) -> None:
+class Remembering(Cubic):
+    """A part with a memory of its own, which plain settings cannot hold."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+def test_parts_of_ones_own_are_saved_as_settings_and_loaded_by_their_classes(
+    tmp_path: Path,
+) -> None:
     policy = mogro.MOGRO(4, 2, scalarization=Cubic())
     play(policy, 20, seed=0)
-    with pytest.raises(ValueError, match="Cubic: expected a part of mogro's own"):
+    policy.save(tmp_path / "p")
+    with pytest.raises(ValueError, match="types: expected Cubic"):
+        mogro.MOGRO.load(tmp_path / "p")
+    again = mogro.MOGRO.load(tmp_path / "p", types=[Cubic])
+    assert play(policy, 20, seed=1) == play(again, 20, seed=1)
+
+
+def test_a_part_that_no_settings_describe_cannot_be_saved(tmp_path: Path) -> None:
+    policy = mogro.MOGRO(4, 2, scalarization=Remembering())
+    play(policy, 20, seed=0)
+    with pytest.raises(ValueError, match="Remembering: expected a data class"):
         policy.save(tmp_path / "p")
     assert os.listdir(tmp_path) == []
-    again = mogro.MOGRO(4, 2, scalarization=Cubic())
+    again = mogro.MOGRO(4, 2, scalarization=Remembering())
     again.load_state(policy.save_state())
     assert play(policy, 20, seed=1) == play(again, 20, seed=1)
 

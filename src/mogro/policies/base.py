@@ -161,21 +161,20 @@ class LinearPolicy(ABC):
             return np.full(1, self.threshold)
         return default_threshold(arms)[..., None]
 
-    def teaches(self, exploring: BoolArray) -> BoolArray:
-        """Tell which decisions, (...), are learned from, by whether they explored."""
-        return np.ones_like(exploring)
+    def teaches(self, exploring: BoolArray) -> BoolArray | None:
+        """Tell which decisions, (...), are learned from, by whether they explored; None: all."""
+        return None
 
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
         model = self.learned.model
         inverse = model.inverse[..., None, :, :]
         unseen = None if model.full else model.unseen[..., None, :, :]
-        counts = np.full((*self.batch, 1), model.count)
         return Beliefs(
             model.theta,
             inverse,
             unseen,
-            counts,
+            model.count,
             model.rank[..., None],
             model.squares,
             model.totals,
@@ -259,7 +258,7 @@ class LinearPolicy(ABC):
         """
         x, y = self._observed(features, reward)
         learning = self.teaches(self.learned.exploring)
-        if np.count_nonzero(learning) == learning.size:
+        if learning is None or np.count_nonzero(learning) == learning.size:
             self.model.update(x, y)
         else:
             self.model.update_some(learning, x, y)

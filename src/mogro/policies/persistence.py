@@ -6,12 +6,13 @@ hyper-parameters, every other entry one array of what has been learned.
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mogro._files import read_arrays, write_whole
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
@@ -58,17 +59,18 @@ def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
     header = {"format": FORMAT, "policy": to_plain(policy)}
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with write_whole(Path(path)) as file:
+    with write_whole(path) as file:
         np.savez(file, header=text, **policy.save_state())  # type: ignore[arg-type]
 
 
 def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> LinearPolicy:
     """Read a policy that :func:`save` wrote; it goes on to the bit."""
     try:
-        arrays = read_arrays(Path(path))
+        arrays = read_arrays(path)
         header = json.loads(bytes(arrays.pop("header").astype(np.uint8)))
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
+        _check_room(header["policy"]["fields"], arrays)
         policy = from_plain(header["policy"], types)
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
@@ -78,6 +80,17 @@ def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> Linea
     except Exception as error:  # a damaged file can fail in any way
         raise ValueError(f"path: expected a policy saved by mogro at {path}: {error}") from error
     return policy
+
+
+def _check_room(fields: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse sizes that the arrays of the file cannot fill, before a policy takes memory for them.
+
+    For each learner of its batch a policy keeps matrices (dim, dim) and (objectives, dim).
+    """
+    dim, objectives = fields.get("dim", 1), fields.get("objectives", 1)
+    claimed = math.prod(fields.get("batch", ())) * dim * max(dim, objectives)
+    if claimed > sum(array.size for array in arrays.values()):
+        raise ValueError(f"too small for {objectives} objectives of dim {dim}")
 
 
 def to_plain(value: Any) -> Any:
