@@ -73,7 +73,7 @@ class SlowAgent:
             m = self.index[name]
             if before[m][0] == "pending" or not made.came[m]:
                 made.came[m].append((now, value))
-        self.settle(made)
+        self.settle(made, self.now)
         counted = [0] * 5
         for name, value in values.items():
             m = self.index[name]
@@ -96,33 +96,28 @@ class SlowAgent:
         return max(made.came[m])[1] if self.objectives[m].revise else made.came[m][0][1]
 
     def expire(self, now: float) -> int:
-        """Close what is due, decision by decision in the order of closing; return how much."""
-        before, self.now = self.now, max(self.now, now)
-        due = []
-        for made in self.decisions.values():
-            ends = [
-                made.time + one.window
-                for m, one in enumerate(self.objectives)
-                if one.window is not None and made.status[m] == "pending"
-            ]
-            ends = [end for end in ends if end > before or end <= made.time + self.nearest()]
-            if ends and min(ends) <= self.now:
-                due.append((min(ends), made.number, made))
-        return sum(self.settle(made) for *_, made in sorted(due, key=lambda entry: entry[:2]))
+        """Close windows one after the other, in the order of their ends; return how much closed."""
+        settled, self.now = 0, max(self.now, now)
+        ends = sorted(
+            (made.time + one.window, made.number, id)
+            for id, made in self.decisions.items()
+            for one in self.objectives
+            if one.window is not None and made.time + one.window <= self.now
+        )
+        for end, _, id in ends:
+            settled += self.settle(self.decisions[id], end)
+        return settled
 
-    def nearest(self) -> float:
-        return min((one.window for one in self.objectives if one.window is not None), default=0.0)
-
-    def settle(self, made: Made) -> int:
-        """Let everything become final that can, and return how many objectives did."""
+    def settle(self, made: Made, now: float) -> int:
+        """Let everything become final that can by now, and return how many objectives did."""
         settled = 0
         for _ in self.objectives:  # as often as a chain of conditions may need
             for m, one in enumerate(self.objectives):
-                if made.status[m] == "pending" and self.settle_one(made, m, one):
+                if made.status[m] == "pending" and self.settle_one(made, m, one, now):
                     settled += 1
         return settled
 
-    def settle_one(self, made: Made, m: int, one: mogro.Objective) -> bool:
+    def settle_one(self, made: Made, m: int, one: mogro.Objective, now: float) -> bool:
         if one.given is not None:
             condition = self.index[one.given]
             if made.status[condition] == "pending":
@@ -131,7 +126,7 @@ class SlowAgent:
             if learned is None or learned <= 0:
                 made.status[m] = "unmet"
                 return True
-        closed = one.window is not None and made.time + one.window <= self.now
+        closed = one.window is not None and made.time + one.window <= now
         value = self.value(made, m)
         at_once = one.default is None and one.revise is None
         if value is not None and (closed or at_once):

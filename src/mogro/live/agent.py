@@ -472,7 +472,7 @@ class Agent:
         x = basis.arms.arm(place)
         weights = None if uniform else choice.weights
         estimates = basis.beliefs.theta @ x
-        teaches = bool(settings.policy.teaches(choice.exploring))
+        learning = settings.policy.teaches(choice.exploring)
         event = Decided(
             id,
             basis.arms.id(place),
@@ -481,7 +481,7 @@ class Agent:
             estimates,
             exploring,
             uniform,
-            teaches,
+            learning is None or bool(learning),
             grouped,
             number,
             time,

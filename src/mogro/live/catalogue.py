@@ -245,7 +245,7 @@ def arm_ids(
         if checked and names == checked:
             return checked
         letters = len("".join(names))  # the fastest way to see that all are strings
-    except TypeError:
+    except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
     if isinstance(ids, str) or not letters:
         raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")

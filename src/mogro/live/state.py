@@ -26,7 +26,7 @@ from mogro.live.ledger import (
     Ledger,
     empty_block,
 )
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, PENDING, UNMET, Units
+from mogro.live.objective import DEFAULTED, LEARNED, MISSING, PENDING, UNMET, Settled, Units
 from mogro.live.settings import Settings
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -61,29 +61,27 @@ class Outcome(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """Decisions with something final at a time, in order: rows, and what stands in the ledger."""
+    """What becomes final when windows close, one after the other in n steps."""
 
-    rows: list[int]
-    states: list[list[int]]  # as they will be, (n, M)
-    features: FloatArray  # (n, p)
-    times: FloatArray  # (n,)
+    states: dict[int, list[int]]  # by row: of its objectives, as they will be
+    features: FloatArray  # of the decisions, (n, p)
+    times: FloatArray  # of the decisions, (n,)
     values: FloatArray  # to be learned, as the learner sees them, (n, M)
     learned: BoolArray  # where, (n, M)
     lost: BoolArray  # where nothing is learned, (n, M)
-    closed: int  # windows
+    count: int  # of objectives
 
     def teach(self, learner: Learner) -> None:
         """Let a learner learn it."""
-        if self.learned.any():
-            if len(self.rows) > _FEW:
-                learner.learn_many(self.features, self.values, self.learned, self.times)
-            else:
-                for n in np.flatnonzero(self.learned.any(axis=1)).tolist():
-                    learner.learn(
-                        self.features[n], self.values[n], self.learned[n], self.times.item(n)
-                    )
-        if self.lost.any():
-            some = self.lost.any(axis=1)
+        if len(self.times) > _FEW:
+            learner.learn_many(self.features, self.values, self.learned, self.times)
+        else:
+            for n in np.flatnonzero(self.learned.any(axis=1)).tolist():
+                learner.learn(
+                    self.features[n], self.values[n], self.learned[n], self.times.item(n)
+                )
+        some = self.lost.any(axis=1)
+        if some.any():
             learner.lose(self.features[some], self.lost[some], self.times[some])
 
 
@@ -129,13 +127,13 @@ class State:
         if time is None:
             return self.learner
         now = max(time, self.time)
-        due = self._windows and self._windows[0][0] <= now
-        if not due and not self.learner.fades(now):
+        closing = self._closing(now)
+        if closing is None and not self.learner.fades(now):
             return self.learner
         learner = self.learner.copy()
         learner.advance(now)
-        if due:
-            self._closing(self._due(now), now).teach(learner)
+        if closing is not None:
+            closing.teach(learner)
         self._prepared = now, learner
         return learner
 
@@ -287,8 +285,7 @@ class State:
         if time is None:
             return 0
         now = max(time, self.time)
-        due = bool(self._windows) and self._windows[0][0] <= now
-        closing = self._closing(self._due(now), now) if due else None
+        closing = self._closing(now)
         if prepared is not None and prepared[0] == now:
             self.learner = prepared[1]
         else:
@@ -300,7 +297,7 @@ class State:
             return 0
         while self._windows and self._windows[0][0] <= now:
             heapq.heappop(self._windows)
-        for row, states in zip(closing.rows, closing.states, strict=True):
+        for row, states in closing.states.items():
             block, i = self.ledger.place(row)
             self._count(block.state[i].tolist(), states)
             block.state[i] = states
@@ -311,52 +308,56 @@ class State:
             if end < math.inf:
                 heapq.heappush(self._windows, (end, block.serial.item(i), row))
         self._count_in_flight_if_worn()
-        return closing.closed
+        return closing.count
 
-    def _due(self, time: float) -> list[int]:
-        """Return rows with a window that closes by a time, in the order of closing."""
+    def _closing(self, now: float) -> Closing | None:
+        """Find out what becomes final until a time, in the order of closing; nothing changes."""
+        if not self._windows or self._windows[0][0] > now:
+            return None
+        due = self._due(now)
+        heapq.heapify(due)
+        states: dict[int, list[int]] = {}
+        steps: list[tuple[int, Settled]] = []
+        while due:
+            end, serial, row = heapq.heappop(due)
+            block, i = self.ledger.place(row)
+            if block.serial.item(i) != serial:
+                continue  # completed before, and forgotten
+            own = states.setdefault(row, block.state[i].tolist())
+            made = block.time.item(i)
+            found = self.units.settle(own, block.values[i].tolist(), made, end)
+            if found.learned or found.lost:
+                steps.append((row, found))
+            later = self.units.next_closing(own, made, end)
+            if later <= now:
+                heapq.heappush(due, (later, serial, row))
+        return self._steps(states, steps)
+
+    def _due(self, now: float) -> list[tuple[float, int, int]]:
+        """Return the part of the heap that is due."""
         found, places = [], [0]
-        while places:  # only the part of the heap that is due is looked at
+        while places:
             place = places.pop()
-            if place < len(self._windows) and self._windows[place][0] <= time:
+            if place < len(self._windows) and self._windows[place][0] <= now:
                 found.append(self._windows[place])
                 places += [2 * place + 1, 2 * place + 2]
-        rows = []
-        for _, serial, row in sorted(found):
-            block, i = self.ledger.place(row)
-            if block.serial.item(i) == serial and PENDING in block.state[i].tolist():
-                rows.append(row)
-        return rows
+        return found
 
-    def _closing(self, rows: list[int], time: float) -> Closing:
-        """Find out what is final of some decisions at a time."""
-        part = self.ledger.gather(np.array(rows, dtype=np.int64))
+    def _steps(self, states: dict[int, list[int]], steps: list[tuple[int, Settled]]) -> Closing:
+        part = self.ledger.gather(np.array([row for row, _ in steps], dtype=np.int64))
         units, shape = self.units, part.state.shape
         values: FloatArray = np.zeros(shape)
         learned: BoolArray = np.zeros(shape, dtype=np.bool_)
         lost: BoolArray = np.zeros(shape, dtype=np.bool_)
-        states, closed = [], 0
-        rewards, times = part.values.tolist(), part.time.tolist()
-        for n, before in enumerate(part.state.tolist()):
-            after = list(before)
-            found = units.settle(after, rewards[n], times[n], time)
+        for n, (_, found) in enumerate(steps):
             for m, value in found.learned:
                 values[n, m] = (value - units.offsets[m]) / units.slopes[m]
                 learned[n, m] = True
-            for m in found.lost:
-                lost[n, m] = True
-            states.append(after)
-            closed += len(found.learned) + len(found.lost)
+            lost[n, found.lost] = True
+        count = int(learned.sum() + lost.sum())
         teaches = (part.flags & TEACHES > 0)[:, None]
         return Closing(
-            rows,
-            states,
-            part.features,
-            part.time,
-            values,
-            learned & teaches,
-            lost & teaches,
-            closed,
+            states, part.features, part.time, values, learned & teaches, lost & teaches, count
         )
 
     def _count(self, before: list[int], after: list[int]) -> None:
