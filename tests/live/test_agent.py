@@ -276,7 +276,13 @@ def test_late_rewards_are_recorded_not_learned() -> None:
     assert agent.reward("a", {"sale": 5.0}, now=10.0) == (0, 0, 0, 1, 0)
     with pytest.raises(ConflictingReward):
         agent.reward("a", {"sale": 6.0}, now=10.0)
-    assert agent.reward("b", {"stars": 4.0}, now=20.0) == (0, 0, 0, 0, 1)  # told the time, it closes
+    assert agent.reward("b", {"stars": 4.0}, now=20.0) == (
+        0,
+        0,
+        0,
+        0,
+        1,
+    )  # told the time, it closes
     assert agent.theta.ravel().tolist() == [0.0, 3.0]
     counted = agent.counters
     assert (counted["late"], counted["defaulted"], counted["missing"]) == (2, 2, 1)

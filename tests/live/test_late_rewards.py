@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import mogro
 from mogro.live import ConflictingReward, Outcome
 
 ARMS = {"x": [1.0, 0.0], "y": [0.0, 1.0]}
-
-
 
 
 def test_an_objective_with_a_default_is_learned_when_its_window_closes() -> None:
@@ -138,7 +135,12 @@ def test_values_that_grow() -> None:
     )
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     seen = [agent.reward("a", {"dwell": value}, now=1.0) for value in (10.0, 30.0, 20.0, 30.0)]
-    assert seen == [Outcome(pending=1), Outcome(revised=1), Outcome(repeated=1), Outcome(repeated=1)]
+    assert seen == [
+        Outcome(pending=1),
+        Outcome(revised=1),
+        Outcome(repeated=1),
+        Outcome(repeated=1),
+    ]
     assert agent.reward("a", {"dwell": 40.0}, now=60.0) == Outcome(late=1)
     assert agent.theta == pytest.approx(30.0)
 

@@ -26,7 +26,12 @@ def make(**options: object) -> mogro.Agent:
 
 
 @pytest.mark.parametrize(
-    "policy", [mogro.MOGRO, partial(mogro.EpsilonGreedy, epsilon=0.2), partial(mogro.UCB, noise=0.1, delta=0.1)]
+    "policy",
+    [
+        mogro.MOGRO,
+        partial(mogro.EpsilonGreedy, epsilon=0.2),
+        partial(mogro.UCB, noise=0.1, delta=0.1),
+    ],
 )
 def test_propensities_know_the_share_and_choices_keep_it(policy: object) -> None:
     agent = taught(make(policy=policy, uniform=0.3))
@@ -46,8 +51,7 @@ def test_the_share_keeps_to_eligible_arms_that_clear_the_constraints() -> None:
     mask = np.arange(12) % 2 == 0
     wanted = {IDS[k] for k in range(12) if mask[k] and TRUTH[k, 0] >= level}
     decisions = [
-        agent.decide(IDS, FEATURES, eligible=mask, at_least={"a": level - 1e-9})
-        for _ in range(200)
+        agent.decide(IDS, FEATURES, eligible=mask, at_least={"a": level - 1e-9}) for _ in range(200)
     ]
     assert {d.arm for d in decisions} == wanted
     assert decisions[0].propensity == pytest.approx(1 / len(wanted))

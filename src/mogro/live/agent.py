@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from mogro._validation import FloatArray, count, real
 from mogro.exploration import Settled
 from mogro.live.arms import ArmReader, Arms, ArmSet
 from mogro.live.basis import (
+    Basis,
     Constraints,
     Weights,
     make_basis,
@@ -28,7 +29,7 @@ from mogro.live.draws import brief_draws
 from mogro.live.errors import BadReward, NoArmClears, UnknownObjective
 from mogro.live.events import Decided, Event, Expired, Forgotten, Rewarded
 from mogro.live.features import Scaling
-from mogro.live.learner import HalfLife
+from mogro.live.learner import HalfLife, Learner
 from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
 from mogro.live.objective import LARGEST, Objective
 from mogro.live.settings import MakePolicy, make_settings
@@ -198,7 +199,11 @@ class Agent:
         with self._lock:
             if id is not None and id in self._state.ledger.rows:
                 return self._recalled(id)
-            return self._decide(id, offered, selection, constraints, time, grouped=False)
+            request = Request(offered, selection, constraints, time, grouped=False)
+            proposed = self._propose(id, request, self._state.ahead(time))
+            assert proposed.event is not None
+            self._commit(proposed.event)
+            return proposed.decision
 
     def decide_top(
         self,
@@ -237,29 +242,12 @@ class Agent:
         wanted = count(top, "top")
         with self._lock:
             self._check_group(id, wanted)
-            made: list[Decision] = []
-            places = {arm: place for place, arm in enumerate(offered.ids)}
-            left = np.ones(len(offered), dtype=np.bool_)
-            for number in range(1, min(wanted, len(offered)) + 1):
-                name = id if number == 1 else f"{made[0].id}/{number}"
-                if name is not None and name in self._state.ledger.rows:
-                    made.append(self._recalled(name))
-                elif not left.any():
-                    break
-                else:
-                    rest = offered if left.all() else offered.only(left)
-                    try:
-                        decision = self._decide(
-                            name, rest, selection, constraints, time, grouped=True
-                        )
-                    except NoArmClears:
-                        if not made:
-                            raise
-                        break
-                    made.append(decision)
-                if made[-1].arm in places:  # else it was made before, among other arms
-                    left[places[made[-1].arm]] = False
-            return tuple(made)
+            request = Request(offered, selection, constraints, time, grouped=True)
+            proposed = self._propose_several(id, request, wanted)
+            for one in proposed:
+                if one.event is not None:
+                    self._commit(one.event)
+            return tuple(one.decision for one in proposed)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -437,32 +425,24 @@ class Agent:
             self._events(event)
         return result
 
-    def _decide(
-        self,
-        id: str | None,
-        arms: ArmSet,
-        selection: Selection,
-        constraints: Constraints | None,
-        time: float | None,
-        *,
-        grouped: bool,
-    ) -> Decision:
-        """Make a new decision: all that can be refused is refused before anything changes."""
+    def _propose(
+        self, id: str | None, request: "Request", learner: Learner, *, before: int = 0
+    ) -> "Proposed":
+        """Make a new decision by what a learner knows, after some others; nothing changes yet."""
         settings, state = self._settings, self._state
         number = None
         if id is None:
             number, id = self._unused_id()
-        learner = state.ahead(time)
         if learner.losses != self._losses:  # what needed no exploration may need some now
             self._settled.reset()
             self._losses = learner.losses
         basis = make_basis(
             settings,
-            arms,
+            request.arms,
             learner.beliefs(),
-            selection=selection,
-            constraints=constraints,
-            step=state.counters.decisions,
+            selection=request.selection,
+            constraints=request.constraints,
+            step=state.counters.decisions + before,
             settled=self._settled,
         )
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
@@ -470,32 +450,63 @@ class Agent:
         if not exploring and not uniform and basis.rule is settings.policy:
             basis = basis._replace(rule=settings.exploiting)
         x = basis.arms.arm(place)
-        weights = None if uniform else choice.weights
-        estimates = basis.beliefs.theta @ x
         learning = settings.policy.teaches(choice.exploring)
         event = Decided(
             id,
             basis.arms.id(place),
             x,
-            weights,
-            estimates,
+            None if uniform else choice.weights,
+            basis.beliefs.theta @ x,
             exploring,
             uniform,
             learning is None or bool(learning),
-            grouped,
+            request.grouped,
             number,
-            time,
+            request.time,
         )
-        self._commit(event)
+        return Proposed(event, self._decision(event, basis))
+
+    def _propose_several(self, id: str | None, request: "Request", top: int) -> list["Proposed"]:
+        """Make decisions about distinct arms, each by what the ones before have put in flight."""
+        offered, learner = request.arms, self._state.ahead(request.time)
+        places = {arm: place for place, arm in enumerate(offered.ids)}
+        left = np.ones(len(offered), dtype=np.bool_)
+        made: list[Proposed] = []
+        fresh = 0
+        for number in range(1, min(top, len(offered)) + 1):
+            name = id if number == 1 else f"{made[0].decision.id}/{number}"
+            if name is not None and name in self._state.ledger.rows:
+                made.append(Proposed(None, self._recalled(name)))
+            elif not left.any():
+                break
+            else:
+                rest = offered if left.all() else offered.only(left)
+                try:
+                    proposed = self._propose(
+                        name, request._replace(arms=rest), learner, before=fresh
+                    )
+                except NoArmClears:
+                    if not made:
+                        raise
+                    break
+                made.append(proposed)
+                learner = proposed.followed(learner)
+                fresh += 1
+            arm = made[-1].decision.arm
+            if arm in places:  # else it was made before, among other arms
+                left[places[arm]] = False
+        return made
+
+    def _decision(self, event: Decided, basis: Basis) -> Decision:
         return Decision(
-            id,
+            event.id,
             event.arm,
-            exploring=exploring,
-            uniform=uniform,
-            time=0.0 if time is None else time,
-            weights=weights,
-            estimates=estimates,
-            settings=settings,
+            exploring=event.exploring,
+            uniform=event.uniform,
+            time=0.0 if event.time is None else event.time,
+            weights=event.weights,
+            estimates=event.estimates,
+            settings=self._settings,
             basis=basis,
         )
 
@@ -567,6 +578,30 @@ class Agent:
         units = self._settings.units
         slopes, constants = self._settings.mapping.lines(theta)
         return slopes * units.scale[:, None], units.outward(constants)
+
+
+class Request(NamedTuple):
+    """What a caller asks for, checked."""
+
+    arms: ArmSet
+    selection: Selection
+    constraints: Constraints | None
+    time: float | None
+    grouped: bool
+
+
+class Proposed(NamedTuple):
+    """A decision, and the event that makes it happen; None if it has happened before."""
+
+    event: Decided | None
+    decision: Decision
+
+    def followed(self, learner: Learner) -> Learner:
+        """Return what a learner will know once the decision is in flight."""
+        later = learner.copy()
+        if self.event is not None and self.event.teaches:
+            later.depart(self.event.features, self.decision.time)
+        return later
 
 
 def _time(now: float | None, *, needed: bool) -> float | None:

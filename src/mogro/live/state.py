@@ -69,7 +69,7 @@ class Closing(NamedTuple):
     values: FloatArray  # to be learned, as the learner sees them, (n, M)
     learned: BoolArray  # where, (n, M)
     lost: BoolArray  # where nothing is learned, (n, M)
-    count: int  # of objectives
+    settled: int  # objectives
 
     def teach(self, learner: Learner) -> None:
         """Let a learner learn it."""
@@ -77,9 +77,7 @@ class Closing(NamedTuple):
             learner.learn_many(self.features, self.values, self.learned, self.times)
         else:
             for n in np.flatnonzero(self.learned.any(axis=1)).tolist():
-                learner.learn(
-                    self.features[n], self.values[n], self.learned[n], self.times.item(n)
-                )
+                learner.learn(self.features[n], self.values[n], self.learned[n], self.times.item(n))
         some = self.lost.any(axis=1)
         if some.any():
             learner.lose(self.features[some], self.lost[some], self.times[some])
@@ -308,7 +306,7 @@ class State:
             if end < math.inf:
                 heapq.heappush(self._windows, (end, block.serial.item(i), row))
         self._count_in_flight_if_worn()
-        return closing.count
+        return closing.settled
 
     def _closing(self, now: float) -> Closing | None:
         """Find out what becomes final until a time, in the order of closing; nothing changes."""
@@ -354,10 +352,10 @@ class State:
                 values[n, m] = (value - units.offsets[m]) / units.slopes[m]
                 learned[n, m] = True
             lost[n, found.lost] = True
-        count = int(learned.sum() + lost.sum())
+        settled = int(learned.sum() + lost.sum())
         teaches = (part.flags & TEACHES > 0)[:, None]
         return Closing(
-            states, part.features, part.time, values, learned & teaches, lost & teaches, count
+            states, part.features, part.time, values, learned & teaches, lost & teaches, settled
         )
 
     def _count(self, before: list[int], after: list[int]) -> None:
