@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.common import Line
 
-SECTIONS = ("decide", "metrics", "simulation", "scale", "learning")
+SECTIONS = ("decide", "contextual", "metrics", "simulation", "scale", "learning")
 PACKAGES = (
     *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
     *("bayesianbandits", "river", "contextualbandits"),
@@ -32,6 +32,8 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
   serves only arms that never change. It takes a gradient step where the others solve least squares.
   The bar on the fastest peer is shown in two readings: all policies of peers; those that can take
   other arms in every round, as mogro does.
+- `contextual`: decide and learn with few arms a round and a block of context features for each; the
+  first rounds of MOGRO at its defaults, exploration included, against arithmetic without any.
 - `simulation`: the plain loop is one replication in NumPy that books nothing.
 - `learning`: effective Pareto regret; above 1, MOGRO-RW is better. UCB and ThompsonSampling have
   the radius of the theory, which is wide. The first three worlds were fixed beforehand; the last

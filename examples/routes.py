@@ -1,4 +1,4 @@
-"""Arms nobody can list: routes through a road network with time, cost and emissions.
+"""Combinatorial actions: routes through a road network with time, cost and emissions.
 
 A network of a few dozen roads has thousands of routes. MOGRO never lists them: it asks for the best
 route under some weight for every road, which dynamic programming answers at once.

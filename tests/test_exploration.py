@@ -200,17 +200,16 @@ def test_features_of_single_precision(kind: str) -> None:
     assert np.linalg.matrix_rank(x[pulls].astype(np.float64), rtol=1e-5) == rank if pulls else True
 
 
-def test_exploration_resumes_on_something_new_and_ends_for_good() -> None:
+def test_exploration_resumes_on_something_new_or_larger() -> None:
     policy = mogro.MOGRO(3, 1)
     plane = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.6, 0.6, 0]])
     assert len(explore(policy, plane)) == 2
-    assert not policy.state.over.all()
     assert explore(policy, plane) == []
     beyond = np.vstack([plane, [0.5, 0, 0.5]])
     assert explore(policy, beyond) == [3]
-    assert policy.state.over.all()
-    for x in (100 * np.eye(3), plane, np.ones((1, 3))):  # over for good, whatever comes
+    for x in (beyond, plane, np.ones((1, 3))):  # all is known
         assert explore(policy, x) == []
+    assert sorted(explore(policy, 100 * np.eye(3))) == [0, 1, 2]  # but not at this scale
 
 
 def test_larger_features_raise_the_default_threshold_in_a_subspace() -> None:
@@ -258,8 +257,6 @@ def test_a_learner_explores_just_as_long_as_its_variances_are_large(
             continue
         known = oracle.known_in_span(policy.model.gram, offered)
         arm = int(policy.select(offered, rng=rng))
-        if policy.state.over.all():
-            break
         if abs(known - 0.3) > 1e-6:
             assert policy.exploring == (known < 0.3)
         policy.update(offered[arm], np.ones(1))

@@ -380,3 +380,191 @@ def test_one_arm_of_any_size_with_a_ridge_is_estimated_by_its_mean(size: float) 
             model.update(x, np.array([4.0 + 2 * (t % 2)]))
         expected = 5 / (1 + 1 / (100 * x @ x))
         assert abs(float(model.theta[0] @ x) - expected) < 1e-6
+
+
+def taught(x: FloatArray, y: FloatArray, way: str, ridge: float = 0.0) -> LinearModel:
+    """Return a model that has learned in the way named."""
+    model = LinearModel(x.shape[1], y.shape[1], ridge=ridge)
+    if way == "learn":
+        model.learn(x, y)
+        return model
+    for observation in zip(x, y, strict=True):
+        if way == "decay":
+            model.decay(np.asarray(0.999))
+        model.update(*observation)
+    return model
+
+
+WAYS = st.sampled_from(["update", "learn", "decay"])
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32), WAYS, st.lists(st.integers(-8, 8), min_size=6))
+@settings(max_examples=40, deadline=None)
+def test_units_of_features_do_not_matter(dim: int, seed: int, way: str, powers: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    x, arms = rng.standard_normal((40, dim)), rng.standard_normal((5, dim))
+    y = rng.standard_normal((40, 2))
+    scale = 10.0 ** np.array(powers[:dim])
+    plain, scaled = taught(x, y, way), taught(x * scale, y, way)
+    one, other = plain.estimate(arms), scaled.estimate(arms * scale)
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(other.errors, one.errors, rtol=1e-9)
+    assert plain.full
+    assert scaled.full
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32), WAYS, st.lists(st.integers(-4, 4), min_size=6))
+@settings(max_examples=40, deadline=None)
+def test_units_of_features_do_not_matter_in_a_subspace(
+    dim: int, seed: int, way: str, powers: list[int]
+) -> None:
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, dim))
+    base = rng.standard_normal((rank, dim))
+    x, y = rng.standard_normal((40, rank)) @ base, rng.standard_normal((40, 2))
+    arms = np.vstack([rng.standard_normal((4, rank)) @ base, rng.standard_normal((2, dim))])
+    scale = 10.0 ** np.array(powers[:dim])
+    plain, scaled = taught(x, y, way), taught(x * scale, y, way)
+    assert plain.rank == scaled.rank == rank
+    one, other = plain.estimate(arms), scaled.estimate(arms * scale)
+    np.testing.assert_allclose(other.values[:4], one.values[:4], rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(other.errors[:4], one.errors[:4], rtol=1e-7)
+    assert np.isfinite(one.errors[:4]).all()
+    assert np.isinf(one.errors[4:]).all()
+    assert np.isinf(other.errors[4:]).all()
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-9])
+@pytest.mark.parametrize("way", ["update", "learn", "decay"])
+def test_features_of_very_different_sizes(way: str, ridge: float) -> None:
+    theta = np.array([[0.5, 1.5]])
+    x = np.random.default_rng(0).random((500, 2)) * [1e7, 1.0]
+    found = taught(x, x @ theta.T, way, ridge).estimate(np.eye(2))
+    np.testing.assert_allclose(found.values[:, 0], theta[0], rtol=1e-6)
+    assert (np.abs(found.values[:, 0] - theta[0]) <= 4 * found.errors[:, 0]).all()
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-6, 3e-7, 1e-7, 1e-8, 1e-9])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("way", ["update", "learn", "decay"])
+def test_nearly_collinear_features_are_never_wrong_for_certain(
+    gap: float, noise: float, way: str
+) -> None:
+    theta = np.array([[0.5, 1.5]])
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        z = rng.standard_normal(300)
+        x = np.stack([z, z + gap * rng.standard_normal(300)], axis=1)
+        model = taught(x, x @ theta.T + noise * rng.standard_normal((300, 1)), way)
+        arms = np.vstack([np.eye(2), x[:3], [[1.0, 1.0]]])
+        found = model.estimate(arms)
+        assert (np.abs(found.values - arms @ theta.T) <= 5 * found.errors).all()
+        if model.rank == 1:
+            assert np.isinf(found.errors[:2]).all()
+
+
+@given(histories())
+@settings(max_examples=60, deadline=None)
+def test_unseen_is_the_projector_on_the_null_space(
+    case: tuple[FloatArray, FloatArray, float],
+) -> None:
+    x, y, ridge = case
+    dim = x.shape[1]
+    model = LinearModel(dim, y.shape[1], ridge=ridge)
+    for n in range(1, len(x) + 1):
+        model.update(x[n - 1], y[n - 1])
+        inside = np.linalg.pinv(x[:n], rcond=1e-7) @ x[:n]
+        expected = np.eye(dim) - inside if ridge == 0 else np.zeros((dim, dim))
+        np.testing.assert_allclose(model.unseen, expected, atol=1e-8)
+        assert model.rank == dim - round(float(np.trace(expected)))
+        assert model.full == (model.rank == dim)
+        assert not (model.full and model.unseen.any())
+
+
+@pytest.mark.parametrize(("dim", "rounds"), [(30, 12), (30, 30), (75, 160)])
+def test_estimates_are_those_of_lstsq(dim: int, rounds: int) -> None:
+    """Fewer observations than features, as many, and more; float32, too."""
+    rng = np.random.default_rng(dim + rounds)
+    for dtype in (np.float64, np.float32):
+        x = rng.standard_normal((rounds, dim)).astype(dtype).astype(np.float64)
+        y = rng.standard_normal((rounds, 2))
+        model = taught(x, y, "update")
+        expected = np.linalg.lstsq(x, y, rcond=None)[0].T
+        np.testing.assert_allclose(model.theta, expected, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(model.inverse, np.linalg.pinv(x.T @ x), rtol=1e-6, atol=1e-6)
+
+
+def test_arms_in_float32_are_outside_only_beyond_their_own_rounding() -> None:
+    rng = np.random.default_rng(3)
+    base = rng.standard_normal((2, 5))
+    model = taught(rng.standard_normal((50, 2)) @ base, rng.standard_normal((50, 1)), "update")
+    arms = rng.standard_normal((20, 2)) @ base
+    assert np.isfinite(model.variances(arms)).all()
+    assert np.isfinite(model.variances(arms.astype(np.float32))).all()
+    arms[:, 0] += 1e-3
+    assert np.isinf(model.variances(arms.astype(np.float32))).all()
+    arms[:, 0] += 1e-9 - 1e-3
+    assert np.isinf(model.variances(arms)).all()
+
+
+PROPERTIES = ("theta", "inverse", "unseen", "rank", "squares", "totals", "gram", "moments")
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_what_was_handed_out_never_changes(batch: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(4)
+    model = LinearModel(4, 2, batch=batch)
+
+    def teach(step: int) -> None:
+        x, y = rng.standard_normal((*batch, 4)), rng.standard_normal((*batch, 2))
+        if step % 7 == 3:
+            model.decay(np.full(batch, 0.6))
+        elif step % 7 == 5:
+            model.learn(x[..., None, :], y[..., None, :])
+        else:
+            model.update(x, y)
+
+    for step in range(40):
+        handed = [getattr(model, name) for name in PROPERTIES]
+        copies = [array.copy() for array in handed]
+        teach(step)
+        assert all((old == kept).all() for old, kept in zip(handed, copies, strict=True))
+    for name in PROPERTIES[:6]:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(model, name)[...] = 0
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_a_gram_matrix_without_objectives(ridge: float) -> None:
+    x = np.random.default_rng(5).standard_normal((30, 3))
+    alone, beside = LinearModel(3, 0, ridge=ridge), LinearModel(3, 2, ridge=ridge)
+    for row in x:
+        alone.update(row, np.empty(0))
+        beside.update(row, np.ones(2))
+    np.testing.assert_allclose(alone.inverse, beside.inverse, rtol=1e-12, atol=1e-14)
+    assert alone.theta.shape == (0, 3)
+    assert alone.estimate(x).values.shape == (30, 0)
+
+
+@pytest.mark.parametrize(("dim", "objectives"), [(1, 0), (1, 1), (3, 1), (5, 0), (5, 2), (7, 4)])
+def test_a_batch_is_separate_models_to_the_bit_in_odd_sizes(dim: int, objectives: int) -> None:
+    """Where arrays of a batch begin in memory must not matter; some learners add directions."""
+    rng = np.random.default_rng(dim)
+    x = rng.standard_normal((40, 3, dim))
+    x[:, 1] = x[rng.integers(0, 2, 40), 1]
+    x[:, 2] *= 10.0 ** np.arange(dim)
+    y = rng.standard_normal((40, 3, objectives))
+    together = LinearModel(dim, objectives, batch=(3,))
+    alone = [LinearModel(dim, objectives) for _ in range(3)]
+    for n in range(40):
+        together.update(x[n], y[n])
+        for learner, model in enumerate(alone):
+            model.update(x[n, learner], y[n, learner])
+            for name in PROPERTIES:
+                ours, theirs = getattr(together, name)[learner], getattr(model, name)
+                assert (ours == theirs).all(), (n, learner, name)
+
+
+def test_a_state_has_room_only_for_what_was_learned() -> None:
+    state = LinearModel(200, 2).save_state()
+    assert state["recent"].shape[0] == 0

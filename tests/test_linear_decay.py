@@ -55,3 +55,29 @@ def test_everything_may_fade_at_once() -> None:
     assert (model.theta == 0).all()
     model.update(np.array([1.0, 0.0]), np.array([3.0]))
     assert model.theta.tolist() == [[3.0, 0.0]]
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.3])
+def test_features_long_unobserved_are_forgotten_before_numbers_run_out(turn: float) -> None:
+    """The first feature, or a direction in the plane of two, comes back after a long time."""
+    rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    first, second = rotation
+    model = LinearModel(2, 1)
+    model.update(1e3 * first, np.array([5e3]))
+    for _ in range(6_000):
+        model.decay(np.asarray(0.5 ** (1 / 4)))
+        model.update(second, np.array([2.0]))
+    assert model.rank == 1
+    assert np.isinf(model.variances(first[None])).all()
+    assert float(model.theta[0] @ second) == pytest.approx(2.0)
+    model.update(first, np.array([7.0]))
+    assert model.theta[0] == pytest.approx(7 * first + 2 * second)
+
+
+def test_totals_fade_like_the_rest() -> None:
+    model = LinearModel(1, 2)
+    model.update(np.ones(1), np.array([1.0, 2.0]))
+    model.decay(np.asarray(0.5))
+    model.update(np.ones(1), np.array([4.0, 0.0]))
+    model.learn(np.ones((2, 1)), np.array([[1.0, 1.0], [2.0, 3.0]]))
+    assert model.totals.tolist() == [7.5, 5.0]

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from mogro._streams import Rng
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, IntArray
 
 # Generators a of the lattices (1, a, a^2, ...) / n; of 300 tried, best for 3, 5 and 10 dimensions.
-GENERATORS = {256: 121, 1024: 131, 4096: 1881}
+GENERATORS = {128: 47, 256: 121, 512: 189, 1024: 131, 2048: 549, 4096: 1881}
 _NODES = 256  # at which the quantiles of a Gamma number are computed; others are interpolated
 _TAIL = 1e-9  # no quantile of a lattice is further out
 _SMALL = -20.0  # logarithms of Gamma numbers below which x^a / Gamma(a + 1) is their law
@@ -127,26 +127,29 @@ class Lattice:
     coordinates and all draws of this lattice.
     """
 
-    quantiles: FloatArray  # (M, n) logarithms of them, at equidistant places
-    steps: tuple[int, ...]
+    quantiles: FloatArray  # (n, M), or their logarithms, at equidistant places
+    places: IntArray  # (n, M)
     deep: bool  # quantiles leave the range of floating-point numbers
 
     @classmethod
     def of(cls, law: Law, points: int, *, rng: Rng) -> "Lattice":
+        """Compute the quantiles of a law; ``points`` is a power of two with a generator."""
         part = float(np.clip(rng.random(1)[0], _TAIL * points, 1 - _TAIL * points))
-        logarithms = law.logarithms((np.arange(points) + part) / points)
+        logarithms = law.logarithms((np.arange(points) + part) / points).T
         generator = GENERATORS[points]
-        steps = tuple(pow(generator, m, points) for m in range(law.objectives))
+        steps = [pow(generator, m, points) for m in range(law.objectives)]
+        places = np.multiply.outer(np.arange(points), steps)
         deep = bool(np.abs(logarithms).max() > 300)
-        return cls(logarithms if deep else np.exp(logarithms), steps, deep)
+        return cls(np.ascontiguousarray(logarithms if deep else np.exp(logarithms)), places, deep)
 
     def draw(self, *, rng: Rng) -> FloatArray:
-        """Return weights (M, n), up to a factor for each point."""
-        objectives, points = self.quantiles.shape
+        """Return weights (n, M), up to a factor for each point."""
+        points, objectives = self.quantiles.shape
         shifts = (rng.random(objectives) * points).astype(np.int64)
-        places = np.multiply.outer(np.array(self.steps), np.arange(points))
-        places = (places + shifts[:, None]) % points
-        weights = np.take_along_axis(self.quantiles, places, axis=1)
+        places = (self.places + shifts) & (points - 1)
+        places *= objectives
+        places += np.arange(objectives)
+        weights = self.quantiles.ravel().take(places)
         if self.deep:
-            weights = np.exp(weights - weights.max(axis=0))
+            weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         return weights

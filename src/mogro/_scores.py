@@ -47,21 +47,33 @@ class Scores:
             least += other
         return least
 
+    @property
+    def near(self) -> FloatArray:
+        """The values (K, M) as few digits give them best: linear scores may be shifted."""
+        return self.values if self.bend else self.values - self.values.max(axis=0)
+
+    @property
+    def terms(self) -> FloatArray:
+        """What rounding of a sum goes by, (M,), next to the score."""
+        if not self.bend:
+            return np.asarray(np.ptp(self.values, axis=0))
+        return np.asarray(self.total * np.abs(self.values).max(axis=0))
+
     def rows(self, weights: FloatArray) -> FloatArray:
         """Return the scores (n, K) for weights (2, n) of two objectives."""
         first = np.multiply.outer(weights[0], self.values[:, 0])
         second = np.multiply.outer(weights[1], self.values[:, 1])
-        return self._joined(first, second)
-
-    def each(self, weights: FloatArray, arms: IntArray) -> FloatArray:
-        """Return the score (n,) of one arm for each of the weights (2, n)."""
-        return self._joined(*(weights * self.values[arms].T))
-
-    def _joined(self, first: FloatArray, second: FloatArray) -> FloatArray:
         if not self.bend:
             return first + second
         least = np.minimum(first, second)
         return least + self.total * (first + second) if self.total else least
+
+    def each(self, weights: FloatArray, arms: IntArray) -> FloatArray:
+        """Return the score (n,) of one arm for each of the weights (M, n)."""
+        terms = weights * self.values[arms].T
+        if not self.bend:
+            return np.asarray(terms.sum(axis=0))
+        return np.asarray(terms.min(axis=0) + self.total * terms.sum(axis=0))
 
     def slack(self, weights: FloatArray) -> FloatArray:
         """Return the difference up to which scores are equal for weights (M, n), (n,)."""

@@ -17,6 +17,7 @@ HUGE, TINY = 1e280, 1e-280  # squares beyond are refused, or count as zero: sums
 RENEW_EVERY = 256  # observations after which everything is computed anew from the sums
 
 _EPS = float(np.finfo(np.float64).eps)
+_ALIKE = 1e3  # ratio of sizes up to which the order of rows and columns does not matter
 _EASY = 1e6  # condition up to which elimination is as good as a spectrum, and faster
 
 
@@ -59,7 +60,8 @@ def solve(
     ``full`` (n,) says which V had full rank before: those are tried without a spectrum.
     """
     n, m, d = moments.shape
-    inverse, theta = np.empty((n, d, d)), np.empty((n, m, d))
+    inverse: FloatArray = np.empty((n, d, d))
+    theta: FloatArray = np.empty((n, m, d))
     unseen, rank = np.zeros((n, d, d)), np.full(n, d, dtype=np.int64)
     null = np.zeros((n, d, d))
     units = powers(np.einsum("nii->ni", gram))
@@ -158,6 +160,10 @@ def _projectors(
 
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the span of columns whose rows get smaller and smaller."""
+    sizes = np.abs(columns).max(axis=1)
+    if sizes.max() <= _ALIKE * sizes[sizes > 0].min():
+        return np.asarray(np.linalg.qr(columns)[0])
     from scipy.linalg import qr
 
     return np.asarray(qr(columns, mode="economic", pivoting=True, check_finite=False)[0])

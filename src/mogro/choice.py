@@ -13,12 +13,11 @@ import numpy as np
 from mogro._streams import Rng, part_of
 from mogro._ties import distinct, draw_best, draw_one, rounding
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, floats, unwarned
-from mogro.exploration import REACHED, Exploration, ExplorationContext, Settled, needs
+from mogro.exploration import SATISFIED, Exploration, ExplorationContext, Settled, needs
 from mogro.probability import Probabilities, selection_probabilities
 from mogro.scalarization import NonlinearScalarization, Scalarization, is_nonlinear
-from mogro.selection import Selection, draw_member, selects_members
+from mogro.selection import Selection, draw_member, is_front
 
-_CACHED = 2**16  # features looked at once, so that a batch stays in the cache
 _CHOICES = 1024  # whole choices, where probabilities can only be counted
 _DRAWN = 2**18  # features of arms that are drawn at once then
 _NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
@@ -120,8 +119,9 @@ class Rule(Protocol):
         """Whether ``values`` are the plain estimates, so that weights can meet them first."""
         ...
 
-    def thresholds(self, arms: FloatArray, beliefs: Beliefs) -> FloatArray:
-        """Return down to which V a direction counts as unknown, (..., G) up to broadcasting."""
+    @property
+    def threshold(self) -> float | None:
+        """Down to which V a direction counts as unknown; None for a default."""
         ...
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
@@ -250,11 +250,13 @@ def probabilities(
     for learner, own in enumerate(everywhere):
         source = part_of(rng, np.array([learner])) if batch else rng
         if context is not None and learner in exploring:
-            part = _exploring_probabilities(policy, context.only(exploring.index(learner)), source)
+            part = _exploring_probabilities(
+                policy, context.only(np.array([exploring.index(learner)])), source
+            )
         else:
-            mine = beliefs.take(np.array([learner]))
+            known = beliefs.take(np.array([learner]))
             part = _exploiting_probabilities(
-                policy, own, mine, step, source, selection or policy.selection
+                policy, own, known, step, source, selection or policy.selection
             )
         found.append(_mixed(part, uniform))
     columns = (np.stack(column) for column in zip(*found, strict=True))
@@ -335,28 +337,31 @@ def explorers(
     offered = _features(arms)
     batch = beliefs.batch
     inverse, unseen = beliefs.coverage
-    n, grams, dim = math.prod(batch), inverse.shape[-3], inverse.shape[-1]
-    check_finite(offered, offered)
-    limits = np.broadcast_to(policy.thresholds(offered, beliefs), (*batch, grams)).reshape(-1)
-    each = np.broadcast_to(offered, (*batch, *offered.shape[-2:])).reshape(n, *offered.shape[-2:])
-    flat = inverse.reshape(-1, dim, dim)
-    hidden = None if unseen is None else unseen.reshape(-1, dim, dim)
-    owner = np.repeat(np.arange(n), grams)
-    need = np.empty(n * grams)
-    at_once = max(1, _CACHED // each[0].size)
-    for start in range(0, n * grams, at_once):
-        some = slice(start, start + at_once)
-        own = None if hidden is None else hidden[some]
-        need[some] = needs(each[owner[some]], flat[some], own)
-    need = np.where(need * limits > REACHED, need, 0.0).reshape(n, grams)
-    learners = np.flatnonzero(need.any(axis=-1))
-    if not learners.size:
+    grams = inverse.shape[-3]
+    known = Settled((*batch, grams) if grams > 1 else batch) if settled is None else settled
+    each = offered[..., None, :, :] if grams > 1 and offered.ndim > 2 else offered
+    if known.covers(each, policy.threshold):
         return None
-    mine = need[learners]
-    gram = (mine >= mine.max(axis=-1, keepdims=True) / REACHED).argmax(axis=-1)
-    chosen = learners * grams + gram
-    own = None if hidden is None else hidden[chosen]
-    return ExplorationContext(each[learners], flat[chosen], own, learners, batch, step)
+    check_finite(offered, offered)
+    exploring = known.look(each, inverse, unseen, policy.threshold)
+    if not exploring.size:
+        return None
+    learners = exploring // grams
+    own = _take(np.broadcast_to(offered, (*batch, *offered.shape[-2:])), batch, learners)
+    flat = inverse.reshape(-1, *inverse.shape[-2:])[exploring]
+    hidden = None if unseen is None else unseen.reshape(-1, *unseen.shape[-2:])[exploring]
+    context = ExplorationContext(own, flat, hidden, learners, batch, step)
+    return context if grams == 1 else context.only(_neediest(context))
+
+
+def _neediest(context: ExplorationContext) -> IntArray:
+    """Return, of entries of several objectives for each learner, those of the largest need."""
+    need = needs(context.arms, context.inverse, context.unseen)
+    places = []
+    for learner in np.unique(context.learners):
+        mine = np.flatnonzero(context.learners == learner)
+        places.append(mine[(need[mine] >= need[mine].max() / SATISFIED).argmax()])
+    return np.array(places)
 
 
 def _explore(
@@ -421,7 +426,7 @@ def _select(
     policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the arm that is selected, (...), and the weights drawn for it, if any were."""
-    if selects_members(selection):
+    if is_front(selection):
         offered = _features(arms)
         values = policy.values(offered, beliefs, rng=rng)
         check_finite(values, offered)
@@ -457,7 +462,7 @@ def _best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
 
 def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray | float, rng: Rng) -> IntArray:
     """Return the arm of the largest score; scores are products with vectors of norms (...)."""
-    best = scores.argmax(axis=-1)
+    best: IntArray = scores.argmax(axis=-1)
     unit = rounding(arms.shape[-1], scores.dtype)
     if scores.ndim == 1:
         near = 2 * unit * (_norms(arms[best]) * sizes + abs(scores.item(best)))
@@ -541,6 +546,8 @@ def _features(arms: Arms) -> FloatArray:
 
 def _take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
     """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
-    if array is None:
-        return None
-    return array[np.unravel_index(learners, batch)] if batch else array[None]
+    if array is None or (array := np.asarray(array)).ndim < len(batch):
+        return array
+    if not batch:
+        return np.broadcast_to(array, (len(learners), *array.shape))
+    return array[np.unravel_index(learners, batch)]

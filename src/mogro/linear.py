@@ -29,7 +29,7 @@ from mogro._spectrum import (
     solve,
     spectrum,
 )
-from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real, unwarned
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real
 
 __all__ = [
     "HUGE",
@@ -47,6 +47,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
 _SHARP = 1e-9  # accepted rounding of a variance
 _LOSSY = 1e4  # an update that shrinks a variance by more than this loses over four digits
+_NOTHING = 1e-26  # a squared share of an observation that is rounding for certain
 _CLEAR = 1e8  # condition of V up to which a new direction is added without a spectrum
 _FADED = 0.25  # once the sums have been scaled down this far, the inverse is computed anew
 _FORGOTTEN = 2.0**-46  # a feature not observed while everything faded this far was never seen
@@ -64,7 +65,6 @@ _STATE = {
     "idle": "_idle",
     "faded": "_faded",
     "fresh": "_fresh",
-    "sizes": "_sizes",
     "units": "_units",
     "null": "_null",
     "hidden": "_hidden",
@@ -123,16 +123,17 @@ class LinearModel:
         # Observations (x, y) that are not in the sums yet: one product will add them all.
         self._recent: FloatArray = np.zeros((*batch, _FIRST, _width(d + m)))
         self._pending = 0
+        self._most = max(RENEW_EVERY, 2 * d)  # there will be
         self._squares: FloatArray = np.zeros((*batch, m))  # residual sums of squares
         self._totals: FloatArray = np.zeros((*batch, m))  # sums of rewards
         self._unseen: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))  # projector on null(V)
         self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
-        # Until then: the diagonal of V; powers of two near its roots when last computed; the
-        # projector on null(V) for features in these units; and the shares of observations, since
-        # then, in directions that count as unseen.
-        self._sizes: FloatArray = np.zeros((*batch, d))
+        # Until then: the size of each feature, a power of two; the projector on null(V) for
+        # features in these units; and the shares of observations, since the last renewal, in
+        # directions that count as unseen.
         self._units: FloatArray = np.full((*batch, d), np.inf)
+        self._sized = False  # every feature has been seen
         self._null: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))
         self._hidden: FloatArray = np.zeros(batch)
         self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
@@ -203,26 +204,27 @@ class LinearModel:
         sums = np.einsum("...ii->...i", self._sums[..., : self.dim, :])
         return np.asarray(sums + np.einsum("...ni,...ni->...i", recent, recent))
 
-    @unwarned
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
+        norms = np.vdot(features, features)  # their sum
+        if not norms < HUGE:
+            self._refuse(features, rewards)
         product = np.matvec(self._solution, features)
         product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
-        if not np.vdot(features, features) + np.vdot(product, product) < HUGE:
+        if not np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
         variance = abs(_dot(features, product[..., :d]))  # below 0 by rounding only
         stale = variance > _LOSSY
-        if self.ridge > 0:
+        if norms * _EPS > _SHARP * self.ridge > 0:
             stale = stale | self._is_blurred(features)
         self._append(features, rewards)
-        if self._full:
-            scaled = product * _damping(variance)
-            self._subtract(_outer(scaled, scaled[..., :d]))
-            left = scaled[..., d:] ** 2
-        else:
-            stale, left = self._update_part(features, product, variance, stale)
-        every = self._pending == max(RENEW_EVERY, 2 * d)
+        product *= _damping(variance)
+        self._solution = _minus(self._solution, _outer(product, product[..., :d]))
+        left = product[..., d:] ** 2
+        if not self._full:
+            stale = stale | self._explore(features, product, variance, left)
+        every = self._pending == self._most
         if every or (np.count_nonzero(stale) if stale.ndim else stale):
             rank = self._rank
             self._renew(None if every else stale)
@@ -283,7 +285,6 @@ class LinearModel:
         else:
             self._solution = self._solution.copy()
             self._solution[..., : self.dim, :] /= scale
-            self._sizes *= scale[..., 0]
 
     def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
         """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
@@ -384,6 +385,7 @@ class LinearModel:
             setattr(self, place, arrays[name].copy())
         self.count, self._pending = int(arrays["count"]), pending
         self._full = bool((self._rank == self.dim).all())
+        self._sized = not np.isinf(self._units).any()
         self._fading = bool((self._fresh < 1).any())
 
     def _append(self, features: FloatArray, rewards: FloatArray) -> None:
@@ -400,91 +402,80 @@ class LinearModel:
         if self._fading:
             self._fresh[np.broadcast_to(features != 0, self._fresh.shape)] = 1
 
-    def _subtract(self, change: FloatArray) -> None:
-        """Subtract a temporary from the solution: the old one may be in others' hands."""
-        self._solution = np.subtract(self._solution, change, out=change)
-
     def _is_blurred(self, features: FloatArray) -> BoolArray:
         """Tell for whom large features over a small ridge would leave rounding in the inverse."""
-        blurred = np.asarray(_dot(features, features) * _EPS > _SHARP * self.ridge)
-        if blurred.any():
-            variances = np.einsum("...ii->...i", self._solution[..., : self.dim, :])
-            blurred = np.asarray(_dot(features * variances, features) * _EPS > _SHARP)
-        return blurred
+        variances = np.einsum("...ii->...i", self._solution[..., : self.dim, :])
+        return np.asarray(_dot(features * variances, features) * _EPS > _SHARP)
 
-    def _update_part(
-        self, features: FloatArray, product: FloatArray, variance: FloatArray, stale: BoolArray
-    ) -> tuple[BoolArray, FloatArray]:
-        """Update while directions are unseen; return who has to be renewed, and what is left.
+    def _explore(
+        self, features: FloatArray, product: FloatArray, variance: FloatArray, left: FloatArray
+    ) -> BoolArray:
+        """Add new directions after an update; tell who has to be renewed for them.
 
         Features with a clear part in the null space of V add a direction by the formulas of
-        Greville and Meyer. Where it is not clear that V, as a sum, can tell the part from rounding,
-        the spectrum has to decide; but not before parts of that size have come up to it.
+        Greville and Meyer, and nothing is ``left`` of their errors. Where it is not clear that V,
+        as a sum, can tell the part from rounding, the spectrum has to decide; but not before parts
+        of that size have come up to it.
         """
-        d = self.dim
-        self._measure(features)
-        part = np.matvec(self._unseen, features)
-        size = _dot(part, part)
-        mass = np.einsum("...i->...", self._sizes)
-        new = ((1 + variance) * mass < _CLEAR * size) & (size > TINY)
+        if not self._sized:
+            self._size(features)
         scaled = np.matvec(self._null, features / self._units)
-        self._hidden = self._hidden + np.where(new, 0, self._share(scaled))
-        stale = (stale & ~new) | (self._hidden > relative_rounding(d, self.count))
-        damped = product * np.where(new[..., None], 0.0, _damping(variance))
-        if not new.all():
-            self._subtract(_outer(damped, damped[..., :d]))
-        if new.any():
-            self._add_direction(new, product, variance, part, scaled)
-        return np.asarray(stale), damped[..., d:] ** 2
+        size = _dot(scaled, scaled)
+        some = size > _NOTHING
+        if not np.count_nonzero(some):
+            return np.asarray(some)
+        diagonal = self._diagonal()
+        part = np.matvec(self._unseen, features)
+        mass = (1 + variance) * np.einsum("...i->...", diagonal)
+        new = np.asarray((mass < _CLEAR * _dot(part, part)) & some & (mass > TINY))
+        if np.count_nonzero(new):
+            where = np.nonzero(new) if new.ndim else ...
+            left[where] = 0
+            self._add_direction(where, product, variance, part, scaled)
+        if np.count_nonzero(some ^ new):
+            growth = _dot(np.square(scaled), diagonal / np.square(self._units))
+            doubtful = some & ~new
+            share = np.where(doubtful, size * (size / np.where(doubtful, growth, 1)), 0)
+            self._hidden = np.asarray(self._hidden + share)
+        return np.asarray(self._hidden > relative_rounding(self.dim, self.count))
 
-    def _measure(self, features: FloatArray) -> None:
-        """Follow the diagonal of V; a feature seen for the first time gets a unit."""
-        squares = np.square(features)
-        self._sizes = self._sizes + squares
+    def _size(self, features: FloatArray) -> None:
+        """Give features that are seen for the first time their units."""
         unknown = np.isinf(self._units)
-        if unknown.any():
-            self._units = np.where(unknown, powers(squares), self._units)
-
-    def _share(self, part: FloatArray) -> FloatArray:
-        """Return the share of V, in units of its diagonal, that a part (*batch, d) would have."""
-        size = _dot(part, part)
-        growth = _dot(np.square(part), self._sizes / np.square(self._units))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(growth > 0, size * (size / growth), 0)
+        self._units = np.where(unknown, powers(np.square(features)), self._units)
+        self._sized = bool(np.isfinite(self._units).all())
 
     def _add_direction(
         self,
-        new: BoolArray,
+        where: Any,
         product: FloatArray,
         variance: FloatArray,
         part: FloatArray,
         scaled: FloatArray,
     ) -> None:
-        """Add a direction for the learners ``new``.
+        """Add a direction to a new solution for the learners at an index of the batch axes.
 
         Their features have the parts ``part`` in the null space of V, and ``scaled`` in their
         units.
         """
-        d, where = self.dim, np.nonzero(new) if new.ndim else (...,)
-        solution, unseen, rank = self._solution.copy(), self._unseen.copy(), self._rank.copy()
-        null = self._null.copy()
-        direction = np.matvec(unseen[where], part[where])  # once more: without rounding of x
+        d = self.dim
+        direction = np.matvec(self._unseen[where], part[where])  # once more: without rounding of x
         size = np.sqrt(_dot(direction, direction))[..., None]
-        direction = direction / size
-        step = direction / size
-        left = product[where]
-        left[..., :d] -= (1 + np.asarray(variance)[where])[..., None] / 2 * step
-        change = _outer(left, step)
-        change[..., :d, :] += np.swapaxes(change[..., :d, :], -1, -2).copy()
-        solution[where] -= change
-        unseen[where] -= _outer(direction, direction)
-        unit = np.matvec(null[where], scaled[where])
+        direction /= size
+        # V^+ - k u' - u k' + (1 + v) u u', of which - k k' / (1 + v) has been done.
+        step = np.negative(product[where])
+        step[..., :d] += direction * (np.sqrt(1 + np.asarray(variance)[where])[..., None] / size)
+        self._solution[where] += _outer(step, step[..., :d])
+        self._unseen = _without(self._unseen, where, _outer(direction, direction))
+        unit = np.matvec(self._null[where], scaled[where])
         unit /= np.sqrt(_dot(unit, unit))[..., None]
-        null[where] -= _outer(unit, unit)
-        rank[where] += 1
-        unseen[rank == d] = null[rank == d] = 0
-        self._solution, self._unseen, self._rank, self._null = solution, unseen, rank, null
-        self._full = bool((rank == d).all())
+        self._null = _without(self._null, where, _outer(unit, unit))
+        self._rank = self._rank.copy()
+        self._rank[where] += 1
+        known = self._rank == d
+        if known.any():
+            self._unseen[known] = self._null[known] = 0
+            self._full = bool(known.all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
         self._sums = self._sums * scale
@@ -512,9 +503,10 @@ class LinearModel:
             if self._fading:
                 self._forget()
         gram, moments = self.gram[where], self.moments[where]
+        n = gram.size // d**2
         solved = solve(
-            gram.reshape(-1, d, d),
-            moments.reshape(-1, m, d),
+            gram.reshape(n, d, d),
+            moments.reshape(n, m, d),
             additions=self.count,
             ridge=self.ridge,
             full=np.reshape(self._rank[where] == d, -1),
@@ -529,9 +521,9 @@ class LinearModel:
         self._faded[where] = 1
         self._hidden = np.asarray(self._hidden)
         self._hidden[where] = 0
-        self._sizes[where] = np.einsum("...ii->...i", gram)
         self._units[where] = solved.units.reshape(gram.shape[:-1])
         self._null[where] = solved.null.reshape(gram.shape)
+        self._sized = not np.isinf(self._units).any()
 
     def _forget(self) -> None:
         """Take features out of the sums that have not been observed while all that faded away."""
@@ -553,15 +545,32 @@ def _read_only(view: _Array) -> _Array:
     return view
 
 
+def _minus(matrices: FloatArray, change: FloatArray) -> FloatArray:
+    """Return new matrices, less a temporary: the old ones may be in others' hands."""
+    return np.subtract(matrices, change, out=change)
+
+
+def _without(matrices: FloatArray, where: Any, change: FloatArray) -> FloatArray:
+    """Return new matrices: less a change, a temporary, at an index of the batch axes."""
+    if where is ...:
+        return _minus(matrices, change)
+    fresh = matrices.copy()
+    fresh[where] -= change
+    return fresh
+
+
 def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
-    return np.asarray(np.einsum("...i,...i->...", left, right))
+    # Backwards NumPy adds up by itself, one product after the other.
+    products: FloatArray = np.vecdot(left[..., ::-1], right[..., ::-1])
+    return products
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
     if left.ndim == 1 or left.size <= _SMALL:
-        return np.asarray(left[..., :, None] * right[..., None, :])
+        product: FloatArray = left[..., :, None] * right[..., None, :]
+        return product
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
 
 

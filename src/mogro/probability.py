@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._envelope import pieces
-from mogro._lattice import Dirichlet, InverseNormal, Lattice, Law
+from mogro._lattice import Dirichlet, InverseNormal, Law
+from mogro._levels import estimated
 from mogro._scores import SLACK, Scores, shares
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
@@ -28,11 +29,8 @@ from mogro.scalarization import (
     is_nonlinear,
     reference_point,
 )
-from mogro.selection import Selection
-from mogro.selection import selects_members as is_front
+from mogro.selection import Selection, is_front
 
-LEVELS = ((32, 4096), (160, 1024), (1 << 62, 256))  # arms, and weights in each replicate
-REPLICATES = 16
 DRAWS = 16_384  # of weights that are not mogro's
 _BLOCK = 1 << 18  # scores at a time
 _STRONG = 32  # arms that others are compared with
@@ -150,7 +148,7 @@ def _of_own(
     elif objectives == 2:
         won = _exactly(_in_pieces(scores, law, flat=total == 0, rough=rough))
     else:
-        won = _estimated(scores, law, rng)
+        won = Probabilities(*estimated(scores, law, rng=rng))
     whole = [np.zeros(arms), np.zeros(arms)]
     for part, target in zip(won, whole, strict=True):
         target[rows] = (part / copies)[kind.ravel()]
@@ -212,44 +210,6 @@ def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArra
         tied = table >= table.max(axis=0) - scores.slack(some)
         won += tied @ (sizes[i : i + step] / tied.sum(axis=0))
     return won
-
-
-def _estimated(scores: Scores, law: Law, rng: Rng) -> Probabilities:
-    """Return estimates (K,) and their errors, level by level."""
-    arms = len(scores.values)
-    pilot = _replicates(scores, law, (0, arms), LEVELS[-1][1], 2, rng).mean(axis=0)
-    order = np.argsort(-pilot, kind="stable")
-    scores = scores.take(order)
-    values, squares = np.zeros(arms), np.zeros(arms)
-    known, points = 0, 0
-    for most, points in LEVELS:
-        size = arms if arms <= 1.5 * most else most
-        found = _replicates(scores, law, (known, size), points, REPLICATES, rng)
-        values[order[:size]] += found.mean(axis=0)
-        squares[order[:size]] += found.var(axis=0, ddof=1) / REPLICATES
-        known = size
-        if size == arms:
-            break
-    values = np.maximum(values, 0)
-    errors = np.maximum(np.sqrt(squares), 1 / (REPLICATES * points))
-    return Probabilities(values / values.sum(), errors)
-
-
-def _replicates(
-    scores: Scores, law: Law, sizes: tuple[int, int], points: int, replicates: int, rng: Rng
-) -> FloatArray:
-    """Return what the first arms win, less what they win among fewer of them, (replicates, K)."""
-    fewer, size = sizes
-    some = scores.take(np.arange(size))
-    lattice = Lattice.of(law, points, rng=rng)
-    found = np.empty((replicates, size))
-    for row in found:
-        weights = lattice.draw(rng=rng)
-        table, slack = some.table(weights), some.slack(weights)
-        row[:] = shares(table, slack)
-        if fewer:
-            row[:fewer] -= shares(table[:fewer], slack)
-    return found
 
 
 def _by_draws(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:

@@ -78,7 +78,7 @@ def draw_member(selection: FrontSelection, values: FloatArray, *, rng: Rng) -> I
     return np.asarray(np.where(members.reshape(keys.shape), keys, 2.0).argmin(axis=-1))
 
 
-def selects_members(selection: object) -> TypeGuard[FrontSelection]:
+def is_front(selection: object) -> TypeGuard[FrontSelection]:
     """Tell whether a selection is a front and not a scalarisation."""
     return hasattr(selection, "members")
 

@@ -185,3 +185,35 @@ def test_members_inside_a_face_stay_members_beside_an_outlier() -> None:
 def test_no_problems_have_no_gaps() -> None:
     assert pareto.effective_gaps(np.empty((0, 4, 2))).shape == (0, 4)
     assert pareto.effective_front(np.empty((0, 4, 2))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+def test_a_dominated_outlier_changes_nothing(order: list[int]) -> None:
+    means = np.array([[1, -1], [-2, 8], [-1e10, -9e10]])
+    members = np.array([True, True, False])
+    assert pareto.effective_front(means[order]).tolist() == members[order].tolist()
+    assert pareto.effective_front(means, arms=[0, 1, 2]).tolist() == members.tolist()
+    rng = np.random.default_rng(0)
+    drawn = {int(pareto.random_effective_member(means, rng=rng)) for _ in range(100)}
+    assert drawn == {0, 1}
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=200)
+def test_membership_beside_outliers_is_exact_in_any_order(data: st.DataObject) -> None:
+    arms, objectives = data.draw(st.integers(2, 8)), data.draw(st.integers(2, 4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    means = rng.integers(-9, 10, size=(arms, objectives)).astype(float)
+    for _ in range(data.draw(st.integers(1, 2))):
+        size = 10.0 ** rng.uniform(4, 12)
+        sides = data.draw(st.sampled_from([(-1,), (-1, 1)]))  # dominated, or perhaps on the front
+        outlier = np.rint(size * rng.random(objectives)) * rng.choice(sides, objectives)
+        means[rng.integers(arms)] = outlier
+    if data.draw(st.booleans()):
+        means += 1000.0 * rng.integers(-1000, 1000, size=objectives)
+    members = effective_front_exactly(means)
+    np.testing.assert_array_equal(pareto.effective_front(means), members)
+    order = rng.permutation(arms)
+    np.testing.assert_array_equal(pareto.effective_front(means[order]), members[order])
+    each = pareto.effective_front(means, arms=np.arange(arms))
+    np.testing.assert_array_equal(each, members)

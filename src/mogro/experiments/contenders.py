@@ -19,6 +19,7 @@ from mogro.exploration import (
 from mogro.policies import (
     MOGRO,
     UCB,
+    EffectiveFront,
     EpsilonGreedy,
     ExploreThenCommit,
     Oracle,

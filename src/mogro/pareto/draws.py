@@ -7,7 +7,7 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 from mogro.pareto._arguments import means_of
 from mogro.pareto.dominance import pareto_front
-from mogro.pareto.effective import effective_front, tilt, unbeaten
+from mogro.pareto.effective import effective_front, unbeaten
 
 _TRIES = 32  # arms tried before an effective front is built
 _WALK = 3000  # numbers from which a front of more than four objectives costs more than a walk
@@ -79,14 +79,13 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     keys = rng.random(points.shape[:-1])
     flat = points.reshape(-1, *points.shape[-2:])
     walk = _Walk(flat, keys.reshape(flat.shape[:2]))
-    tilted = tilt(flat)
     drawn = np.empty(len(flat), dtype=np.int64)
     open_ = np.arange(len(flat))
     for _ in range(_TRIES):
         if not len(open_):
             break
         arm = walk.first(open_)
-        good = unbeaten(*walk.left(tilted, open_, arm))
+        good = unbeaten(*walk.left(flat, open_, arm))
         drawn[open_[good]] = arm[good]
         open_ = open_[~good]
         walk.drop(open_, arm[~good])

@@ -21,6 +21,9 @@ from mogro.pareto.dominance import pareto_front, undominated
 
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
+_HALF = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may change a mean
+_CLEAR = 1e-9  # arms that are behind by this part of the range are behind
+_BLOCK = 1 << 21  # numbers at a time
 _MANY = 100  # arms of one problem from which preparing its front pays
 
 
@@ -149,9 +152,11 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     one; equally, if it is the best arm under weights that are all positive. Equal arms are members
     together, and so is an arm inside a face: a mixture of other members.
 
-    Dominance by a single arm is decided exactly. Dominance by a mixture is not: with every
-    objective scaled to the range 1, an arm is a member if it is within 1e-13 of the best under some
-    weights that are all at least 1e-7.
+    Dominance by a single arm is decided exactly. Dominance by a mixture is not: an arm is a member
+    if under some weights no arm is better by more than 1e-13 of its own distance, or by what
+    rounding of the means may do. So an outlier does not matter to the others, nor does the order of
+    the arms. All weights have to be at least 1e-7, with objectives in units of their range, or
+    (where that does not decide) of the distances of the nearer arms.
 
     Parameters
     ----------
@@ -174,32 +179,122 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     if arms is None:
         problem, arm = np.nonzero(pareto_front(flat))
         result = np.zeros(flat.shape[:2], dtype=bool)
-        result[problem, arm] = unbeaten(tilt(flat), problem, arm)
+        result[problem, arm] = unbeaten(flat, problem, arm)
         return result.reshape(points.shape[:-1])
     problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])
-    result[result] = unbeaten(tilt(flat), problem[result], arm[result])
+    result[result] = unbeaten(flat, problem[result], arm[result])
     return result[inverse].reshape(shape)
 
 
-def unbeaten(tilted: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
-    """Return which of some arms, all on the Pareto front, are on the effective front."""
-    if tilted.shape[2] == 1:
+def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+    """Return which of some arms, all on the Pareto front, are on the effective front.
+
+    One game for each arm, in units of the range of the objectives, finds weights or a mixture that
+    should decide. Beside an outlier these units are too coarse for the others. So the weights, or
+    the mixture, are tried on the differences from the arm, each in its own size; arms for which
+    neither is a proof get a game of their own in which all differences have the same size.
+    """
+    if flat.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
-    return np.asarray(solve(tilted, problem, arm).upper <= _ROUNDING)  # ranges are about 1
+    tilted, units = tilt(flat)
+    games = solve(tilted, problem, arm)
+    member = games.lower <= _ROUNDING  # ranges are about 1
+    sure = np.where(member, False, _beaten_by_mixture(flat, units, problem, arm, games))
+    places = np.flatnonzero(member)
+    sure[places] = _best_under_weights(
+        flat, tilted, units, problem[places], arm[places], games.weights[places]
+    )
+    doubtful = np.flatnonzero(~sure)
+    step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
+    for i in range(0, len(doubtful), step):
+        some = doubtful[i : i + step]
+        member[some] = _unbeaten_from_near(flat, units, problem[some], arm[some])
+    return np.asarray(member)
 
 
-def tilt(flat: FloatArray) -> FloatArray:
+def tilt(flat: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return means whose gaps are 0 on the effective front only, among arms on the Pareto front.
 
     To be best under weights that are all positive is to have gap 0 after a small part of the sum of
-    all objectives, each scaled to about the range 1, has been added to each of them.
+    all objectives, each scaled to about the range 1, has been added to each of them. The powers of
+    two (P, M) that scale them are returned as well.
     """
     values = np.ascontiguousarray(flat.transpose(2, 0, 1))
     values = values - values.min(-1, keepdims=True)
-    span = values.max(-1, keepdims=True)
-    values = np.ldexp(values, -np.frexp(span)[1])  # powers of two: no rounding
+    exponent = -np.frexp(values.max(-1, keepdims=True))[1]
+    values = np.ldexp(values, exponent)  # powers of two: no rounding
     values += _LEAST_WEIGHT * values.sum(0)
-    return np.ascontiguousarray(values.transpose(1, 2, 0))
+    return np.ascontiguousarray(values.transpose(1, 2, 0)), exponent[:, :, 0].T
+
+
+def _lowered(rivals: FloatArray, own: FloatArray, units: IntArray) -> FloatArray:
+    """Return by how much rivals are better, less what rounding may have done to both."""
+    rounding = _HALF * (np.abs(rivals) + np.abs(own))
+    return np.asarray(rivals - own - np.minimum(rounding, np.ldexp(_ROUNDING, -units)))
+
+
+def _tilted(differences: FloatArray, exponent: IntArray) -> FloatArray:
+    scaled = np.ldexp(differences, exponent)
+    return np.asarray(scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True))
+
+
+def _beaten_by_mixture(
+    flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray, games: Games
+) -> BoolArray:
+    """Return whether the mixture is better by more than the rounding of its own terms."""
+    unit = units[problem][:, None]
+    near = _lowered(flat[problem[:, None], games.support], flat[problem, arm][:, None], unit)
+    terms = _tilted(near, unit) * games.shares[:, :, None]
+    return np.asarray((terms.sum(1) > _ROUNDING * np.abs(terms).sum(1)).all(1))
+
+
+def _best_under_weights(
+    flat: FloatArray,
+    tilted: FloatArray,
+    units: IntArray,
+    problem: IntArray,
+    arm: IntArray,
+    weights: FloatArray,
+) -> BoolArray:
+    """Return whether no arm is better under the weights by more than the rounding of its terms."""
+    best = np.ones(len(arm), dtype=bool)
+    step = max(1, _BLOCK // flat.shape[1])
+    for i in range(0, len(arm), step):
+        part = slice(i, i + step)
+        one, own, w = problem[part], arm[part], weights[part]
+        if one[0] == one[-1]:
+            scores = np.matmul(w, tilted[one[0]].T)
+        else:
+            scores = np.matmul(tilted[one], w[:, :, None])[:, :, 0]
+        ahead = scores - scores[np.arange(len(own)), own][:, None]
+        game, rival = np.nonzero(ahead > -_CLEAR)  # all others are clearly behind
+        unit = units[one[game]]
+        near = _lowered(flat[one[game], rival], flat[one[game], own[game]], unit)
+        terms = _tilted(near, unit) * w[game]
+        better = terms.sum(1) > _ROUNDING * np.abs(terms).sum(1)
+        best[i + game[better]] = False
+    return best
+
+
+def _unbeaten_from_near(
+    flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
+) -> BoolArray:
+    """Return which arms are members, by games of the differences from the arm, all of one size.
+
+    Whether some weights put no arm above this one does not depend on the sizes of the differences,
+    nor on the units of the objectives: these are chosen so that differences of the nearer arms
+    count.
+    """
+    near = flat[problem] - flat[problem, arm][:, None]
+    rising = np.sort(np.where(near == 0, np.inf, np.abs(near)), axis=1)
+    quarter = np.count_nonzero(near, axis=1, keepdims=True) // 4
+    unit = np.take_along_axis(rising, quarter, axis=1)
+    near = _lowered(flat[problem], flat[problem, arm][:, None], units[problem][:, None])
+    columns = _tilted(near, -np.frexp(np.where(np.isfinite(unit), unit, 1.0))[1])
+    size = np.abs(columns).max(-1, keepdims=True)
+    columns /= np.where(size > 0, size, 1)
+    games = _certified.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(arm)))
+    return np.asarray(games.lower <= _ROUNDING)

@@ -24,7 +24,7 @@ from mogro._validation import (
     real,
 )
 from mogro.choice import Beliefs, Coverage, choose, probabilities
-from mogro.exploration import Exploration, Settled, default_threshold
+from mogro.exploration import Exploration, Settled
 from mogro.linear import Estimate, LinearModel
 from mogro.probability import Probabilities
 from mogro.scalarization import RandomWeights
@@ -93,7 +93,7 @@ class LinearPolicy(ABC):
 
     - :meth:`values`: what arms are worth, the estimates unless a subclass says otherwise;
     - ``selection``: how to select by these values, a scalarisation or a front;
-    - ``exploration`` and :meth:`thresholds`: how and until when to explore, if at all;
+    - ``exploration`` and ``threshold``: how and until when to explore, if at all;
     - :meth:`teaches`: which decisions are learned from;
     - ``uniform``: the probability of any arm instead; ``ridge``: the penalty of the estimates.
 
@@ -118,7 +118,7 @@ class LinearPolicy(ABC):
 
     @property
     def threshold(self) -> float | None:
-        """Until when to explore, the paper's B; None is the default of :meth:`thresholds`."""
+        """Until when to explore, the paper's B; None is a default that follows the arms."""
         return None
 
     @property
@@ -140,7 +140,7 @@ class LinearPolicy(ABC):
         object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
         model = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=self.batch)
         start = np.full(self.batch, self.exploration is not None)
-        learned = Learned(model, start, np.zeros((0, self.dim)), Settled())
+        learned = Learned(model, start, np.zeros((0, self.dim)), Settled(self.batch))
         object.__setattr__(self, "learned", learned)
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
@@ -151,15 +151,6 @@ class LinearPolicy(ABC):
     def values_are_estimates(self) -> bool:
         """Whether :meth:`values` are the plain estimates."""
         return type(self).values is LinearPolicy.values
-
-    def thresholds(self, arms: FloatArray, beliefs: Beliefs) -> FloatArray:
-        """Return how much V must have along every direction in the span of arms, (..., 1).
-
-        It is the paper's B: the policy's ``threshold``, or a default that follows the arms.
-        """
-        if self.threshold is not None:
-            return np.full(1, self.threshold)
-        return default_threshold(arms)[..., None]
 
     def teaches(self, exploring: BoolArray) -> BoolArray | None:
         """Tell which decisions, (...), are learned from, by whether they explored; None: all."""

@@ -37,7 +37,7 @@ class ConfidentPolicy(LinearPolicy, ABC):
         t - 1 observations. With probability 1 - delta every estimate is that close, in the norm of
         V.
         """
-        volume = 1 + beliefs.counts / (self.ridge * self.dim)
+        volume = 1 + np.atleast_1d(beliefs.counts) / (self.ridge * self.dim)
         spread = np.sqrt(self.dim * np.log(volume * self.objectives / self.delta))
         return np.asarray(self.noise * spread + math.sqrt(self.ridge) * self.norm)
 

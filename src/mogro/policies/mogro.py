@@ -7,17 +7,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._spans import negligible
 from mogro._streams import Rng, check_rng
 from mogro._validation import FloatArray, IntArray, count, real
+from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
     Exploration,
     WeakestDirection,
     check_exploration,
-    negligible,
+    default_threshold,
 )
 from mogro.policies.base import LinearPolicy
-from mogro.policies.unlisted import Maximiser, ask, explore_unlisted
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 
@@ -96,8 +97,8 @@ class MOGRO(LinearPolicy):
                 warnings.warn(message, stacklevel=2)
         return chosen
 
-    def choose(self, maximise: Maximiser, *, rng: Rng) -> FloatArray:
-        """Choose among arms that nobody can list: a ball, a polytope, routes, slates.
+    def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
+        """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
 
         Parameters
         ----------
@@ -130,13 +131,9 @@ class MOGRO(LinearPolicy):
         arm, empty = None, learned.empty
         if not learned.covered:
             threshold = self._action_threshold()
-            found = explore_unlisted(
-                maximise,
-                learned.model.gram,
-                additions=learned.model.count,
-                empty=empty,
-                threshold=threshold,
-            )
+            model = learned.model
+            unseen = None if model.full else model.unseen
+            found = explore(maximise, model.inverse, unseen, empty=empty, threshold=threshold)
             arm, empty = found.arm, found.empty
         exploring = arm is not None
         if arm is None:
@@ -176,7 +173,8 @@ class MOGRO(LinearPolicy):
         rank = np.linalg.matrix_rank(features, rtol=1e-6)
         trace = np.trace(learned.model.gram, axis1=-2, axis2=-1) + left * largest
         bound = trace / np.maximum(rank, 1)
-        threshold = self.thresholds(features, self.beliefs())[..., 0]
+        given = default_threshold(features) if self.threshold is None else self.threshold
+        threshold = np.asarray(given)
         hopeless = learned.exploring & (threshold > bound)
         if not hopeless.any():
             return None

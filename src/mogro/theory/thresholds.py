@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.exploration import REACHED, Exploration, ExplorationContext, needs
+from mogro.exploration import Exploration, ExplorationContext, explores, needs
 from mogro.linear import LinearModel
 from mogro.theory import _checks as check
 from mogro.theory.growth import noise_sum_bound
@@ -251,11 +251,11 @@ def initial_rounds(
     model = LinearModel(arms.shape[-1], 1, batch=(1,))
     for step in range(count(limit, "limit", minimum=0) + 1):
         unseen = None if model.full else model.unseen
-        if not needs(arms, model.inverse, unseen)[0] * B > REACHED:
+        if not explores(needs(arms, model.inverse, unseen), B)[0]:
             return step
         context = ExplorationContext(arms, model.inverse, unseen, np.array([0]), (), step)
-        arm = int(exploration.choose(context, rng=generator)[0])
-        model.update(arms[:, arm], np.zeros((1, 1)))
+        x = arms[0, int(exploration.choose(context, rng=generator)[0])]
+        model.update(x[None].astype(np.float64), np.zeros((1, 1)))
     return None
 
 
