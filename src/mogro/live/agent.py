@@ -135,7 +135,8 @@ class Agent:
         self._events = events
         self._lock = threading.RLock()
         self._reader = ArmReader(state.settings.mapping)
-        self._settled = Settled()
+        objectives = len(state.units)  # each with a Gram matrix of its own
+        self._settled = Settled((objectives,) if objectives > 1 else ())
         self._losses = 0
 
     @property

@@ -30,6 +30,8 @@ class ArmSet:
         From the user's features to the learner's.
     version
         The catalogue they come from, if they do.
+    overview
+        Of that whole catalogue.
     rows
         Which arms of the catalogue they are, (K,); None for all.
     """
@@ -41,12 +43,14 @@ class ArmSet:
         mapping: FeatureMap,
         *,
         version: Version | None = None,
+        overview: "Overview | None" = None,
         rows: IntArray | None = None,
     ) -> None:
         self._ids = ids  # of all arms, also of those that are not eligible
         self._given = given  # their features as the user gave them
         self.mapping = mapping
         self.version = version
+        self.overview = overview
         self.rows = rows
 
     def __len__(self) -> int:
@@ -90,20 +94,47 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
-    def representatives(self) -> FloatArray:
-        """Return a few vectors (r, p) with the span and the mean square of a whole catalogue."""
-        assert self.version is not None
-        gram = self.mapping.second_moments(*self.version.survey, count=len(self))
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > _ROUNDING * len(values) * values[-1]
-        kept[-1] = True
-        scale = np.sqrt(values[kept].clip(0) * kept.sum() / len(self))
-        return np.asarray((vectors[:, kept] * scale).T)
-
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
-        return ArmSet(self._ids, self._given, self.mapping, version=self.version, rows=rows)
+        return ArmSet(
+            self._ids,
+            self._given,
+            self.mapping,
+            version=self.version,
+            overview=self.overview,
+            rows=rows,
+        )
+
+
+class Overview:
+    """What exploration wants to know of all arms of a catalogue, so that it need not look at each.
+
+    Attributes
+    ----------
+    version
+        The arms.
+    """
+
+    def __init__(self, version: Version, mapping: FeatureMap) -> None:
+        self.version = version
+        self._mapping = mapping
+
+    @cached_property
+    def representatives(self) -> FloatArray:
+        """A few vectors (r, p) with the span and the mean square of all arms."""
+        count = len(self.version.ids)
+        gram = self._mapping.second_moments(*self.version.survey, count=count)
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > _ROUNDING * len(values) * values[-1]
+        kept[-1] = True
+        scale = np.sqrt(values[kept].clip(0) * kept.sum() / count)
+        return np.ascontiguousarray((vectors[:, kept] * scale).T)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest squared norm."""
+        return self.version.largest(self._mapping)
 
 
 class ArmReader:
@@ -112,6 +143,7 @@ class ArmReader:
     def __init__(self, mapping: FeatureMap) -> None:
         self._mapping = mapping
         self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
+        self._overview: Overview | None = None  # of the catalogue last seen
 
     def read(
         self, arms: Arms, features: ArrayLike | None, eligible: ArrayLike | None = None
@@ -152,8 +184,12 @@ class ArmReader:
             raise ValueError(
                 f"arms: expected a catalogue of dim {self._mapping.dim}, got {arms.dim}"
             )
-        version = arms.version()
-        return ArmSet(version.ids, version.features, self._mapping, version=version)
+        version, overview = arms.version(), self._overview
+        if overview is None or overview.version is not version:
+            self._overview = overview = Overview(version, self._mapping)
+        return ArmSet(
+            version.ids, version.features, self._mapping, version=version, overview=overview
+        )
 
 
 def _mask(eligible: ArrayLike, arms: int) -> BoolArray:

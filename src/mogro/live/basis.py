@@ -8,7 +8,7 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.choice import Beliefs, Choice, Rule, choose, explorers, probabilities
-from mogro.exploration import Settled
+from mogro.exploration import DEFAULT_SHARE, Settled
 from mogro.live.arms import ArmSet
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
@@ -68,7 +68,7 @@ class Basis(NamedTuple):
     selection: Selection
     step: int
 
-    def choose(self, settings: Settings, *, rng: Rng, settled: Settled | None) -> Choice:
+    def choose(self, settings: Settings, *, rng: Rng, settled: Settled) -> Choice:
         """Return what is chosen."""
         arms = self.arms
         return choose(
@@ -103,7 +103,7 @@ def make_basis(
     selection: Selection,
     constraints: Constraints | None,
     step: int,
-    settled: Settled | None,
+    settled: Settled,
 ) -> Basis:
     """Find out from what to choose, and whether to explore.
 
@@ -125,12 +125,18 @@ def make_basis(
 
 
 def _explores(
-    settings: Settings, arms: ArmSet, beliefs: Beliefs, *, step: int, settled: Settled | None
+    settings: Settings, arms: ArmSet, beliefs: Beliefs, *, step: int, settled: Settled
 ) -> bool:
     policy = settings.policy
-    if arms.version is not None and arms.rows is None:
-        everything = arms.representatives()
-        if explorers(policy, everything, beliefs, step=step) is None:
+    if arms.overview is not None:
+        # All arms span at least what the eligible ones do, and none is larger than the largest.
+        limit = policy.threshold
+        if limit is None and arms.rows is not None:
+            limit = DEFAULT_SHARE * arms.overview.largest
+        everything = arms.overview.representatives
+        if settled.covers(everything, limit):
+            return False
+        if not settled.look(everything, *beliefs.coverage, limit).size:
             return False
     return explorers(policy, arms.features, beliefs, step=step, settled=settled) is not None
 

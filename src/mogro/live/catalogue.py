@@ -98,6 +98,14 @@ class Version:
             raise ValueError(f"index: expected eligible arms, got {found!r}")
         return np.unique(found).astype(np.int64)
 
+    def largest(self, mapping: Callable[[FloatArray], FloatArray]) -> float:
+        """Return the largest squared norm of the arms as a mapping shows them."""
+        parts = (
+            mapping(self.features[start : start + _CHUNK])
+            for start in range(0, len(self.features), _CHUNK)
+        )
+        return max(float(np.vecdot(part, part).max()) for part in parts)
+
     @cached_property
     def survey(self) -> Survey:
         """Look at every arm, once."""

@@ -101,7 +101,7 @@ class Exploiting:
         self.uniform = policy.uniform
         self.values_are_estimates = policy.values_are_estimates
         self.values = policy.values
-        self.thresholds = policy.thresholds
+        self.threshold = policy.threshold
 
 
 def make_settings(
