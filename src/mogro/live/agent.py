@@ -448,8 +448,6 @@ class Agent:
         )
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
         place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
-        if not exploring and not uniform and basis.rule is settings.policy:
-            basis = basis._replace(rule=settings.exploiting)
         x = basis.arms.arm(place)
         learning = settings.policy.teaches(choice.exploring)
         event = Decided(

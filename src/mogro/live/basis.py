@@ -82,10 +82,10 @@ class Basis(NamedTuple):
             settled=settled,
         )
 
-    def probabilities(self, settings: Settings, *, rng: Rng) -> Probabilities:
-        """Return with what probability each arm is chosen."""
+    def probabilities(self, settings: Settings, *, exploiting: bool, rng: Rng) -> Probabilities:
+        """Return with what probability each arm is chosen, also if nothing can be explored."""
         return probabilities(
-            self.rule,
+            settings.exploiting if exploiting else self.rule,
             self.arms.features,
             self.beliefs,
             step=self.step,

@@ -112,7 +112,8 @@ class Decision:
         if self._propensities is None:
             basis = self.basis
             rng = draws(self._settings.seed, self.id, purpose="propensity")
-            found = basis.probabilities(self._settings, rng=rng)
+            known = not self.exploring and not self.uniform  # that there was nothing to explore
+            found = basis.probabilities(self._settings, exploiting=known, rng=rng)
             for array in found:
                 array.flags.writeable = False
             self._propensities = Propensities(basis.arms.ids, found.values, found.errors)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._spectrum import RENEW_EVERY, TINY
-from mogro._validation import BoolArray, FloatArray, IntArray, check_shape, real
+from mogro._validation import BoolArray, FloatArray, check_shape, real
 from mogro.choice import Beliefs
 from mogro.linear import LinearModel
 from mogro.live.coverage import Coverage, removed
@@ -96,14 +96,15 @@ class Learner:
         # What an objective keeps of the rest at each of its observations.
         self._keep = None if updates is None else 0.5 ** (1 / updates)
         self._period = half_life.time if half_life else None
-        self._all: BoolArray = np.ones(objectives, dtype=np.bool_)
         self._explores = explores
         # Sums are kept for objectives without a condition only, which the others refer to.
         own = sorted(set(roots))
         self._own = None if len(own) == objectives else np.array(own)
         self._roots = None if self._own is None else np.array([own.index(m) for m in roots])
         self._flight: FloatArray = np.zeros((len(own), size, size))  # outer products in flight
-        self._waiting: IntArray = np.zeros(len(own), dtype=np.int64)  # how many they are
+        self._departed: list[FloatArray] = []  # decisions in flight that are not in the sums yet
+        self._summed = False  # whether the sums may be other than zero
+        self._waiting = [0] * len(own)  # how many are in flight
         # What was taken out of their diagonals since they were last added up.
         self._removed: FloatArray = np.zeros((len(own), size))
         self._coverage: Coverage | None = self._observed()
@@ -153,7 +154,7 @@ class Learner:
         other = copy.copy(self)
         other.model = self.model.copy()
         other._flight = self._flight.copy()
-        other._waiting = self._waiting.copy()
+        other._departed = self._departed.copy()
         other._removed = self._removed.copy()
         return other
 
@@ -174,6 +175,7 @@ class Learner:
             assert self._period is not None
             factor = 0.5 ** ((now - self.time) / self._period)
             self._fade(np.full(len(self.effective), factor))
+            self._add_departed()
             self._flight *= factor
             self._removed *= factor
             if self._explores:
@@ -186,8 +188,8 @@ class Learner:
             return
         weight = self._weight(time)
         x = features if weight == 1 else math.sqrt(weight) * features
-        self._flight += x[:, None] * x
-        self._waiting += 1
+        self._departed.append(x)
+        self._waiting = [count + 1 for count in self._waiting]
         self._added += 1
         if self._keep is not None:
             self._coverage = None
@@ -196,18 +198,23 @@ class Learner:
         if self._added >= RENEW_EVERY:
             self._renew()
 
-    def learn(self, features: FloatArray, values: FloatArray, which: BoolArray, t: float) -> None:
+    def learn(
+        self, features: FloatArray, values: FloatArray, which: BoolArray | None, t: float
+    ) -> None:
         """Learn the objectives (M,) ``which`` from a decision (p,) of time t, with values (M,).
 
-        What was in flight has arrived: the coverage stays as it is.
+        None stands for all of them. What was in flight has arrived: the coverage stays as it is.
         """
-        if self._keep is not None:
-            self._fade(np.where(which, self._keep, 1.0))
         weight = self._weight(t)
-        if weight == 1 and np.count_nonzero(which) == len(which):
+        if which is None and weight == 1:
+            if self._keep is not None:
+                self._fade(np.full(len(values), self._keep))
             self.model.update(features, values[:, None])
             self.effective = self.effective + 1
         else:
+            which = np.ones(len(values), dtype=np.bool_) if which is None else which
+            if self._keep is not None:
+                self._fade(np.where(which, self._keep, 1.0))
             weights = which * weight
             roots = np.sqrt(weights)
             self.model.update(
@@ -246,7 +253,7 @@ class Learner:
         ages = self._weights(times)
         self._take_out_many(features, which, ages)
         self.losses += 1
-        if self._coverage is not None and self._waiting.any():
+        if self._coverage is not None and any(self._waiting):
             coverage = self._coverage if len(features) <= _FEW else None
             for x, weight, mine in zip(features, ages.tolist(), own, strict=True):
                 if coverage is not None:
@@ -260,9 +267,11 @@ class Learner:
     def count_in_flight(self, features: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Add up anew what is in flight: decisions (n, p), where ``which``, (n, M)."""
         self._flight = np.zeros_like(self._flight)
-        self._waiting = np.zeros_like(self._waiting)
+        self._departed = []
+        self._waiting = [0] * len(self._waiting)
         self._take_out_many(features, which, -self._weights(times))
         self._removed[...] = 0
+        self._summed = True
         self.worn = False
         self._renew()
         self._settle_in_flight()
@@ -272,7 +281,8 @@ class Learner:
         state: dict[str, NDArray[np.generic]] = {
             "effective": self.effective,
             "flight": self._flight,
-            "waiting": self._waiting,
+            "departed": np.array(self._departed).reshape(-1, self._flight.shape[-1]),
+            "waiting": np.array(self._waiting, dtype=np.int64),
             "removed": self._removed,
             "time": np.array([self.time]),
             "counts": np.array([self._added, self.losses, self.worn], dtype=np.int64),
@@ -292,7 +302,11 @@ class Learner:
         self.model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
         self.effective = arrays["effective"].astype(np.float64)
         self._flight = arrays["flight"].astype(np.float64)
-        self._waiting = arrays["waiting"].astype(np.int64)
+        self._waiting = arrays["waiting"].astype(np.int64).tolist()
+        departed = arrays["departed"].astype(np.float64)
+        check_shape(departed, "departed", (len(departed), self._flight.shape[-1]))
+        self._departed = list(departed)
+        self._summed = True
         self._removed = arrays["removed"].astype(np.float64)
         self.time = float(arrays["time"].astype(np.float64).item())
         self._added, self.losses, worn = arrays["counts"].astype(np.int64).tolist()
@@ -324,7 +338,7 @@ class Learner:
 
     def _follow_fading(self, factor: float) -> None:
         """Let the coverage fade by a factor, as everything in it did."""
-        if not self._waiting.any():
+        if not any(self._waiting):
             self._coverage = self._observed()
         elif self._coverage is not None:
             if self.model.ridge > 0 or factor < 0.1:  # a penalty does not fade
@@ -332,15 +346,21 @@ class Learner:
             else:
                 self._coverage = self._coverage.scaled(factor)
 
-    def _take_out(self, features: FloatArray, which: BoolArray, weight: float) -> None:
+    def _take_out(self, features: FloatArray, which: BoolArray | None, weight: float) -> None:
         """Take a decision (p,) out of what is in flight, for the objectives (M,) ``which``."""
-        own = which if self._own is None else which[self._own]
-        self._waiting -= own
-        if not np.count_nonzero(self._waiting):
+        own = which if which is None or self._own is None else which[self._own]
+        if own is None:
+            self._waiting = [count - 1 for count in self._waiting]
+        else:
+            self._waiting = [
+                count - gone for count, gone in zip(self._waiting, own.tolist(), strict=True)
+            ]
+        if not any(self._waiting):
             return  # the rest is zero
+        self._add_departed()
         outer = weight * (features[:, None] * features)
         squares = np.diagonal(outer)
-        if np.count_nonzero(own) == len(own):
+        if own is None:
             self._flight -= outer
             self._removed += squares
         else:
@@ -349,7 +369,11 @@ class Learner:
 
     def _take_out_many(self, features: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         own = which if self._own is None else which[:, self._own]
-        self._waiting -= np.sign(weights).astype(np.int64) @ own.astype(np.int64)
+        self._add_departed()
+        gone = np.sign(weights).astype(np.int64) @ own.astype(np.int64)
+        self._waiting = [
+            count - some for count, some in zip(self._waiting, gone.tolist(), strict=True)
+        ]
         for m, mine in enumerate(own.T):
             some = features[mine]
             self._flight[m] -= (some.T * weights[mine]) @ some
@@ -357,15 +381,18 @@ class Learner:
 
     def _settle_in_flight(self) -> None:
         """Let rounding vanish: where nothing is in flight, the sum is zero."""
-        waiting = np.count_nonzero(self._waiting)
-        if not waiting:
-            self._flight[...] = 0
-            self._removed[...] = 0
+        if not any(self._waiting):
+            if self._summed:
+                self._flight[...] = 0
+                self._removed[...] = 0
+                self._summed = False
+            self._departed = []
             self._added = 0
             self._coverage = self._observed()
             return
-        if waiting < len(self._waiting):
-            empty = self._waiting == 0
+        if not all(self._waiting):
+            self._add_departed()
+            empty = np.array(self._waiting) == 0
             self._flight[empty] = 0
             self._removed[empty] = 0
         if self._keep is not None:
@@ -381,6 +408,7 @@ class Learner:
 
     def _renew(self) -> None:
         """Compute the coverage anew, and find out whether rounding has gathered in the sums."""
+        self._add_departed()
         if self._keep is None:
             self._coverage = self._coverage_from_sums()
         self._added = 0
@@ -388,7 +416,7 @@ class Learner:
 
     def _coverage_from_sums(self) -> Coverage:
         wear = RENEW_EVERY * int(min(self._wear(), _WORN))  # rounding of so many more additions
-        additions = self.model.count + int(self._waiting.max()) + wear
+        additions = self.model.count + max(self._waiting) + wear
         return Coverage.from_sums(self._total(), additions=additions, ridge=self.model.ridge)
 
     def _wear(self) -> float:
@@ -403,4 +431,16 @@ class Learner:
 
     def _total(self) -> FloatArray:
         gram = self.model.gram
-        return np.asarray((gram if self._own is None else gram[self._own]) + self._flight)
+        total = (gram if self._own is None else gram[self._own]) + self._flight
+        if self._departed:
+            recent = np.array(self._departed)
+            total += recent.T @ recent
+        return np.asarray(total)
+
+    def _add_departed(self) -> None:
+        """Add the decisions that departed last to the sums."""
+        if self._departed:
+            recent = np.array(self._departed)
+            self._flight += recent.T @ recent
+            self._departed = []
+            self._summed = True

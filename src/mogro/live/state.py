@@ -102,7 +102,6 @@ class State:
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
         self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
-        self._all: BoolArray = np.ones(len(units), dtype=np.bool_)
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
     def apply(self, event: Event) -> Any:
@@ -145,7 +144,8 @@ class State:
         block.weights[i] = math.nan if event.weights is None else event.weights
         block.estimates[i] = event.estimates
         block.values[i] = math.nan
-        block.stamps[i] = -math.inf
+        if self.units.stamped:
+            block.stamps[i] = -math.inf
         block.state[i] = PENDING
         block.time[i] = made
         serial = self.counters.decisions
@@ -266,13 +266,13 @@ class State:
         if PENDING not in states:
             self._complete(row)
 
-    def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray]:
+    def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
         units = self.units
         values = [0.0] * len(units)
         for m, value in learned:
             values[m] = (value - units.offsets[m]) / units.slopes[m]
         if len(learned) == len(units):
-            return np.array(values), self._all
+            return np.array(values), None
         which = np.zeros(len(units), dtype=np.bool_)
         which[[m for m, _ in learned]] = True
         return np.array(values), which
