@@ -31,7 +31,7 @@ from mogro.live.events import Decided, Event, Expired, Forgotten, Rewarded
 from mogro.live.features import Scaling
 from mogro.live.learner import HalfLife, Learner
 from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
-from mogro.live.objective import LARGEST, Objective
+from mogro.live.objective import Objective
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
@@ -566,7 +566,7 @@ class Agent:
                     f"values: expected objectives {list(units.names)}, got {name!r}"
                 )
             value = given if type(given) is float else _number(given)
-            if not abs(value - units.offsets[m]) <= LARGEST * abs(units.slopes[m]):
+            if not abs(value - units.offsets[m]) <= units.limits[m]:
                 raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
             checked[name] = value
         return checked

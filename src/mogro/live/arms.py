@@ -46,6 +46,7 @@ class ArmSet:
         overview: "Overview | None" = None,
         rows: IntArray | None = None,
     ) -> None:
+        self._seen: FloatArray | None = None
         self._ids = ids  # of all arms, also of those that are not eligible
         self._given = given  # their features as the user gave them
         self.mapping = mapping
@@ -67,15 +68,17 @@ class ArmSet:
         """Return the id of one arm."""
         return self._ids[place if self.rows is None else int(self.rows[place])]
 
-    @cached_property
+    @property
     def features(self) -> FloatArray:
         """The features, (K, p)."""
-        return self.mapping(self._given if self.rows is None else self._given[self.rows])
+        if self._seen is None:
+            self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
+        return self._seen
 
     def arm(self, place: int) -> FloatArray:
         """Return the features of one arm, (p,)."""
-        if "features" in self.__dict__:
-            return np.asarray(self.features[place])
+        if self._seen is not None:
+            return np.asarray(self._seen[place])
         return self.mapping(self._given[place if self.rows is None else self.rows[place]])
 
     def best(self, direction: FloatArray) -> IntArray:

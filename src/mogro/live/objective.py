@@ -137,7 +137,9 @@ class Units:
         self.order = self._conditions_first()
         # Every objective with its first condition, which stands for it where exploration is due.
         self.roots: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
-        self.at_once = not any(self.held) and not any(c is not None for c in self.given)
+        # Nothing has a window or a condition: every value is final when it comes.
+        self.at_once = self.nearest == math.inf and not any(c is not None for c in self.given)
+        self.limits = tuple(LARGEST * one.unit for one in objectives)  # of values, from the offset
 
     def __len__(self) -> int:
         return len(self.names)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mogro._validation import count, share
@@ -56,17 +57,17 @@ class Settings:
     seed: int
     uniform: float
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of features that the learner sees."""
         return self.mapping.size
 
-    @property
+    @cached_property
     def windowed(self) -> bool:
         """Whether some objective has a window."""
         return self.units.nearest < math.inf
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None

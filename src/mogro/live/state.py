@@ -175,6 +175,10 @@ class State:
             )
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
+        whole = self.units.at_once and len(event.values) == len(stored)
+        if whole and all(value != value for value in stored):  # as usual
+            self._advance(event.time)
+            return self._whole(event, row, block, i)
         for name, value in event.values.items():
             m = self.units.index[name]
             if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
@@ -192,6 +196,23 @@ class State:
         counters.late += outcome.late
         self._count_in_flight_if_worn()
         return outcome
+
+    def _whole(self, event: Rewarded, row: int, block: Block, i: int) -> Outcome:
+        """Learn every objective of a decision at once."""
+        units = self.units
+        values = [event.values[name] for name in units.names]
+        block.values[i] = values
+        block.state[i] = LEARNED
+        if block.flags.item(i) & TEACHES:
+            inward = [
+                (value - offset) / slope
+                for value, offset, slope in zip(values, units.offsets, units.slopes, strict=True)
+            ]
+            self.learner.learn(block.features[i], np.array(inward), None, block.time.item(i))
+        self.counters.learned += len(values)
+        self._complete(row)
+        self._count_in_flight_if_worn()
+        return Outcome(len(values))
 
     def _given(
         self, event: Rewarded, row: int, block: Block, i: int, values: list[float]
