@@ -554,8 +554,8 @@ def _features(arms: Arms) -> FloatArray:
 
 def _take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
     """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
-    if array is None or (array := np.asarray(array)).ndim < len(batch):
-        return array
+    if array is None or (array := np.asarray(array)).ndim < max(len(batch), 1):
+        return array  # one number for all
     if not batch:
         return np.broadcast_to(array, (len(learners), *array.shape))
     return array[np.unravel_index(learners, batch)]

@@ -6,13 +6,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import mogro
+from mogro._validation import FloatArray
 from mogro.choice import Beliefs
 from mogro.policies import LinearPolicy
 
-Floats = NDArray[np.float64]
 Make = Callable[[int, int], LinearPolicy]
 
 NAMES = ("a", "b", "c")
@@ -33,7 +32,7 @@ class Cautious(LinearPolicy):
     def ridge(self) -> float:
         return 0.5
 
-    def values(self, arms: Floats, beliefs: Beliefs, *, rng: mogro.Rng) -> Floats:
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: mogro.Rng) -> FloatArray:
         return beliefs.estimates(arms) - self.caution * np.sqrt(beliefs.variances(arms))
 
 

@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -218,11 +219,12 @@ def test_a_change_without_an_index_changes_nothing() -> None:
     catalogue = mogro.Catalogue(1, index=Fragile)
     catalogue.add(["a", "b", "c"], [[1.0], [2.0], [3.0]])
     before = catalogue.version()
-    for change in (
+    changes: list[Callable[[], None]] = [
         lambda: catalogue.update(["a"], [[13.0]]),
         lambda: catalogue.add(["d"], [[13.0]]),
         lambda: catalogue.remove(["a"]),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(RuntimeError, match="no index"):
             change()
         assert catalogue.version() is before

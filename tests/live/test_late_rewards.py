@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import mogro
 from mogro.live import ConflictingReward, Outcome
@@ -52,7 +53,8 @@ def test_estimates_are_those_of_the_decisions_that_have_closed(seed: int, longes
         seed=seed,
         policy=mogro.RandomArm,
     )
-    made, mail = [], []
+    made: list[tuple[float, NDArray[np.float64], float]] = []
+    mail: list[tuple[float, str, float]] = []
     for n in range(60):
         now = float(n)
         for arrival, id, value in sorted(one for one in mail if one[0] <= now):

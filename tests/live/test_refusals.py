@@ -185,14 +185,14 @@ def test_refused_decisions_leave_nothing_behind(
     before, observed = saved(agent, tmp_path), agent.observations
     calls: list[Callable[[], object]] = [
         lambda: agent.decide(ARMS, at_least={"click": 5.0}, weights=[1, 0, 0], now=1000.0),
-        lambda: agent.decide(ARMS, weights=Broken(), now=1000.0),  # type: ignore[arg-type]
-        lambda: agent.decide(ARMS, weights=Raising(), now=1000.0),  # type: ignore[arg-type]
+        lambda: agent.decide(ARMS, weights=Broken(), now=1000.0),
+        lambda: agent.decide(ARMS, weights=Raising(), now=1000.0),
         lambda: agent.decide(ARMS, weights=[-1.0, 1.0, 1.0], now=1000.0),
         lambda: agent.decide({"x": [np.inf, 1.0]}, now=1000.0),
         lambda: agent.decide(ARMS, eligible=[False, False], now=1000.0),
         lambda: agent.decide(ARMS, at_most={"likes": 1.0}, now=1000.0),
         lambda: agent.decide(ARMS, id="", now=1000.0),
-        lambda: agent.decide_top(ARMS, top=2, weights=Broken(), now=1000.0),  # type: ignore[arg-type]
+        lambda: agent.decide_top(ARMS, top=2, weights=Broken(), now=1000.0),
         lambda: agent.reward("nobody", {"click": 1.0}, now=1000.0),
         lambda: agent.reward("0-11", {"click": 2.0}, now=1000.0),
         lambda: agent.reward("0-11", {"click": np.nan}, now=1000.0),
