@@ -28,7 +28,6 @@ from mogro.policies import (
     ThompsonSampling,
 )
 from mogro.scalarization import FixedWeights, RandomWeights, RoundRobin, Scalarization
-from mogro.selection import EffectiveFront
 
 
 class Contender(Protocol):
