@@ -9,6 +9,7 @@ import pytest
 
 import mogro
 from mogro._validation import FloatArray
+from mogro.combinatorial import explore
 
 Maximise = Callable[[FloatArray], FloatArray]
 
@@ -61,6 +62,37 @@ def test_a_list_and_an_oracle_over_it_are_the_same_policy() -> None:
     for _ in range(50):
         x = one.choose(best_of(arms), rng=first)
         assert (x == arms[other.select(arms, rng=second)]).all()
+
+
+def asked(inverse: FloatArray, unseen: FloatArray | None, arms: FloatArray) -> FloatArray:
+    """Return the directions that exploration asks an oracle for, without their negatives."""
+    questions: list[FloatArray] = []
+
+    def maximise(v: FloatArray) -> FloatArray:
+        questions.append(v)
+        return best_of(arms)(v)
+
+    dim = len(inverse)
+    explore(maximise, inverse, unseen, empty=np.zeros((0, dim)), threshold=1.0)
+    assert all((v == -w).all() for v, w in zip(questions[::2], questions[1::2], strict=True))
+    return np.array(questions[::2])
+
+
+def test_what_is_asked_is_canonical() -> None:
+    """Among equal eigenvalues LAPACK may return any eigenvectors; the questions are the same."""
+    nothing = np.zeros((1, 4))
+    assert (asked(np.zeros((4, 4)), np.eye(4), nothing) == np.eye(4)).all()
+    assert (asked(3 * np.eye(4), None, nothing) == np.eye(4)).all()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]  # of the eigenvectors of the space
+        space = np.array([[1.0, 1, 0, 0], [0, 0, 0, 1]]).T / np.sqrt([2, 1])
+        space = space @ turn
+        first, second = asked(np.zeros((4, 4)), space @ space.T, nothing)
+        assert (first == [0, 0, 0, 1]).all()  # the longest projection of an axis
+        assert second[0] == second[1] > 0  # equal but for rounding: equal
+        assert (second[2:] == 0).all()
+        np.testing.assert_allclose(second[:2], 0.5**0.5)
 
 
 def test_a_polytope() -> None:

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from tests.oracles import exploration as oracle
 
 import mogro
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
+from mogro.exploration import Settled, default_threshold, explores, gains, needs
+from mogro.linear import LinearModel
 
 KINDS = ("random", "duplicates", "zeros", "collinear", "few", "subspace", "axes", "flat")
 
@@ -260,6 +262,230 @@ def test_a_learner_explores_just_as_long_as_its_variances_are_large(
         if abs(known - 0.3) > 1e-6:
             assert policy.exploring == (known < 0.3)
         policy.update(offered[arm], np.ones(1))
+
+
+def learned(dim: int, log: FloatArray, *, batch: tuple[int, ...] = ()) -> LinearModel:
+    """Return a model with observations (n, d) in it."""
+    model = LinearModel(dim, 1, batch=batch)
+    for x in log:
+        model.update(np.broadcast_to(x, (*batch, dim)).copy(), np.zeros((*batch, 1)))
+    return model
+
+
+def needs_of(model: LinearModel, arms: FloatArray) -> float:
+    unseen = None if model.unseen is None else model.unseen[None]
+    return float(needs(arms[None], model.inverse[None], unseen)[0])
+
+
+@given(arm_sets, arm_sets, st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_needs_against_the_definition(x: FloatArray, y: FloatArray, seed: int) -> None:
+    dim = max(x.shape[1], y.shape[1])
+    x, y = (np.pad(z, ((0, 0), (0, dim - z.shape[1]))) for z in (x, y))
+    rng = np.random.default_rng(seed)
+    log = y[rng.integers(0, len(y), rng.integers(0, 8))]
+    found = needs_of(learned(dim, log), x)
+    known = oracle.known_in_span(sum_of_squares(log), x)
+    assert found * known == pytest.approx(1, rel=1e-6) or (found, known) in {
+        (0.0, np.inf),
+        (np.inf, 0.0),
+    }
+
+
+@given(arm_sets, st.integers(0, 2**32), st.integers(0, 6))
+@settings(max_examples=100, deadline=None)
+def test_gains_do_not_depend_on_coordinates(x: FloatArray, seed: int, logged: int) -> None:
+    """Turned, mirrored and permuted, LAPACK gives other eigenvectors of the same eigenspaces."""
+    dim = x.shape[1]
+    rng = np.random.default_rng(seed)
+    log = x[rng.integers(0, len(x), logged)]
+    turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    found = []
+    for how in (np.eye(dim), np.eye(dim)[rng.permutation(dim)] * rng.choice([-1, 1], dim), turn):
+        model = learned(dim, log @ how)
+        unseen = None if model.unseen is None else model.unseen[None]
+        found.append(gains((x @ how)[None], model.inverse[None], unseen)[0])
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-6, atol=1e-9)
+
+
+def test_gains_of_equal_eigenvalues_are_squared_norms() -> None:
+    x = arms_of("random", 6, 4, seed=5)
+    for inverse, unseen in ((np.zeros((6, 6)), np.eye(6)), (np.eye(6) / 3, None)):
+        found = gains(x[None], inverse[None], None if unseen is None else unseen[None])
+        np.testing.assert_allclose(found[0], np.square(x).sum(axis=1))
+
+
+@pytest.mark.parametrize("columns", [(1e7, 1.0), (1.0, 1e-7), (1e5, 1e-5)])
+@pytest.mark.parametrize("arms", [2, 40])
+def test_the_span_does_not_depend_on_units(columns: tuple[float, float], arms: int) -> None:
+    """A need has the unit of the features; whether there is one has not."""
+    x = np.random.default_rng(0).standard_normal((arms, 3))
+    x[:, 2] = x[:, 0] + x[:, 1]  # two dimensions of three, whatever the units
+    scale = np.array([*columns, columns[0]])
+    V = sum_of_squares(x * scale)
+    basis = np.linalg.qr(scale[:, None] * np.array([[1.0, 0], [0, 1], [1, 1]]))[0]
+    inside = np.linalg.inv(basis.T @ V @ basis)
+    inverse = basis @ inside @ basis.T
+    found = needs((x * scale)[None], inverse[None], None)[0]
+    assert found == pytest.approx(np.linalg.eigvalsh(inside)[-1], rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 1e3, 1e8])
+@pytest.mark.parametrize("arms", [3, 30])
+def test_arms_of_other_sizes_hide_nothing(size: float, arms: int) -> None:
+    x = arms_of("random", 5, arms, seed=6)
+    x[1] *= size
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    inverse = np.diag([1.0, 2, 3, 4, 5])[None]
+    found = needs(np.stack([x, unit]), np.tile(inverse, (2, 1, 1)), None)
+    assert found[0] == pytest.approx(found[1])
+    never = (
+        np.eye(5)
+        - np.linalg.qr(np.delete(x, 1, axis=0)[:2].T)[0]
+        @ np.linalg.qr(np.delete(x, 1, axis=0)[:2].T)[0].T
+    )
+    assert needs(x[:3][None], inverse, never[None])[0] == np.inf  # only arm 1 is new
+    assert gains(x[:3][None], inverse, never[None])[0].argmax() == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_of_features_is_no_direction(dtype: type[np.floating]) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((20, 6))
+    x[:, 5] = 0
+    x = (x @ np.linalg.qr(rng.standard_normal((6, 6)))[0]).astype(dtype)
+    column = np.hstack([x, x[:, :1] - np.sqrt(x[:, :1] ** 2) * np.sign(x[:, :1])]).astype(dtype)
+    column[0, -1] = 0.3 * np.finfo(dtype).eps  # a column that should be zero
+    for arms in (x, x[:3], np.vstack([x[:3], x[:3]]), column):
+        policy = mogro.MOGRO(arms.shape[1], 1)
+        assert len(explore(policy, arms)) < 60
+        assert not policy.exploring
+
+
+def test_the_default_threshold_is_a_tenth_of_the_mean_square() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 7, 3))
+    np.testing.assert_allclose(default_threshold(x), 0.1 * np.square(x).sum(axis=2).mean(axis=1))
+    many = np.random.default_rng(0).standard_normal((5000, 3)).astype(np.float32)
+    assert default_threshold(many) == pytest.approx(0.3, rel=0.1)
+
+
+def some_arms(rng: np.random.Generator, dim: int, basis: FloatArray) -> FloatArray:
+    """Arms of a round: anywhere, in a subspace, few, large, or single precision."""
+    kind, count = rng.integers(5), int(rng.integers(1, 9))
+    x = rng.standard_normal((count, dim))
+    if kind == 0:
+        x = x[:, : len(basis)] @ basis
+    elif kind == 1:
+        x = x[:1] * 3
+    elif kind == 2:
+        x = (x[:, : len(basis)] @ basis).astype(np.float32)
+    elif kind == 3:
+        x = np.eye(dim)[rng.integers(0, dim, count)]
+    return np.asarray(x)
+
+
+@given(
+    st.integers(0, 2**32), st.sampled_from([(), (1,), (3,), (2, 2)]), st.sampled_from([None, 0.5])
+)
+@settings(max_examples=60, deadline=None)
+def test_what_is_settled_never_changes_an_answer(
+    seed: int, batch: tuple[int, ...], usual: float | None
+) -> None:
+    rng = np.random.default_rng(seed)
+    dim, n = int(rng.integers(1, 6)), int(np.prod(batch))
+    basis = np.linalg.qr(rng.standard_normal((dim, dim)))[0][: max(1, dim // 2)]
+    model, settled = LinearModel(dim, 1, batch=batch), Settled(batch)
+    kept = [some_arms(rng, dim, basis) for _ in range(3)]
+    narrow = rng.random() < 0.5  # whether arms stay within a subspace for long
+    for step in range(60):
+        arms = kept[int(rng.integers(3))] if rng.random() < 0.5 else some_arms(rng, dim, basis)
+        if narrow and step < 50:
+            arms = rng.standard_normal((3, len(basis))) @ basis
+        if batch and rng.random() < 0.3:
+            arms = np.stack([arms] * batch[-1]) * (1 + np.arange(batch[-1]))[:, None, None]
+        threshold = usual if usual is None else usual * float(rng.choice([1, 1, 1, 3, 0.3]))
+        expected, sure = stateless(model, arms, threshold, batch)
+        found: BoolArray = np.zeros(n, dtype=np.bool_)
+        if not settled.covers(arms, threshold):
+            context = settled.look(arms, model.inverse, model.unseen, threshold, step=step)
+            if context is not None:
+                found[context.learners] = True
+                offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:]))
+                assert (context.arms == offered.reshape(n, *arms.shape[-2:])[found]).all()
+                fresh = gains(context.arms, context.inverse, context.unseen)
+                assert (context.gains == fresh).all()
+        assert (found == expected)[sure].all()
+        x = rng.standard_normal((*batch, dim)) * rng.choice([0.1, 1])
+        x = x[..., : len(basis)] @ basis if narrow else x
+        model.update(np.where(rng.random((*batch, 1)) < 0.7, x, 0.0), np.zeros((*batch, 1)))
+        if rng.random() < 0.05:
+            model.decay(np.full(batch, 0.3))
+            settled.reset()
+
+
+def stateless(
+    model: LinearModel, arms: FloatArray, threshold: float | None, batch: tuple[int, ...]
+) -> tuple[BoolArray, BoolArray]:
+    """Return who has to explore, one learner at a time, and where that is not a close call."""
+    answers, sure = [], []
+    offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:]))
+    for where in np.ndindex(batch):
+        B = default_threshold(offered[where]) if threshold is None else threshold
+        unseen = None if model.unseen is None else model.unseen[where][None]
+        need = needs(offered[where][None], model.inverse[where][None], unseen)
+        answers.append(bool(explores(need, B)[0]))
+        sure.append(abs(float(need[0] * B) - 1) > 1e-6)
+    return np.array(answers), np.array(sure)
+
+
+def test_the_same_bytes_in_another_shape_or_type_are_other_arms() -> None:
+    eye = np.eye(2)
+    line = np.array([[1.0, 0.0], [2.0, 0.0]])
+    settled = Settled((2, 2))
+    rows = np.stack([eye, line])[:, None]  # learners of the first axis differ
+    model = LinearModel(2, 1, batch=(2, 2))
+    model.update(np.broadcast_to([1.0, 0.0], (2, 2, 2)).copy(), np.zeros((2, 2, 1)))
+    model.update(np.array([[[0.0, 1]] * 2, [[0.0, 0]] * 2]), np.zeros((2, 2, 1)))
+    assert settled.look(rows, model.inverse, model.unseen, 0.1, step=0) is None
+    assert settled.covers(rows, 0.1)
+    columns = rows.swapaxes(0, 1)  # the same bytes, but learners of the second axis differ
+    assert columns.tobytes() == rows.tobytes()
+    assert not settled.covers(columns, 0.1)
+    context = settled.look(columns, model.inverse, model.unseen, 0.1, step=0)
+    assert context is not None
+    assert context.learners.tolist() == [2]
+
+    policy = mogro.MOGRO(2, 1)
+    assert len(explore(policy, line)) == 1
+    single = np.ascontiguousarray(line).view(np.float32).reshape(-1, 2)
+    assert single.tobytes() == line.tobytes()
+    assert explore(policy, single) != []  # has a part in the second direction
+
+
+def test_arms_changed_in_place_are_other_arms() -> None:
+    policy = mogro.MOGRO(2, 1)
+    x = np.array([[1.0, 0.0]])
+    assert explore(policy, x) == [0]
+    x[0] = 0.0, 1.0
+    assert explore(policy, x) == [0]
+
+
+def test_a_batch_explores_as_its_learners_do_alone() -> None:
+    rng = np.random.default_rng(8)
+    x = np.stack([arms_of(kind, 4, 6, seed=9) for kind in ("random", "zeros", "collinear", "axes")])
+    x[3] *= 1e7
+    inverse = np.stack([sum_of_squares(rng.standard_normal((6, 4))) for _ in range(4)])
+    unseen = np.stack([np.zeros((4, 4)), np.diag([1.0, 0, 0, 0]), np.zeros((4, 4)), np.eye(4)])
+    for hidden in (None, unseen):
+        for function in (needs, gains):
+            alone = [
+                function(
+                    x[i : i + 1], inverse[i : i + 1], None if hidden is None else hidden[i, None]
+                )
+                for i in range(4)
+            ]
+            assert (function(x, inverse, hidden) == np.concatenate(alone)).all()
 
 
 def test_the_warning_comes_once_and_only_if_true() -> None:

@@ -61,20 +61,30 @@ def unit_rows(arms: FloatArray) -> FloatArray:
     """
     wide = arms.astype(np.float64, copy=False)
     norms = squares(wide)
-    sizes = np.where(norms > TINY, np.sqrt(norms), np.inf)
+    sizes = np.sqrt(norms)
+    sizes[norms <= TINY] = np.inf
     return np.asarray(wide / sizes[..., None])
 
 
-def has_part(units: FloatArray, projector: FloatArray, precision: Precision) -> BoolArray:
-    """Tell which unit vectors (n, K, d) have a part in subspaces given by projectors (n, d, d)."""
+def parts_along(
+    units: FloatArray, projector: FloatArray, precision: Precision
+) -> tuple[BoolArray, FloatArray]:
+    """Find the parts of unit vectors (n, K, d) in subspaces given by projectors (n, d, d).
+
+    Returns which are more than rounding, (n, K), and their squared norms, (n, K).
+    """
     parts = units @ projector
-    found = squares(parts) > precision.share
-    hidden = ~found.any(axis=-1, keepdims=True)
-    if hidden.any():  # features in large units may hide what others have
+    sizes = squares(parts)
+    found = sizes > precision.share
+    # Features in large units may hide what others have: where nothing is found, look again with
+    # columns of one scale, unless no scale could make a difference.
+    faint = sizes > precision.share * precision.column**2
+    if np.count_nonzero(faint) > np.count_nonzero(found):
+        hidden = ~found.any(axis=-1, keepdims=True)
         scales = _column_scales(units, precision)
         scaled = squares(parts / scales) > precision.share * squares(units / scales)
         found |= scaled & hidden
-    return np.asarray(found)
+    return found, sizes
 
 
 def _column_scales(units: FloatArray, precision: Precision) -> FloatArray:
@@ -95,7 +105,7 @@ def span(units: FloatArray, precision: Precision) -> FloatArray | None:
     else:
         sizes = np.linalg.eigvalsh(turned @ units)
     clear = sizes[:, 0] > _CLEAR * sizes[:, -1]
-    if clear.all():
+    if np.count_nonzero(clear) == n:
         return turned @ (vectors / np.sqrt(sizes)[:, None, :]) if few else None
     bases = np.zeros((n, d, min(count, d)))
     for i in range(n):

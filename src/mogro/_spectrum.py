@@ -38,6 +38,7 @@ class Solution(NamedTuple):
     rank: IntArray  # (n,)
     units: FloatArray  # sizes of the features, (n, d): powers of two, infinite if never seen
     null: FloatArray  # the projector on the null space for features in these units, (n, d, d)
+    blur: FloatArray  # how far rounding may have turned it, (n,)
 
 
 def spectrum(gram: ArrayLike, *, additions: int) -> Spectrum:
@@ -63,7 +64,7 @@ def solve(
     inverse: FloatArray = np.empty((n, d, d))
     theta: FloatArray = np.empty((n, m, d))
     unseen, rank = np.zeros((n, d, d)), np.full(n, d, dtype=np.int64)
-    null = np.zeros((n, d, d))
+    null, blur = np.zeros((n, d, d)), np.zeros(n)
     units = powers(np.einsum("nii->ni", gram))
     scaled, right = _divided(gram, units), moments / units[:, None, :]
     rounding = relative_rounding(d, additions)
@@ -71,7 +72,8 @@ def solve(
     if full.any():
         inverse[full], theta[full], hard[full] = _eliminate(scaled[full], right[full])
     if hard.any():
-        inverse[hard], theta[hard], null[hard] = _decompose(scaled[hard], right[hard], rounding)
+        solved = _decompose(scaled[hard], right[hard], rounding)
+        inverse[hard], theta[hard], null[hard], blur[hard] = solved
         rank[hard] = d - null[hard].any(axis=-2).sum(axis=-1)
     inverse, theta = _divided(inverse, units), theta / units[:, None, :]
     for each in np.flatnonzero(rank < d):
@@ -82,7 +84,7 @@ def solve(
     if ridge > 0:  # V has the ridge where rounding of large features hides it
         inverse += unseen / ridge
         unseen[...], null[...], rank[...] = 0, 0, d
-    return Solution(inverse, theta, unseen, rank, units, null)
+    return Solution(inverse, theta, unseen, rank, units, null, blur)
 
 
 def powers(squares: FloatArray) -> FloatArray:
@@ -121,8 +123,11 @@ def _inverses(matrices: FloatArray) -> FloatArray:
 
 def _decompose(
     gram: FloatArray, right: FloatArray, rounding: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return pseudo-inverses, estimates, and bases of the null spaces in columns, others zero."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return pseudo-inverses, estimates, null spaces, and how far rounding may turn these.
+
+    A null space is given by a basis in columns; other columns are zero.
+    """
     never = np.einsum("nii->ni", gram) == 0
     # An eigenvalue of its own keeps a feature never seen apart from what is rounding of zero.
     values, vectors = np.linalg.eigh(gram - never[:, :, None] * np.eye(gram.shape[-1]))
@@ -133,7 +138,7 @@ def _decompose(
     # By the spectrum, not by the inverse: what is small along a strong direction stays small.
     theta = ((right @ vectors) * roots) @ back
     theta += (((right - theta @ gram) @ vectors) * roots) @ back
-    return inverse, theta, np.where(seen[:, None, :], 0, vectors)
+    return inverse, theta, np.where(seen[:, None, :], 0, vectors), rounding * roots.max(axis=(1, 2))
 
 
 def _projectors(

@@ -290,7 +290,8 @@ def _exploiting_probabilities(
     values = policy.values(arms[None], beliefs, rng=source)
     check_finite(values, arms)
     if source.bit_generator.state == before:
-        rows = distinct(arms, np.arange(count))
+        every = np.arange(count)
+        rows = every if is_front(selection) else distinct(arms, every)
         part = selection_probabilities(values[0][rows], selection, step=step, rng=source)
         whole = np.zeros((2, count))
         whole[:, rows] = part
@@ -554,8 +555,8 @@ def _features(arms: Arms) -> FloatArray:
 
 def _take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
     """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
-    if array is None or (array := np.asarray(array)).ndim < max(len(batch), 1):
-        return array  # one number for all
+    if array is None or np.ndim(array) == 0:
+        return array
     if not batch:
         return np.broadcast_to(array, (len(learners), *array.shape))
     return array[np.unravel_index(learners, batch)]

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import Precision, has_part, precision_of, span, span_basis, squares, unit_rows
+from mogro._spans import parts_along, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.linear import TINY
@@ -38,6 +38,10 @@ _SAME = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _COMPARED = 2**16  # numbers in arms up to which they are compared with those of last time
 _AT_ONCE = 2**16  # numbers in arms looked at together, so that a batch stays in the cache
 _STRICT = 0.01  # of the share that counts as rounding: certainly rounding
+_CLEARLY = 0.5  # an eigenvalue of products of unit vectors that shows them to be independent
+_FIRST: NDArray[np.intp] = np.zeros(1, dtype=np.intp)
+_FIRST.flags.writeable = False
+_Index = slice | NDArray[np.intp]
 _TIED = 1e-8  # gains this close, relatively, are equal
 
 
@@ -54,6 +58,8 @@ def default_threshold(arms: FloatArray) -> FloatArray:
     """
     if arms.shape[-2] > _SAMPLED:
         arms = arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
+    if arms.ndim == 2:
+        return np.asarray(np.vdot(arms, arms) * (DEFAULT_SHARE / len(arms)))
     flat = arms.reshape(*arms.shape[:-2], -1)
     return np.asarray(np.vecdot(flat, flat) * (DEFAULT_SHARE / arms.shape[-2]))
 
@@ -84,13 +90,7 @@ def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> F
     >>> needs(arms, np.linalg.inv(V)[None], None)  # the third direction is not in the span
     array([0.5])
     """
-    units, precision = unit_rows(arms), precision_of(arms)
-    new = np.asarray(_unseen_parts(units, unseen, precision).any(axis=-1))
-    found: FloatArray = np.where(new, np.inf, 0.0)
-    for seen in _parts_of(~new):
-        inside = _within(span(units[seen], precision), inverse[seen])
-        found[seen] = np.maximum(np.linalg.eigvalsh(inside)[:, -1], 0)
-    return found
+    return _Study(arms, inverse, unseen).needs()
 
 
 def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -99,18 +99,7 @@ def gains(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> F
     These are squared projections on the directions never seen, if the arms have a part there, or
     else on the whole eigenspace, within the span of the arms, of the largest need.
     """
-    units, precision = unit_rows(arms), precision_of(arms)
-    wide = arms.astype(np.float64, copy=False)
-    new = _unseen_parts(units, unseen, precision)
-    some = np.asarray(new.any(axis=-1))
-    found: FloatArray = np.zeros(arms.shape[:2])
-    for never in _parts_of(some):
-        assert unseen is not None
-        found[never] = squares(wide[never] @ unseen[never]) * new[never]
-    for seen in _parts_of(~some):
-        weakest = _weakest(span(units[seen], precision), inverse[seen])
-        found[seen] = squares(wide[seen] @ weakest)
-    return found
+    return _Study(arms, inverse, unseen).gains()
 
 
 def explores(need: FloatArray, threshold: FloatArray | float) -> BoolArray:
@@ -124,40 +113,90 @@ def first_best(gains: FloatArray) -> IntArray:
     return np.asarray((gains >= level).argmax(axis=-1))
 
 
-def _parts_of(chosen: BoolArray) -> Iterator[slice | NDArray[np.intp]]:
-    """Yield an index of the learners chosen, if there are any; all of them without a copy."""
+class _Study:
+    """What :func:`needs` and :func:`gains` of the same arms have in common."""
+
+    def __init__(self, arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> None:
+        self.arms, self.inverse, self.unseen = arms, inverse, unseen
+        self.precision = precision_of(arms)
+        self.units = unit_rows(arms)
+        # Learners with arms that have a part never seen, and the others.
+        self.never: _Index | None = None
+        self.seen: _Index | None = slice(None)
+        if unseen is not None:
+            # The arms that have, and the squares of these parts of unit vectors, (n, K).
+            self.new, self.shares = parts_along(self.units, unseen, self.precision)
+            never = np.logical_or.reduce(self.new, axis=-1)
+            self.never, self.seen = _where(never), _where(~never)
+
+    @cached_property
+    def bases(self) -> FloatArray | None:
+        """Of the spans of arms that have no part never seen."""
+        return span(self.units[self.seen], self.precision)
+
+    @cached_property
+    def inside(self) -> FloatArray:
+        """``V^+`` restricted to these spans."""
+        inverse, bases = self.inverse[self.seen], self.bases
+        return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
+
+    def bounds(self) -> FloatArray:
+        """Return upper bounds on the needs, for half the price; infinite if far from sharp.
+
+        No eigenvalue is above the largest sum of a row without signs, and none of the products of
+        unit vectors is below 1 less what such a row has off the diagonal.
+        """
+        if self.never is not None:
+            return np.full(len(self.arms), np.inf)
+        turned = np.swapaxes(self.units, -1, -2)
+        variances = _row_sums(self.units @ self.inverse @ turned)
+        least = 2 - _row_sums(self.units @ turned)
+        return np.where(least < _CLEARLY, np.inf, variances / np.maximum(least, _CLEARLY))
+
+    def needs(self) -> FloatArray:
+        found: FloatArray = np.full(len(self.arms), np.inf)
+        if self.seen is not None:
+            found[self.seen] = np.maximum(np.linalg.eigvalsh(self.inside)[:, -1], 0)
+        return found
+
+    def gains(self) -> FloatArray:
+        found: FloatArray = np.zeros(self.arms.shape[:2])
+        wide = self.arms.astype(np.float64, copy=False)
+        if self.never is not None:
+            shares = self.shares[self.never] * self.new[self.never]
+            found[self.never] = shares * squares(wide[self.never])
+        if self.seen is not None:
+            weakest = _weakest(self.inside)
+            if self.bases is not None:
+                weakest = self.bases @ weakest
+            found[self.seen] = squares(wide[self.seen] @ weakest)
+        return found
+
+
+def _where(chosen: BoolArray) -> _Index | None:
+    """Return an index of the learners chosen, for all of them a slice; None if there are none."""
     number = np.count_nonzero(chosen)
-    if number:
-        yield slice(None) if number == chosen.size else np.flatnonzero(chosen)
+    if number == chosen.size:
+        return slice(None)
+    return np.flatnonzero(chosen) if number else None
 
 
-def _within(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
-    """Return ``V^+`` (n, d, d) restricted to the span of bases (n, d, r)."""
-    return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
+def _row_sums(matrices: FloatArray) -> FloatArray:
+    """Return the largest sum of absolute values of a row, (n,), of matrices (n, K, K)."""
+    sums = np.add.reduce(np.abs(matrices), axis=-1)
+    return np.asarray(np.maximum.reduce(sums, axis=-1))
 
 
-def _weakest(bases: FloatArray | None, inverse: FloatArray) -> FloatArray:
-    """Return the eigenspaces (n, d, r) of the largest need in the span of bases (n, d, r).
-
-    Columns that do not belong to them are zero.
-    """
-    values, vectors = np.linalg.eigh(_within(bases, inverse))
+def _weakest(inside: FloatArray) -> FloatArray:
+    """Return the eigenspaces (n, r, r) of the largest eigenvalues; other columns are zero."""
+    values, vectors = np.linalg.eigh(inside)
     largest = values[:, -1:]
     # What rounding does to V is relative to its largest eigenvalue, hence to the smallest here;
     # zeros are directions outside of the span.
-    rounding = 8 * inverse.shape[-1] * _EPS
+    rounding = 8 * inside.shape[-1] * _EPS
     smallest = np.where(values > rounding * largest, values, np.inf).min(axis=-1, keepdims=True)
     slack = np.clip(rounding * largest / smallest, _SAME, _SAME**0.5)
-    same = values >= largest * (1 - slack)
-    space = vectors * same[:, None, :]
-    return np.asarray(space if bases is None else bases @ space)
-
-
-def _unseen_parts(units: FloatArray, unseen: FloatArray | None, precision: Precision) -> BoolArray:
-    """Tell which unit vectors (n, K, d) have a part never seen, (n, K)."""
-    if unseen is None:
-        return np.zeros(units.shape[:2], dtype=np.bool_)
-    return has_part(units, unseen, precision)
+    return np.asarray(vectors * (values >= largest * (1 - slack))[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +225,12 @@ class ExplorationContext:
     learners: NDArray[np.intp]
     batch: tuple[int, ...]
     step: int
+    _study: _Study | None = field(default=None, repr=False)  # if these were looked at before
 
     @cached_property
     def gains(self) -> FloatArray:
         """Squared projections of the arms on the weakest eigenspace, (n, K): see :func:`gains`."""
-        return gains(self.arms, self.inverse, self.unseen)
+        return (self._study or _Study(self.arms, self.inverse, self.unseen)).gains()
 
     def only(self, places: IntArray) -> "ExplorationContext":
         """Return the context of some of these learners."""
@@ -231,8 +271,7 @@ class Settled:
     >>> settled = Settled()
     >>> settled.covers(arms, 1.0)
     False
-    >>> settled.look(arms, np.linalg.inv(V), None, 1.0)  # nobody has to explore
-    array([], dtype=int64)
+    >>> settled.look(arms, np.linalg.inv(V), None, 1.0, step=0)  # nobody has to explore
     >>> settled.covers(arms, 1.0), settled.covers(5 * np.ones((7, 2)), 1.0)
     (True, True)
     >>> settled.covers(arms, 4.0)  # more than V has
@@ -255,9 +294,11 @@ class Settled:
         self._arms_needs: FloatArray = np.full(n, np.inf)
         self._arms_need = np.inf  # the largest of them
         self._arms_default = np.inf  # their largest default threshold
-        self._work: FloatArray = np.zeros(n)  # spent on learners with nothing to explore
-        self._due: FloatArray = np.ones(n)  # work after which to look for a bound,
-        self._due_inside: FloatArray = np.full(n, 4.0)  # and for projectors
+        self._repeats = False  # whether the same arms may come again
+        self._looks: FloatArray = np.zeros(n)  # that found nothing to explore
+        self._due: FloatArray = np.ones(n)  # looks after which to try for a bound everywhere
+        self._work: FloatArray = np.zeros(n)  # that went into them, in looks at d arms
+        self._due_inside: FloatArray = np.full(n, 4.0)  # work after which to find what is unknown
 
     def covers(self, arms: FloatArray, threshold: float | FloatArray | None) -> bool:
         """Tell whether it is certain that no learner has to explore.
@@ -269,9 +310,11 @@ class Settled:
         threshold
             For all learners or (*batch); None for :func:`default_threshold`.
         """
-        if self._arms_need < np.inf and self._same(arms):
-            highest = self._arms_default if threshold is None else _highest(threshold)
-            return min(self._arms_need, self._bound) * highest <= SATISFIED
+        if self._repeats:
+            if self._same(arms):
+                highest = self._arms_default if threshold is None else _highest(threshold)
+                return min(self._arms_need, self._bound) * highest <= SATISFIED
+            self._repeats = False  # do not compare again before the next look
         if self._bound < np.inf:
             highest = _highest(default_threshold(arms) if threshold is None else threshold)
             return self._bound * highest <= SATISFIED
@@ -283,8 +326,10 @@ class Settled:
         inverse: FloatArray,
         unseen: FloatArray | None,
         threshold: float | FloatArray | None,
-    ) -> NDArray[np.intp]:
-        """Return the flat positions in the batch of learners that have to explore.
+        *,
+        step: int,
+    ) -> ExplorationContext | None:
+        """Return what the learners that have to explore are to choose from; None if none has to.
 
         Parameters
         ----------
@@ -293,30 +338,70 @@ class Settled:
         inverse, unseen
             ``V^+`` and the projectors on directions never seen, (*batch, d, d); None if there are
             none.
+        step
+            Number of arms selected before.
         """
-        n, matrix = self._work.size, (-1, *inverse.shape[-2:])
-        given = default_threshold(arms) if threshold is None else threshold
-        thresholds = self._for_each(given, ())
+        if not self.batch:
+            return self._look_alone(arms, inverse, unseen, threshold, step)
+        n, size = self._work.size, inverse.shape[-2:]
+        default = default_threshold(arms) if threshold is None else None
+        thresholds = self._for_each(default if threshold is None else threshold, ())
         offered = self._for_each(arms, arms.shape[-2:])
-        inverse = inverse.reshape(matrix)
-        unseen = None if unseen is None else unseen.reshape(matrix)
-        found = self._arms_needs if self._same(arms) else np.full(n, np.inf)
-        found = np.minimum(found, self._everywhere)
+        inverse = inverse.reshape(n, *size)
+        unseen = None if unseen is None else unseen.reshape(n, *size)
+        found = np.minimum(self._everywhere, self._arms_needs if self._same(arms) else np.inf)
         asking = np.flatnonzero(explores(found, thresholds))
-        asking = asking[self._beyond(asking, offered, thresholds, found)]
-        for some in _chunks(asking, max(1, _AT_ONCE // math.prod(arms.shape[-2:]))):
-            hidden = None if unseen is None else unseen[some]
-            found[some] = needs(offered[some], inverse[some], hidden)
+        if self._useful:
+            asking = asking[self._beyond(asking, offered, thresholds, found)]
+        at_once = max(1, _AT_ONCE // math.prod(arms.shape[-2:]))
+        study = None
+        for some in _chunks(asking, at_once):
+            study = _Study(*_of(some, offered, inverse, unseen))
+            found[some] = study.needs()
         exploring = explores(found, thresholds)
-        self._remember(arms, found, default=given if threshold is None else None)
-        done = asking[~exploring[asking]]
-        self._work[done] += min(arms.shape[-2:]) / arms.shape[-1]
-        for i in done[self._work[done] >= self._due[done]].tolist():
-            hidden = None if unseen is None else unseen[i]
-            self._find_bounds(i, inverse[i], hidden, float(thresholds[i]))
-        return np.flatnonzero(exploring)
+        self._remember(arms, found, default)
+        learners = np.flatnonzero(exploring)
+        if learners.size < asking.size:
+            work = min(arms.shape[-2:]) / arms.shape[-1]
+            self._find_bounds(asking[~exploring[asking]], inverse, unseen, thresholds, work)
+        if not learners.size:
+            return None
+        if learners.size < asking.size or asking.size > at_once:
+            study = None  # of others, too, or not of all
+        return ExplorationContext(
+            *_of(learners, offered, inverse, unseen), learners, self.batch, step, study
+        )
 
-    def _for_each(self, array: float | FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    def _look_alone(
+        self,
+        arms: FloatArray,
+        inverse: FloatArray,
+        unseen: FloatArray | None,
+        threshold: float | FloatArray | None,
+        step: int,
+    ) -> ExplorationContext | None:
+        """Look for a single learner, as :meth:`look` does but in less time."""
+        default = default_threshold(arms) if threshold is None else None
+        limit = float(default if threshold is None else threshold)  # type: ignore[arg-type]
+        study = _Study(arms[None], inverse[None], None if unseen is None else unseen[None])
+        found, few = np.full(1, np.inf), arms.shape[0] < arms.shape[1]
+        if self._useful and not self._beyond(_FIRST, study.arms, np.full(1, limit), found)[0]:
+            return None
+        if study.never is None:
+            found = study.bounds() if few else found
+            if not float(found[0]) * limit <= 1:
+                found = study.needs()
+        if not float(found[0]) * limit <= SATISFIED:
+            self._arms, self._repeats = (), False
+            return ExplorationContext(
+                study.arms, study.inverse, study.unseen, _FIRST, (), step, study
+            )
+        self._remember(arms, found, default)
+        work = min(arms.shape) / arms.shape[1]
+        self._find_bounds(_FIRST, study.inverse, study.unseen, np.full(1, limit), work)
+        return None
+
+    def _for_each(self, array: float | FloatArray | None, shape: tuple[int, ...]) -> FloatArray:
         """Return an array (..., *shape) that broadcasts to the batch for each learner."""
         array = np.asarray(array)
         if array.ndim < len(self.batch) + len(shape) or array.shape != (*self.batch, *shape):
@@ -330,16 +415,15 @@ class Settled:
             last and arms.shape == last[0] and arms.dtype == last[1] and arms.tobytes() == last[2]
         )
 
-    def _remember(
-        self, arms: FloatArray, found: FloatArray, *, default: float | FloatArray | None
-    ) -> None:
+    def _remember(self, arms: FloatArray, found: FloatArray, default: FloatArray | None) -> None:
         largest = float(found.max())
-        if arms.size > _COMPARED or (found.size == 1 and largest == np.inf):
-            self._arms, self._arms_need = (), np.inf
+        if arms.size > _COMPARED:
+            self._arms, self._repeats = (), False
             return
         self._arms = (arms.shape, arms.dtype, arms.tobytes())
         self._arms_default = _highest(default_threshold(arms) if default is None else default)
         self._arms_needs, self._arms_need = found, largest
+        self._repeats = largest < np.inf
 
     def _beyond(
         self,
@@ -352,33 +436,49 @@ class Settled:
 
         For the others, put a bound into ``found``.
         """
-        if self._unknown is None or not self._useful:
-            return np.ones(asking.size, dtype=np.bool_)
+        assert self._unknown is not None
         units, precision = unit_rows(arms[asking]), precision_of(arms)
         # Stricter about rounding than needs() is, so that both agree.
         strict = precision._replace(share=_STRICT * precision.share)
-        beyond = np.asarray(has_part(units, self._unknown[asking], strict).any(axis=-1))
+        parts, _ = parts_along(units, self._unknown[asking], strict)
+        beyond = np.asarray(parts.any(axis=-1))
         beyond |= explores(self._inside[asking], thresholds[asking])
         found[asking[~beyond]] = self._inside[asking[~beyond]]
         self._useful = not beyond.all()
         return beyond
 
     def _find_bounds(
+        self,
+        learners: NDArray[np.intp],
+        inverse: FloatArray,
+        unseen: FloatArray | None,
+        thresholds: FloatArray,
+        work: float,
+    ) -> None:
+        """Count work that was done for learners with nothing to explore, and try to save more."""
+        for i in learners.tolist():
+            self._looks[i] += 1
+            self._work[i] += work
+            if self._looks[i] >= self._due[i] and thresholds[i] > 0:
+                hidden = None if unseen is None else unseen[i]
+                self._find_bound(i, inverse[i], hidden, float(thresholds[i]))
+
+    def _find_bound(
         self, learner: int, inverse: FloatArray, unseen: FloatArray | None, threshold: float
     ) -> None:
         """Look for a bound everywhere, or else for the directions that are known to a learner."""
-        if not threshold > 0:
-            return
         total = inverse
-        if unseen is not None:  # never seen: a variance beyond any that could be known
+        if unseen is not None and np.trace(unseen) > 0.5:
+            # Never seen: a variance beyond any that could be known.
             total = inverse + (2 / threshold + 2 * np.trace(inverse)) * unseen
-        for reserve in (4, 2, 1):  # for thresholds that go up and down
-            if _is_below(total, 1 / (reserve * threshold)):
-                self._everywhere[learner] = 1 / (reserve * threshold)
-                self._bound = float(self._everywhere.max())
-                return
+        elif _is_below(inverse, 1 / threshold):
+            reserve = 4 * threshold  # thresholds go up and down
+            bound = 1 / (reserve if _is_below(inverse, 1 / reserve) else threshold)
+            self._everywhere[learner] = bound
+            self._bound = float(self._everywhere.max())
+            return
+        self._due[learner] = 8 + 1.25 * self._looks[learner]
         work = self._work[learner]
-        self._due[learner] = 2 * work
         if work >= self._due_inside[learner]:  # eigenvectors are dear
             self._due_inside[learner] = 4 * work
             self._find_unknown(learner, total, threshold)
@@ -411,6 +511,15 @@ def _highest(threshold: float | FloatArray) -> float:
 
 def _chunks(positions: NDArray[np.intp], size: int) -> Iterator[NDArray[np.intp]]:
     return (positions[start : start + size] for start in range(0, positions.size, size))
+
+
+def _of(
+    learners: NDArray[np.intp], arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return what belongs to some learners, without a copy if these are all."""
+    if learners.size == len(arms):
+        return arms, inverse, unseen
+    return arms[learners], inverse[learners], None if unseen is None else unseen[learners]
 
 
 class Exploration(Protocol):

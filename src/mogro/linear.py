@@ -67,6 +67,7 @@ _STATE = {
     "fresh": "_fresh",
     "units": "_units",
     "null": "_null",
+    "blur": "_blur",
     "hidden": "_hidden",
 }
 
@@ -130,11 +131,12 @@ class LinearModel:
         self._rank: IntArray = np.zeros(batch, dtype=np.int64)
         self._full = False  # every learner has seen every direction
         # Until then: the size of each feature, a power of two; the projector on null(V) for
-        # features in these units; and the shares of observations, since the last renewal, in
-        # directions that count as unseen.
+        # features in these units, and how far rounding may have turned it; and the shares of
+        # observations, since the last renewal, in directions that count as unseen.
         self._units: FloatArray = np.full((*batch, d), np.inf)
         self._sized = False  # every feature has been seen
         self._null: FloatArray = np.tile(np.eye(d), (*batch, 1, 1))
+        self._blur: FloatArray = np.zeros(batch)
         self._hidden: FloatArray = np.zeros(batch)
         self._idle: IntArray = np.zeros(batch, dtype=np.int64)  # rounds sat out
         self._faded: FloatArray = np.ones(batch)  # product of the decays since the last renewal
@@ -343,7 +345,8 @@ class LinearModel:
             outside = size / np.sqrt(_dot(unit * (diagonal / units**2), unit))
             own = features / np.sqrt(diagonal)
         own = np.where(np.isinf(units), 0, own)
-        slack = 8 * (rounding + float(np.finfo(features.dtype).eps) * np.sqrt(_dot(own, own)))
+        blur = float(np.finfo(features.dtype).eps) + self._blur[..., None]
+        slack = 8 * (rounding + blur * np.sqrt(_dot(own, own)))
         never = (np.isinf(units) & (features != 0)).any(axis=-1)
         return np.where(never | ((size > 0) & (outside > slack)), np.inf, variances), rounding
 
@@ -373,6 +376,7 @@ class LinearModel:
         if current.keys() - arrays.keys():
             raise ValueError(f"arrays: missing {sorted(current.keys() - arrays.keys())}")
         pending = arrays["recent"].shape[-2] if arrays["recent"].ndim > 1 else 0
+        pending = min(pending, self._most - 1)
         shapes = {name: value.shape for name, value in current.items()}
         shapes["recent"] = (*self.batch, pending, self._recent.shape[-1])
         for name, value in current.items():
@@ -419,7 +423,8 @@ class LinearModel:
         """
         if not self._sized:
             self._size(features)
-        scaled = np.matvec(self._null, features / self._units)
+        own = features / self._units
+        scaled = np.matvec(self._null, own)
         size = _dot(scaled, scaled)
         some = size > _NOTHING
         if not np.count_nonzero(some):
@@ -432,6 +437,8 @@ class LinearModel:
             where = np.nonzero(new) if new.ndim else ...
             left[where] = 0
             self._add_direction(where, product, variance, part, scaled)
+            turned = np.where(new, 4 * _EPS * np.sqrt(_dot(own, own) / np.maximum(size, TINY)), 0)
+            self._blur = np.asarray(np.maximum(self._blur, turned))
         if np.count_nonzero(some ^ new):
             growth = _dot(np.square(scaled), diagonal / np.square(self._units))
             doubtful = some & ~new
@@ -523,6 +530,7 @@ class LinearModel:
         self._hidden[where] = 0
         self._units[where] = solved.units.reshape(gram.shape[:-1])
         self._null[where] = solved.null.reshape(gram.shape)
+        self._blur[where] = solved.blur.reshape(gram.shape[:-2])
         self._sized = not np.isinf(self._units).any()
 
     def _forget(self) -> None:

@@ -172,8 +172,8 @@ def test_there_is_no_pickle_in_the_file(tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    policy = mogro.MOGRO(2, 1)
-    policy.update(np.ones(2), np.ones(1))
+    policy = mogro.MOGRO(8, 3)  # large enough that most bytes are numbers
+    policy.update(np.ones(8), np.ones(3))
     policy.save(tmp_path / "p")
     good = (tmp_path / "p").read_bytes()
     rng = np.random.default_rng(0)
