@@ -133,9 +133,13 @@ class Rule(Protocol):
 class Listing(Protocol):
     """Arms on offer to one learner that know a faster way to the best one: those of a catalogue."""
 
+    def __len__(self) -> int:
+        """Return how many they are."""
+        ...
+
     @property
     def features(self) -> FloatArray:
-        """The arms, (K, d)."""
+        """The arms, (K, d), finite."""
         ...
 
     def best(self, direction: FloatArray) -> IntArray:
@@ -338,13 +342,13 @@ def explorers(
     """
     offered = _features(arms)
     batch = beliefs.batch
-    inverse, unseen = beliefs.coverage
-    grams = inverse.shape[-3]
+    grams = beliefs.inverse.shape[-3]
     known = Settled((*batch, grams) if grams > 1 else batch) if settled is None else settled
     each = offered[..., None, :, :] if grams > 1 and offered.ndim > 2 else offered
     if known.covers(each, policy.threshold):
         return None
     check_finite(offered, offered)
+    inverse, unseen = beliefs.coverage  # which may be computed only now
     if grams == 1:
         inverse = inverse[..., 0, :, :]
         unseen = None if unseen is None else unseen[..., 0, :, :]
@@ -417,11 +421,12 @@ def _any_arm(
     arms: Arms, batch: tuple[int, ...], share: float, rng: Rng
 ) -> tuple[BoolArray, IntArray]:
     """Draw who takes any arm, and which."""
-    offered = _features(arms)
-    check_finite(offered, offered)
+    if isinstance(arms, np.ndarray):
+        check_finite(arms, arms)
+    count = arms.shape[-2] if isinstance(arms, np.ndarray) else len(arms)
     draws = rng.random((*batch, 2))
     lucky: BoolArray = draws[..., 0] < share
-    return np.asarray(lucky), np.asarray((draws[..., 1] * offered.shape[-2]).astype(np.int64))
+    return np.asarray(lucky), np.asarray((draws[..., 1] * count).astype(np.int64))
 
 
 def _select(
@@ -454,7 +459,10 @@ def _best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
     """Return the best arm for the directions (..., d) of the learners."""
     if not isinstance(arms, np.ndarray):
         check_finite(direction, direction, "weights")
-        return np.asarray(draw_one(arms.features, arms.best(direction), rng=rng))
+        tied = arms.best(direction)
+        if len(tied) == 1:
+            return np.asarray(tied[0])
+        return np.asarray(draw_one(arms.features, tied, rng=rng))
     scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
     if not math.isfinite(_size(scores)):
         check_finite(direction, direction, "weights")

@@ -12,6 +12,7 @@ A learner of a batch has the bits it would have alone, on every processor. So su
 decide are taken by ``einsum``: the order in which a BLAS dot adds depends on where a vector lies.
 """
 
+import copy
 import math
 from typing import Any, NamedTuple, TypeVar
 
@@ -354,6 +355,14 @@ class LinearModel:
         fits = np.sqrt(_dot(np.square(self.theta), self._diagonal()[..., None, :]))
         squares = np.sqrt(np.maximum(self._squares, 0))
         return np.asarray(squares + (1 + math.sqrt(self.dim)) * fits)[..., None, :]
+
+    def copy(self) -> "LinearModel":
+        """Return a model that goes on by itself."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(other, name, value.copy())
+        return other
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """All that has been learned, to be given to :meth:`load_state`."""

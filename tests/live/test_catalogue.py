@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -35,8 +36,12 @@ def test_a_catalogue_decides_like_a_list(scaled: bool) -> None:
         for agent, decision in ((one, first), (two, second)):
             agent.reward(decision.id, dict(zip(("click", "watch", "cost"), values, strict=True)))
     assert one.counters == two.counters
-    floors = {"click": float(np.median(truth[:, 0]))}
-    assert one.decide(ids, features, floors=floors).arm == two.decide(catalogue, floors=floors).arm
+    bounds = {"click": float(np.median(truth[:, 0]))}
+    first, second = (
+        one.decide(ids, features, at_least=bounds),
+        two.decide(catalogue, at_least=bounds),
+    )
+    assert first.arm == second.arm
     assert [d.arm for d in one.decide_top(ids, features, top=5)] == [
         d.arm for d in two.decide_top(catalogue, top=5)
     ]
@@ -88,7 +93,7 @@ def test_features_that_span_a_subspace_are_surveyed_once() -> None:
     asked = []
 
     class Counting(ExactIndex):
-        def best(self, direction: np.ndarray, *, eligible: np.ndarray | None) -> int:
+        def best(self, direction: np.ndarray, *, eligible: np.ndarray | None) -> np.ndarray:
             asked.append(1)
             return super().best(direction, eligible=eligible)
 
@@ -164,3 +169,91 @@ def test_threads_share_a_catalogue_that_changes() -> None:
     assert not failures
     assert agent.counters["decisions"] == 450
     assert len(catalogue) == 2000
+
+
+def test_an_outlier_that_is_not_eligible_decides_no_tie() -> None:
+    catalogue = mogro.Catalogue(2, dtype=np.float32)
+    catalogue.add(["a", "b", "far"], [[1.0, 0.0], [1.05, 0.0], [0.0, 1e5]])
+    agent = mogro.Agent([mogro.Objective("gain")], dim=2, seed=0, policy=mogro.EpsilonGreedy)
+    for arm in ("b", "far"):
+        decision = agent.decide(catalogue, eligible=[arm == one for one in ("a", "b", "far")])
+        agent.reward(decision.id, {"gain": 1.0})
+    mask = [True, True, False]
+    for _ in range(20):
+        decision = agent.decide(catalogue, eligible=mask, weights=[1.0])
+        assert decision.uniform or decision.arm == "b"
+        assert decision.propensity > 0
+
+
+def test_arms_that_tie_are_drawn_as_in_a_list() -> None:
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    ids = [str(k) for k in range(4)]
+    objectives = [mogro.Objective("gain")]
+    one, two = (
+        mogro.Agent(objectives, dim=2, seed=5, policy=partial(mogro.MOGRO, threshold=0.4))
+        for _ in range(2)
+    )
+    catalogue = stocked(features)
+    seen = set()
+    for n in range(60):
+        first, second = one.decide(ids, features), two.decide(catalogue)
+        assert first.arm == second.arm
+        for agent, decision in ((one, first), (two, second)):
+            agent.reward(decision.id, {"gain": 1.0})
+        if n > 4:
+            seen.add(first.arm)
+            assert first.propensities.values == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    assert seen == {"0", "1", "3"}
+
+
+class Fragile(ExactIndex):
+    """An index that cannot be made of some features."""
+
+    def __init__(self, features: np.ndarray) -> None:
+        if (features == 13.0).any() or len(features) == 2:
+            raise RuntimeError("no index")
+        super().__init__(features)
+
+
+def test_a_change_without_an_index_changes_nothing() -> None:
+    catalogue = mogro.Catalogue(1, index=Fragile)
+    catalogue.add(["a", "b", "c"], [[1.0], [2.0], [3.0]])
+    before = catalogue.version()
+    changes: list[Callable[[], None]] = [
+        lambda: catalogue.update(["a"], [[13.0]]),
+        lambda: catalogue.add(["d"], [[13.0]]),
+        lambda: catalogue.remove(["a"]),
+    ]
+    for change in changes:
+        with pytest.raises(RuntimeError, match="no index"):
+            change()
+        assert catalogue.version() is before
+        assert (len(catalogue), "a" in catalogue, "d" in catalogue) == (3, True, False)
+    catalogue.add(["d", "e"], [[4.0], [5.0]])
+    catalogue.update(["a"], [[9.0]])
+    version = catalogue.version()
+    assert dict(zip(version.ids, version.features[:, 0].tolist(), strict=True)) == {
+        "a": 9.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0,
+    }  # fmt: skip
+
+
+def test_a_word_is_no_list_of_arms() -> None:
+    catalogue = stocked(ball(3, 2))
+    catalogue.add(["a", "b"], ball(2, 2))
+    with pytest.raises(ValueError, match="ids"):
+        catalogue.remove("ab")
+    assert len(catalogue) == 5
+
+
+@pytest.mark.parametrize("found", [[7], [-1], [], [0.5], [[0]], [1]])
+def test_an_index_that_names_no_eligible_arm(found: list[int]) -> None:
+    class Wrong(ExactIndex):
+        def best(self, direction: np.ndarray, *, eligible: np.ndarray | None) -> np.ndarray:
+            return np.array(found)
+
+    catalogue = mogro.Catalogue(1, index=Wrong)
+    catalogue.add(["a", "b"], [[1.0], [2.0]])
+    agent = mogro.Agent([mogro.Objective("gain")], dim=1, seed=0)
+    agent.reward(agent.decide(catalogue).id, {"gain": 1.0})
+    with pytest.raises(ValueError, match="index: expected"):
+        agent.decide(catalogue, eligible=[True, False])

@@ -71,7 +71,6 @@ def test_a_decision_is_rewarded_by_its_id(agent: mogro.Agent) -> None:
 
 def test_objects_of_another_kind(agent: mogro.Agent) -> None:
     refused(agent.explain, "v1", says="decision: expected a Decision, got 'v1'")
-    refused(agent.merge, 3, says="other: expected an Agent, got 3")
 
 
 def test_arms_are_named_when_they_are_wrong(agent: mogro.Agent) -> None:
@@ -127,7 +126,7 @@ def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
     refused(agent.reward, "a", {"sale": 1.0}, says="now: expected the time, because of a window")
     refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
     assert agent.counters["learned"] == 0
-    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 1)
+    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 0, 0, 1)
 
 
 def test_places_recalled_among_other_arms() -> None:
@@ -147,3 +146,131 @@ def test_thompson_sampling_with_huge_features() -> None:
     for _ in range(6):
         decision = agent.decide({"a": [123456789.0, 987654321.0, 55555555.0]})
         agent.reward(decision.id, {"click": 5.0})
+
+
+def saved(agent: mogro.Agent, folder: Path) -> bytes:
+    agent.save(folder / "agent")
+    return (folder / "agent").read_bytes()
+
+
+class Broken:
+    """A scalarisation that has lost its numbers."""
+
+    def weights(self, objectives: int, *, batch: tuple[int, ...], **_: object) -> np.ndarray:
+        return np.full((*batch, objectives), np.nan)
+
+
+class Raising:
+    """A scalarisation that fails."""
+
+    def weights(self, objectives: int, **_: object) -> np.ndarray:
+        raise RuntimeError("out of order")
+
+
+@pytest.mark.parametrize("half_life", [None, mogro.HalfLife(time=1.0), mogro.HalfLife(updates=5.0)])
+def test_refused_decisions_leave_nothing_behind(
+    half_life: mogro.HalfLife | None, tmp_path: Path
+) -> None:
+    objectives = [
+        mogro.Objective("click"),
+        mogro.Objective("sale", window=10.0, default=0.0),
+        mogro.Objective("stars", window=20.0),
+    ]
+    agent = mogro.Agent(objectives, dim=2, seed=0, half_life=half_life)
+    for n in range(12):
+        decision = agent.decide(ARMS, now=float(n))
+        agent.reward(decision.id, {"click": 1.0, "sale": 1.0}, now=float(n))
+        if n < 8:
+            agent.reward(decision.id, {"stars": 3.0}, now=float(n))
+    before, observed = saved(agent, tmp_path), agent.observations
+    calls: list[Callable[[], object]] = [
+        lambda: agent.decide(ARMS, at_least={"click": 5.0}, weights=[1, 0, 0], now=1000.0),
+        lambda: agent.decide(ARMS, weights=Broken(), now=1000.0),
+        lambda: agent.decide(ARMS, weights=Raising(), now=1000.0),
+        lambda: agent.decide(ARMS, weights=[-1.0, 1.0, 1.0], now=1000.0),
+        lambda: agent.decide({"x": [np.inf, 1.0]}, now=1000.0),
+        lambda: agent.decide(ARMS, eligible=[False, False], now=1000.0),
+        lambda: agent.decide(ARMS, at_most={"likes": 1.0}, now=1000.0),
+        lambda: agent.decide(ARMS, id="", now=1000.0),
+        lambda: agent.decide_top(ARMS, top=2, weights=Broken(), now=1000.0),
+        lambda: agent.reward("nobody", {"click": 1.0}, now=1000.0),
+        lambda: agent.reward("0-11", {"click": 2.0}, now=1000.0),
+        lambda: agent.reward("0-11", {"click": np.nan}, now=1000.0),
+        lambda: agent.expire(np.nan),
+    ]
+    refusals = 0
+    for call in calls:
+        try:
+            call()
+        except (ValueError, RuntimeError):
+            refusals += 1
+            assert saved(agent, tmp_path) == before
+        else:  # far in the future all may have faded: then it explores, and nothing is refused
+            assert half_life is not None
+            agent = mogro.Agent.load(tmp_path / "agent")
+    assert agent.observations == observed
+    assert refusals >= (len(calls) if half_life is None else 9)
+    assert agent.decide(ARMS, now=12.0).id == "0-12"  # no id was used up
+
+
+def test_an_estimate_that_is_refused_does_not_fade(tmp_path: Path) -> None:
+    agent = mogro.Agent(
+        [mogro.Objective("click")],
+        dim=1,
+        seed=0,
+        half_life=mogro.HalfLife(time=1.0),
+        policy=mogro.EpsilonGreedy,
+    )
+    agent.reward(agent.decide({"x": [1.0]}, now=0.0).id, {"click": 1.0})
+    before = saved(agent, tmp_path)
+    with pytest.raises(mogro.live.NoArmClears):
+        agent.decide({"x": [1.0]}, at_least={"click": 2.0}, now=1000.0)
+    assert agent.observations == {"click": 1.0}
+    assert saved(agent, tmp_path) == before
+
+
+def test_infinite_features_are_refused_whatever_the_scalarisation() -> None:
+    agent = mogro.Agent(
+        OBJECTIVES,
+        dim=2,
+        seed=0,
+        policy=lambda dim, m: mogro.MOGRO(
+            dim, m, scalarization=mogro.RandomHypervolume([0.0, 0.0])
+        ),
+    )
+    for _ in range(4):
+        agent.reward(agent.decide(ARMS).id, {"click": 1.0, "watch": 2.0})
+    for bad in (np.inf, -np.inf, np.nan):
+        says = f"features: expected finite values, got {bad} at (0, 1)"
+        refused(agent.decide, {"x": [1.0, bad], "y": [0.0, 1.0]}, says=says)
+
+
+def test_several_at_once_under_ids_of_others() -> None:
+    agent = mogro.Agent([mogro.Objective("click")], dim=1, seed=0)
+    arms = {"a": [1.0], "b": [2.0], "c": [3.0]}
+    agent.decide(arms, id="v/2")
+    refused(
+        agent.decide_top, arms, says="id: expected a new one, but there is a decision 'v/2'",
+        top=2, id="v",
+    )  # fmt: skip
+    agent.decide(arms, id="w")
+    refused(agent.decide_top, arms, says="id: 'w' is a decision that was made", top=2, id="w")
+    first = agent.decide_top(arms, top=2, id="x")
+    assert agent.decide_top(arms, top=2, id="x") == first
+    more = agent.decide_top(arms, top=3, id="x")
+    assert more[:2] == first
+    assert len({one.arm for one in more}) == 3
+
+
+def test_equal_scores_are_drawn_and_copies_stay_with_the_first() -> None:
+    """Before the first reward greedy decisions know no better: any arm, each alike."""
+    agent = mogro.Agent(
+        OBJECTIVES, dim=2, seed=0, policy=lambda d, m: mogro.EpsilonGreedy(d, m, epsilon=0.0)
+    )
+    arms = {"a": [1.0, 0.0], "b": [0.0, 1.0], "copy": [1.0, 0.0], "c": [1.0, 1.0]}
+    weighted = [agent.decide(arms, weights=[1.0, 1.0]) for _ in range(300)]
+    counts = {arm: sum(d.arm == arm for d in weighted) for arm in arms}
+    assert counts["copy"] == 0
+    assert min(counts[arm] for arm in "abc") > 60
+    found = dict(zip(arms, weighted[0].propensities.values.tolist(), strict=True))
+    assert found == pytest.approx({"a": 1 / 3, "b": 1 / 3, "copy": 0.0, "c": 1 / 3})

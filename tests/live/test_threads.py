@@ -103,18 +103,3 @@ def test_exploring_decisions_see_each_other() -> None:
 
     together(*(explore for _ in range(4)))
     assert sorted(arms) == list("wxyz")
-
-
-def test_agents_that_merge_each_other_do_not_wait_for_ever() -> None:
-    one, two = (mogro.Agent(OBJECTIVES, dim=4, seed=s) for s in (1, 2))
-    merged: list[bool] = []
-
-    def merge(mine: mogro.Agent, theirs: mogro.Agent) -> None:
-        try:
-            mine.merge(theirs)
-            merged.append(True)
-        except mogro.live.CannotMerge:
-            merged.append(False)
-
-    together(lambda: merge(one, two), lambda: merge(two, one))
-    assert sorted(merged) == [False, True]

@@ -1,5 +1,6 @@
-"""An agent's bookkeeping, slow and obvious: every pair is kept, every answer computed anew."""
+"""An agent's learning, slow and obvious: everything is kept, every answer computed anew."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,13 +13,14 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Made:
-    """A decision that was made."""
+    """A decision, and all that came for it: (time, value) by objective."""
 
+    number: int
     x: Floats
     time: float
-    arm: str
-    state: list[str]  # by objective: pending, learned, defaulted, withdrawn
-    values: list[float | None]
+    came: list[list[tuple[float, float]]]
+    status: list[str]  # by objective: pending, learned, defaulted, missing, unmet
+    final: list[float | None]  # by objective: what was learned
 
 
 @dataclass
@@ -33,23 +35,113 @@ class Pair:
 
 @dataclass
 class SlowAgent:
-    """Follows an agent, step by step."""
+    """Follows an agent, event by event."""
 
     objectives: list[mogro.Objective]
     dim: int
     half_life: mogro.HalfLife | None = None
     decisions: dict[str, Made] = field(default_factory=dict)
     pairs: list[list[Pair]] = field(default_factory=list)
-    now: float = -np.inf
-    forgotten: int = 0
+    now: float = -math.inf
+    number: int = 0
 
     def __post_init__(self) -> None:
         self.pairs = [[] for _ in self.objectives]
+        self.index = {one.name: m for m, one in enumerate(self.objectives)}
 
-    def decide(self, id: str, arm: str, x: Floats, now: float) -> None:
+    def decide(self, id: str, x: Floats, now: float) -> None:
+        self.expire(now)
         count = len(self.objectives)
-        self.decisions[id] = Made(x, now, arm, ["pending"] * count, [None] * count)
-        self.now = max(self.now, now)
+        self.decisions[id] = Made(
+            self.number, x, now, [[] for _ in range(count)], ["pending"] * count, [None] * count
+        )
+        self.number += 1
+
+    def conflicts(self, id: str, values: dict[str, float]) -> bool:
+        made = self.decisions[id]
+        return any(
+            self.objectives[m].revise is None and made.came[m] and made.came[m][0][1] != value
+            for m, value in ((self.index[name], value) for name, value in values.items())
+        )
+
+    def reward(self, id: str, values: dict[str, float], now: float) -> tuple[int, ...]:
+        """Return how many were learned, are pending, revised, repeated, late."""
+        self.expire(now)
+        made = self.decisions[id]
+        before = {m: (made.status[m], self.value(made, m)) for m in range(len(self.objectives))}
+        for name, value in values.items():
+            m = self.index[name]
+            if before[m][0] == "pending" or not made.came[m]:
+                made.came[m].append((now, value))
+        self.settle(made, self.now)
+        counted = [0] * 5
+        for name, value in values.items():
+            m = self.index[name]
+            status, old = before[m]
+            if old is None:
+                late = status != "pending" or made.status[m] not in ("pending", "learned")
+                counted[4 if late else 0 if made.status[m] == "learned" else 1] += 1
+            elif status == "pending":
+                counted[2 if self.value(made, m) != old else 3] += 1
+            else:
+                counted[3 if value == old else 4] += 1
+        return tuple(counted)
+
+    def value(self, made: Made, m: int) -> float | None:
+        """Return the value that counts of all that came."""
+        if not made.came[m]:
+            return None
+        if self.objectives[m].revise == "max":
+            return max(value for _, value in made.came[m])
+        return max(made.came[m])[1] if self.objectives[m].revise else made.came[m][0][1]
+
+    def expire(self, now: float) -> int:
+        """Close windows one after the other, in the order of their ends; return how much closed."""
+        settled, self.now = 0, max(self.now, now)
+        ends = sorted(
+            (made.time + one.window, made.number, id)
+            for id, made in self.decisions.items()
+            for one in self.objectives
+            if one.window is not None and made.time + one.window <= self.now
+        )
+        for end, _, id in ends:
+            settled += self.settle(self.decisions[id], end)
+        return settled
+
+    def settle(self, made: Made, now: float) -> int:
+        """Let everything become final that can by now, and return how many objectives did."""
+        settled = 0
+        for _ in self.objectives:  # as often as a chain of conditions may need
+            for m, one in enumerate(self.objectives):
+                if made.status[m] == "pending" and self.settle_one(made, m, one, now):
+                    settled += 1
+        return settled
+
+    def settle_one(self, made: Made, m: int, one: mogro.Objective, now: float) -> bool:
+        if one.given is not None:
+            condition = self.index[one.given]
+            if made.status[condition] == "pending":
+                return False
+            learned = made.final[condition]
+            if learned is None or learned <= 0:
+                made.status[m] = "unmet"
+                return True
+        closed = one.window is not None and made.time + one.window <= now
+        value = self.value(made, m)
+        at_once = one.default is None and one.revise is None
+        if value is not None and (closed or at_once):
+            made.status[m] = "learned"
+        elif closed and one.default is not None:
+            made.status[m], value = "defaulted", one.default
+        elif closed:
+            made.status[m] = "missing"
+            return True
+        else:
+            return False
+        made.final[m] = value
+        assert value is not None
+        self.learn(m, made, value)
+        return True
 
     def learn(self, m: int, made: Made, value: float) -> None:
         one = self.objectives[m]
@@ -59,52 +151,15 @@ class SlowAgent:
                 pair.weight *= 0.5 ** (1 / self.half_life.updates)
         self.pairs[m].append(Pair(made.x, sign * (value - one.offset) / one.unit, made.time))
 
-    def reward(self, id: str, values: dict[str, float]) -> tuple[int, int, int]:
-        made = self.decisions[id]
-        learned = repeated = late = 0
-        for m, one in enumerate(self.objectives):
-            if one.name not in values:
-                continue
-            if made.values[m] is not None:
-                repeated += 1
-                continue
-            made.values[m] = values[one.name]
-            if made.state[m] == "pending":
-                made.state[m] = "learned"
-                self.learn(m, made, values[one.name])
-                learned += 1
-            else:
-                late += 1
-        return learned, repeated, late
-
-    def expire(self, now: float) -> int:
-        closed = 0
-        for made in self.decisions.values():
-            for m, one in enumerate(self.objectives):
-                if one.window is None or made.state[m] != "pending":
-                    continue
-                if made.time + one.window <= now:
-                    closed += 1
-                    made.state[m] = "withdrawn" if one.default is None else "defaulted"
-                    if one.default is not None:
-                        self.learn(m, made, one.default)
-        return closed
-
     def forget(self, before: float) -> int:
         old = [
             id
             for id, made in self.decisions.items()
-            if "pending" not in made.state and made.time < before
+            if "pending" not in made.status and made.time < before
         ]
         for id in old:
             del self.decisions[id]
         return len(old)
-
-    def merge(self, other: "SlowAgent") -> None:
-        self.decisions |= other.decisions
-        for mine, theirs in zip(self.pairs, other.pairs, strict=True):
-            mine.extend(theirs)
-        self.now = max(self.now, other.now)
 
     def weight(self, time: float) -> float:
         if self.half_life is None or self.half_life.time is None:
@@ -125,12 +180,6 @@ class SlowAgent:
     def observations(self) -> list[float]:
         return [sum(p.weight * self.weight(p.time) for p in pairs) for pairs in self.pairs]
 
-    def gram(self, m: int) -> Floats:
-        """Observed plus still pending outer products of an objective."""
-        total = np.zeros((self.dim, self.dim))
-        for p in self.pairs[m]:
-            total += p.weight * self.weight(p.time) * np.outer(p.x, p.x)
-        for made in self.decisions.values():
-            if made.state[m] == "pending":
-                total += self.weight(made.time) * np.outer(made.x, made.x)
-        return total
+    def counted(self, status: str) -> int:
+        """Return how many objectives of decisions still known have a status."""
+        return sum(made.status.count(status) for made in self.decisions.values())

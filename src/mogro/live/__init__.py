@@ -2,10 +2,10 @@
 
 from mogro.live.agent import Agent
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
-from mogro.live.decision import Decision, Outcome, Propensities
+from mogro.live.decisions import Decision, Propensities
+from mogro.live.draws import draws
 from mogro.live.errors import (
     BadReward,
-    CannotMerge,
     ConflictingReward,
     DamagedSnapshot,
     NoArmClears,
@@ -13,14 +13,14 @@ from mogro.live.errors import (
     UnknownObjective,
 )
 from mogro.live.features import Scaling
-from mogro.live.learning import HalfLife
+from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
+from mogro.live.state import Outcome
 from mogro.live.views import Explanation, Front, Rival
 
 __all__ = [
     "Agent",
     "BadReward",
-    "CannotMerge",
     "Catalogue",
     "ConflictingReward",
     "DamagedSnapshot",
@@ -38,4 +38,5 @@ __all__ = [
     "Scaling",
     "UnknownDecision",
     "UnknownObjective",
+    "draws",
 ]

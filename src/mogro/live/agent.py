@@ -1,30 +1,38 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
+import copy
+import math
 import os
-import uuid
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Self
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.live.asking import Weights, time_of
-from mogro.live.books import Books
-from mogro.live.deciding import Desk
-from mogro.live.decision import Decision, Outcome
-from mogro.live.features import FeatureMap, Scaling
-from mogro.live.learning import HalfLife
-from mogro.live.merging import check_merge, merge
+from mogro.live.arms import ArmReader, Arms
+from mogro.live.basis import Weights, read_constraints, read_weights
+from mogro.live.decisions import Decision
+from mogro.live.errors import BadReward, UnknownObjective
+from mogro.live.events import Event, Expired, Forgotten, Rewarded
+from mogro.live.features import Scaling
+from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
-from mogro.live.offer import Arms, offer_of
-from mogro.live.setup import MakePolicy, Setup
-from mogro.live.snapshot import Draft, read
-from mogro.live.views import Explanation, Front, diagnosis, explain, front_of, html, text
+from mogro.live.proposals import Proposer, Request
+from mogro.live.settings import MakePolicy, make_settings
+from mogro.live.snapshot import read, write
+from mogro.live.state import Outcome, State
+from mogro.live.views import Explanation, Front, diagnosis, explain, html, learned_front, text
 from mogro.policies import MOGRO
 
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
+
+_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
 class Agent:
@@ -37,8 +45,7 @@ class Agent:
     dim
         Number of features of an arm.
     seed
-        The draw of a decision follows from this and the decision's id. Agents that will be merged
-        need different seeds, unless the caller gives all ids.
+        The draw of a decision follows from this and the decision's id.
     policy
         Makes the policy from the number of features the learner sees (one more than ``dim`` with
         an intercept) and of objectives; :class:`~mogro.MOGRO` by default. Its numbers (noise, norm,
@@ -51,16 +58,23 @@ class Agent:
         Forgetting, for worlds that change.
     capacity
         How many completed decisions to remember, the last ones; else all, until :meth:`forget`.
+    uniform
+        With this probability any eligible arm that meets the constraints, each alike, whatever the
+        policy would do. Every arm then has a propensity above 0, and logs can be evaluated.
+    events
+        Called with every event, after it has happened: ``list.append``, say. Events are data of
+        :mod:`mogro.live.events`; applied one after the other to a new agent's state they give the
+        same state, to the bit.
 
     Notes
     -----
     *Time* is a number that only the caller knows how to read; the agent has no clock. It is needed
     where an objective has a window, or the half-life is in time.
 
-    *Threads* may call every method at any time. Rewards, expiry, saving and merging happen one
-    after the other, each wholly or not at all, and so do decisions that explore. Greedy decisions
-    of several threads are made side by side, each by the estimates of one moment after the call
-    began; ids stay unique, and of two simultaneous calls with one id both get the same decision.
+    *Threads* may call every method at any time. Calls happen one after the other, each wholly or
+    not at all; of two simultaneous calls with one id both get the same decision.
+
+    *Copies*, by :mod:`copy` or :mod:`pickle`, are agents of their own with the same past.
 
     Examples
     --------
@@ -71,9 +85,9 @@ class Agent:
     >>> decision.arm
     'news'
     >>> agent.reward("visit 1", {"click": 1})
-    Outcome(learned=1, repeated=0, late=0)
+    Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
     >>> agent.reward("visit 1", {"click": 1, "watch": 340.0})  # later, in any order
-    Outcome(learned=1, repeated=1, late=0)
+    Outcome(learned=1, pending=0, revised=0, repeated=1, late=0)
     >>> agent.theta.round(6).tolist()  # in the user's units
     [[1.0, 0.0], [340.0, 0.0]]
     """
@@ -89,18 +103,34 @@ class Agent:
         scaling: Scaling | None = None,
         half_life: HalfLife | None = None,
         capacity: int | None = None,
+        uniform: float = 0.0,
+        events: Callable[[Event], object] | None = None,
     ) -> None:
-        mapping = FeatureMap(dim, intercept=intercept, scaling=scaling)
-        setup = Setup(
-            objectives, mapping, policy, seed=seed, half_life=half_life, capacity=capacity
+        settings = make_settings(
+            objectives,
+            dim=dim,
+            intercept=intercept,
+            scaling=scaling,
+            policy=policy,
+            half_life=half_life,
+            capacity=capacity,
+            seed=seed,
+            uniform=uniform,
         )
-        self._desk = Desk(setup, Books(setup))
-        self._lineage = frozenset([uuid.uuid4().hex])  # this agent, and those merged into it
+        self._begin(State(settings), events)
+
+    def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
+        self._settings = state.settings
+        self._state = state
+        self._events = events
+        self._lock = threading.RLock()
+        self._reader = ArmReader(state.settings.mapping)
+        self._proposer = Proposer(state)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
-        return self._desk.setup.units.objectives
+        return self._settings.units.objectives
 
     def decide(
         self,
@@ -110,7 +140,8 @@ class Agent:
         id: str | None = None,
         weights: Weights | None = None,
         eligible: ArrayLike | None = None,
-        floors: Mapping[str, float] | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
         now: float | None = None,
     ) -> Decision:
         """Choose an arm.
@@ -130,16 +161,16 @@ class Agent:
             such as ``RandomWeights(concentration)``. Without it the policy's own.
         eligible
             Which arms may be chosen, K booleans.
-        floors
-            By objective, the worst acceptable estimate. They bind once estimates mean something:
-            not for decisions that explore.
+        at_least, at_most
+            Constraints: bounds on the estimates by objective, in the user's units. They bind once
+            estimates mean something: not for decisions that explore.
         now
             The time.
 
         Raises
         ------
         NoArmClears
-            If no arm's estimates clear the floors.
+            If no arm's estimates meet the constraints.
 
         Examples
         --------
@@ -148,8 +179,20 @@ class Agent:
         >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
-        offer = offer_of(arms, features, eligible, self._desk.setup.mapping)
-        return self._desk.decide(offer, id=id, weights=weights, floors=floors, now=now)
+        settings = self._settings
+        offered = self._reader.read(arms, features, eligible)
+        selection = read_weights(weights, settings.units, settings.policy.selection)
+        constraints = read_constraints(at_least, at_most, settings.units)
+        time = _time(now, needed=settings.timed)
+        _check_id(id)
+        with self._lock:
+            if id is not None and id in self._state.ledger.rows:
+                return self._proposer.recall(id)
+            request = Request(offered, selection, constraints, time, grouped=False)
+            proposed = self._proposer.propose(id, request, self._state.ahead(time))
+            assert proposed.event is not None
+            self._commit(proposed.event)
+            return proposed.decision
 
     def decide_top(
         self,
@@ -160,7 +203,8 @@ class Agent:
         id: str | None = None,
         weights: Weights | None = None,
         eligible: ArrayLike | None = None,
-        floors: Mapping[str, float] | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
         now: float | None = None,
     ) -> tuple[Decision, ...]:
         """Choose several distinct arms, each a decision of its own with rewards of its own.
@@ -168,7 +212,7 @@ class Agent:
         They are chosen one after the other among the arms that are left, so with a vector of
         weights they are the best ``top`` arms for it, in order; with random weights each has its
         own draw, and together they serve different trade-offs. Fewer come back if no more arms
-        are eligible or clear the floors. Parameters are those of :meth:`decide`; the ids are
+        are eligible or meet the constraints. Parameters are those of :meth:`decide`; the ids are
         ``id``, ``id + "/2"``, ``id + "/3"`` and so on.
 
         Examples
@@ -178,29 +222,47 @@ class Agent:
         >>> [decision.arm for decision in agent.decide_top({"a": [1.0], "b": [2.0]}, top=2)]
         ['b', 'a']
         """
-        offer = offer_of(arms, features, eligible, self._desk.setup.mapping)
-        return self._desk.decide_top(
-            offer, top=count(top, "top"), id=id, weights=weights, floors=floors, now=now
-        )
+        settings = self._settings
+        offered = self._reader.read(arms, features, eligible)
+        selection = read_weights(weights, settings.units, settings.policy.selection)
+        constraints = read_constraints(at_least, at_most, settings.units)
+        time = _time(now, needed=settings.timed)
+        _check_id(id)
+        wanted = count(top, "top")
+        with self._lock:
+            self._proposer.check_group(id, wanted)
+            request = Request(offered, selection, constraints, time, grouped=True)
+            proposed = self._proposer.propose_several(id, request, wanted)
+            for one in proposed:
+                if one.event is not None:
+                    self._commit(one.event)
+            return tuple(one.decision for one in proposed)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
-        A value that came before is ignored; one for an objective whose window has closed is
-        recorded, not learned. ``now`` closes this decision's windows first; it is needed where
-        an objective has a window.
+        An objective with a default is learned when its window closes, others as they come. A value
+        that came before is ignored; one for an objective whose window has closed is recorded, not
+        learned. ``now`` first closes every window that is due, of all decisions; it is needed
+        where an objective has a window.
 
         Raises
         ------
         UnknownDecision, UnknownObjective, BadReward, ConflictingReward
             Nothing of the call is learned then.
         """
-        time = time_of(now, needed=self._desk.setup.windowed)
-        with self._desk.lock:
-            return self._desk.books.reward(id, values, time)
+        time = _time(now, needed=self._settings.windowed)
+        if not isinstance(id, str):
+            raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
+        event = Rewarded(id, self._values(values), time)
+        with self._lock:
+            outcome: Outcome = self._commit(event)
+            return outcome
 
     def expire(self, now: float) -> int:
         """Close all windows that end at or before a time, and return how many did.
+
+        :meth:`decide` and :meth:`reward` do so too, by their ``now``.
 
         Examples
         --------
@@ -209,13 +271,15 @@ class Agent:
         >>> agent.expire(agent.decide({"a": [1.0]}, now=1.0).time + 9.0)
         1
         """
-        with self._desk.lock:
-            return self._desk.books.expire(real(now, "now"))
+        with self._lock:
+            closed: int = self._commit(Expired(real(now, "now")))
+            return closed
 
     def forget(self, *, before: float) -> int:
         """Drop completed decisions made before a time, and return how many; learning stays."""
-        with self._desk.lock:
-            return self._desk.books.forget(real(before, "before"))
+        with self._lock:
+            dropped: int = self._commit(Forgotten(real(before, "before")))
+            return dropped
 
     @property
     def theta(self) -> FloatArray:
@@ -230,21 +294,21 @@ class Agent:
     @property
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
-        with self._desk.lock:
-            held, done = len(self._desk.books.ledger), len(self._desk.books.ledger.completed)
-            return asdict(self._desk.books.tally) | {"pending": held - done, "completed": done}
+        with self._lock:
+            held, done = len(self._state.ledger), len(self._state.ledger.completed)
+            return asdict(self._state.counters) | {"pending": held - done, "completed": done}
 
     @property
     def observations(self) -> dict[str, float]:
         """The effective number of observations of each objective: the sum of their weights.
 
-        With a half-life in time, as of the latest decision.
+        With a half-life in time, as of the latest time that the agent was told.
         """
-        with self._desk.lock:
-            return self._desk.setup.units.named(self._desk.books.learner.effective)
+        with self._lock:
+            return self._settings.units.named(self._state.learner.effective)
 
     def front(self, arms: Arms, features: ArrayLike | None = None) -> Front:
-        """Return the estimated effective front of some arms, and what share of weights each wins.
+        """Return the estimated effective front of some arms, with each one's share of weights.
 
         It belongs to the estimates: with few observations it may be far from the true one.
 
@@ -258,19 +322,18 @@ class Agent:
         ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
         ...     outcome = agent.reward(decision.id, {"taste": taste, "price": price})
         >>> agent.front(arms)
-        arm    taste  price  wins
+        arm    taste  price  share of weights
         cake   5      4      66...%
         bread  1      2      33...%
         """
-        setup = self._desk.setup
-        offer = offer_of(arms, features, None, setup.mapping)
-        with self._desk.lock:
-            theta = self._desk.books.learner.theta.copy()
-        return front_of(offer, theta, setup)
+        offered = self._reader.read(arms, features)
+        with self._lock:
+            theta = self._state.learner.theta
+        return learned_front(offered, theta, self._settings)
 
     def explain(self, decision: Decision) -> Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return explain(decision, self._desk.setup)
+        return explain(decision, self._settings)
 
     def diagnose(
         self, arms: Arms, features: ArrayLike | None = None, *, rounds: int
@@ -280,71 +343,123 @@ class Agent:
         Noise is taken from the residuals, the largest of all objectives in units; features are as
         the learner sees them. See :func:`mogro.theory.diagnose`.
         """
-        offer = offer_of(arms, features, None, self._desk.setup.mapping)
-        with self._desk.lock:
-            theta, noise = self._desk.books.learner.theta.copy(), self._desk.books.learner.noise
-        return diagnosis(offer, theta, noise, self._desk.setup, rounds=rounds)
+        offered = self._reader.read(arms, features)
+        with self._lock:
+            theta, noise = self._state.learner.theta, self._state.learner.noise
+        return diagnosis(offered, theta, noise, self._settings, rounds=rounds)
 
     def __repr__(self) -> str:
-        with self._desk.lock:
-            return text(self._desk.setup, self._desk.books)
+        with self._lock:
+            return text(self._state)
 
     def _repr_html_(self) -> str:
-        with self._desk.lock:
-            return html(self._desk.setup, self._desk.books)
+        with self._lock:
+            return html(self._state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.
 
         The file that stood there is replaced as a whole or not at all, even by a crash. Threads
-        can go on once the contents are handed to the system; that they are on the disk is certain
-        when the call returns.
+        can go on once a copy has been taken; that it is on the disk is certain when the call
+        returns.
         """
-        with self._desk.lock:
-            draft = Draft(path, self._desk.setup, self._desk.books, self._lineage)
-        draft.publish()
+        with self._lock:
+            numbers, arrays = self._state.save_state()
+        write(path, self._settings, numbers, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an agent that :meth:`save` wrote; it goes on to the bit, on any machine.
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        types: Sequence[type[Any]] = (),
+        events: Callable[[Event], object] | None = None,
+    ) -> Self:
+        """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
+
+        Parameters
+        ----------
+        path
+            The file.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        events
+            Told of everything that happens from now on, as for a new agent.
 
         Raises
         ------
         DamagedSnapshot
             With the reason.
         """
-        setup, books, lineage = read(path)
         agent = cls.__new__(cls)
-        agent._desk = Desk(setup, books)
-        agent._lineage = lineage
+        agent._begin(read(path, types), events)
         return agent
 
-    def merge(self, other: "Agent") -> None:
-        """Take over what an agent with separate traffic has learned, and its decisions.
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {"state": copy.deepcopy(self._state)}
 
-        With a half-life in time both are brought to the later of their times; with one in updates
-        the sums add. The other stays as it is, but should not go on: what it learns from now on
-        cannot be merged any more.
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self._begin(kept["state"], None)
 
-        Raises
-        ------
-        CannotMerge
-            If the two differ in more than seed and capacity, hold a decision of the same id, or
-            share a past (one is a copy of the other, or was merged into it before).
-        """
-        if not isinstance(other, Agent):
-            raise ValueError(f"other: expected an Agent, got {other!r}")
-        first, second = sorted((self._desk, other._desk), key=lambda desk: desk.number)
-        with first.lock, second.lock:
-            check_merge(self._all(), other._all())
-            merge(self._desk.books, other._desk.books)
-            self._lineage |= other._lineage
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
 
-    def _all(self) -> tuple[Setup, Books, frozenset[str]]:
-        return self._desk.setup, self._desk.books, self._lineage
+    def _commit(self, event: Event) -> Any:
+        """Let an event happen, tell of it, and return what it was; raise what was refused."""
+        result = self._state.apply(event)
+        if isinstance(result, Exception):
+            raise result
+        if self._events is not None:
+            self._events(event)
+        return result
+
+    def _values(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Check a reward, and return it as floats."""
+        try:
+            pairs = values.items()
+        except AttributeError:
+            raise ValueError(
+                f"values: expected a mapping of objective name to number, got {values!r}"
+            ) from None
+        units = self._settings.units
+        checked = {}
+        for name, given in pairs:
+            m = units.index.get(name)
+            if m is None:
+                raise UnknownObjective(
+                    f"values: expected objectives {list(units.names)}, got {name!r}"
+                )
+            value = given if type(given) is float else _number(given)
+            if not abs(value - units.offsets[m]) <= units.limits[m]:
+                raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
+            checked[name] = value
+        return checked
 
     def _lines(self) -> tuple[FloatArray, FloatArray]:
-        with self._desk.lock:
-            setup = self._desk.setup
-            slopes, constants = setup.mapping.lines(self._desk.books.learner.theta)
-            return slopes * setup.units.scale[:, None], setup.units.outward(constants)
+        with self._lock:
+            theta = self._state.learner.theta
+        units = self._settings.units
+        slopes, constants = self._settings.mapping.lines(theta)
+        return slopes * units.scale[:, None], units.outward(constants)
+
+
+def _time(now: float | None, *, needed: bool) -> float | None:
+    if now is None:
+        if needed:
+            raise ValueError("now: expected the time, because of a window or a half-life in time")
+        return None
+    return real(now, "now")
+
+
+def _check_id(id: str | None) -> None:
+    if id is not None and (type(id) is not str or not id):
+        raise ValueError(f"id: expected a string, not empty, got {id!r}")
+
+
+def _number(given: object) -> float:
+    """Return a number as a float; NaN if it is none, or beyond every float."""
+    try:
+        return float(given) if isinstance(given, _NUMBERS) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan

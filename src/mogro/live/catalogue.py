@@ -8,73 +8,117 @@ do them for many arms at a time.
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from mogro._ties import first_best
-from mogro._validation import BoolArray, FloatArray, count, floats
-from mogro.live.features import FeatureMap
+from mogro._ties import rounding
+from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
 
 _CHUNK = 16_384
 
 
 class Index(Protocol):
-    """Finds the best arm for a direction; the place for an approximate search."""
+    """Finds the best arms for a direction; the place for an approximate search."""
 
-    def best(self, direction: FloatArray, *, eligible: BoolArray | None) -> int:
-        """Return the arm with the largest ``x . direction``, (d,), of those eligible, (K,)."""
+    def best(self, direction: FloatArray, *, eligible: BoolArray | None) -> IntArray:
+        """Return where the arms with the largest ``x . direction`` stand, (n,), at least one.
+
+        Of arms equal up to the rounding of their scores all should be named: the agent stays with
+        the first of exact copies, and draws among arms that differ. An index that names one of
+        them only decides the tie itself, and the decision's propensity does not know that.
+
+        Parameters
+        ----------
+        direction
+            (d,), of any size.
+        eligible
+            Which arms may be named, (K,); None for all.
+        """
         ...
 
 
 class ExactIndex:
-    """Looks at every arm: one matrix-vector product, and the lowest index among equals.
+    """Looks at every arm: one matrix-vector product.
 
     Examples
     --------
-    >>> ExactIndex(np.eye(3)).best(np.array([0.1, 0.5, 0.2]), eligible=None)
-    1
+    >>> ExactIndex(np.eye(3)).best(np.array([0.1, 0.5, 0.5]), eligible=None)
+    array([1, 2])
     """
 
     def __init__(self, features: FloatArray) -> None:
         self.features = features
 
-    def best(self, direction: FloatArray, *, eligible: BoolArray | None) -> int:
-        """Return the arm with the largest ``x . direction`` of those eligible."""
-        scores = self.features @ direction.astype(self.features.dtype, copy=False)
-        squares = np.vecdot(scores, scores)
+    def best(self, direction: FloatArray, *, eligible: BoolArray | None) -> IntArray:
+        """Return the arms with the largest ``x . direction`` of those eligible."""
+        arms = self.features
+        scores = arms @ direction.astype(arms.dtype, copy=False)
         if eligible is not None:
             scores[~eligible] = -np.inf
-        return int(first_best(scores, squares))
+        best = int(scores.argmax())
+        unit, size = rounding(arms.shape[1], arms.dtype), math.sqrt(np.vdot(direction, direction))
+
+        def slack(rows: IntArray) -> FloatArray:
+            some = arms[rows].astype(np.float64)
+            norms = np.sqrt(np.vecdot(some, some))
+            return np.asarray(unit * (norms * size + np.abs(scores[rows])))
+
+        own = float(slack(np.array([best]))[0])
+        rows = np.flatnonzero(scores >= scores[best] - 2 * own)
+        if len(rows) == 1:
+            return rows
+        return np.asarray(rows[scores[rows] + slack(rows) >= scores[best] - own])
 
 
 class Survey(NamedTuple):
-    """What exploration wants to know of a version before it looks at every arm."""
+    """What exploration wants to know of all arms together."""
 
-    gram: FloatArray  # sum of the arms' outer products, as the learner sees them, (p, p)
-    largest: float  # squared norm of the largest
+    mean: FloatArray  # (d,)
+    scatter: FloatArray  # sum of the outer products of their deviations from the mean, (d, d)
 
 
 class Version:
     """The arms of a catalogue at one moment."""
 
-    def __init__(self, ids: list[str], features: FloatArray, index: Index) -> None:
+    def __init__(self, ids: tuple[str, ...], features: FloatArray, index: Index) -> None:
         self.ids = ids
         self.features = features
-        self.index = index
-        self._surveys: dict[FeatureMap, Survey] = {}
+        self._index = index
 
-    def survey(self, mapping: FeatureMap) -> Survey:
-        """Look at every arm, once for each way to map features."""
-        if mapping not in self._surveys:
-            gram, largest = np.zeros((mapping.size, mapping.size)), 0.0
-            for start in range(0, len(self.features), _CHUNK):
-                arms = mapping(self.features[start : start + _CHUNK])
-                gram += arms.T @ arms
-                largest = max(largest, float(np.vecdot(arms, arms).max()))
-            self._surveys[mapping] = Survey(gram, largest)
-        return self._surveys[mapping]
+    def best(self, direction: FloatArray, eligible: BoolArray | None) -> IntArray:
+        """Return where the best arms for a direction (d,) stand, in ascending order."""
+        found = np.atleast_1d(np.asarray(self._index.best(direction, eligible=eligible)))
+        listed = found.dtype.kind in "iu" and found.ndim == 1 and len(found) > 0
+        if not listed or found.min() < 0 or found.max() >= len(self.ids):
+            raise ValueError(f"index: expected positions of arms, got {found!r}")
+        if eligible is not None and not eligible[found].all():
+            raise ValueError(f"index: expected eligible arms, got {found!r}")
+        return np.unique(found).astype(np.int64)
+
+    def largest(self, mapping: Callable[[FloatArray], FloatArray]) -> float:
+        """Return the largest squared norm of the arms as a mapping shows them."""
+        parts = (
+            mapping(self.features[start : start + _CHUNK])
+            for start in range(0, len(self.features), _CHUNK)
+        )
+        return max(float(np.vecdot(part, part).max()) for part in parts)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Look at every arm, once."""
+        chunks = range(0, len(self.features), _CHUNK)
+        total = np.zeros(self.features.shape[1])
+        for start in chunks:
+            total += self.features[start : start + _CHUNK].sum(axis=0, dtype=np.float64)
+        mean = total / len(self.features)
+        scatter = np.zeros((len(mean), len(mean)))
+        for start in chunks:
+            part = self.features[start : start + _CHUNK] - mean
+            scatter += part.T @ part
+        return Survey(mean, scatter)
 
 
 class Catalogue:
@@ -133,55 +177,61 @@ class Catalogue:
 
     def add(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Register new arms (n,) with features (n, d)."""
-        names, arms = self._checked(ids, features)
+        names, arms = self._read(ids, features)
         with self._lock:
             known = [name for name in names if name in self._rows]
             if known:
                 raise ValueError(f"ids: expected new arms, got {known[:3]}; see update")
-            before = self._version.ids if self._version else []
-            size = len(before) + len(names)
-            if size > len(self._store):
+            before = self._version.ids if self._version else ()
+            size, store = len(before) + len(names), self._store
+            if size > len(store):
                 # Rows past the end of a version are nobody's yet, so it can keep its view.
-                grown = np.empty((max(size, len(before) * 3 // 2), self.dim), dtype=self.dtype)
-                grown[: len(before)] = self._store[: len(before)]
-                self._store = grown
-            self._store[len(before) : size] = arms
-            self._publish(before + names, self._store[:size])
+                store = np.empty((max(size, len(before) * 3 // 2), self.dim), dtype=self.dtype)
+                store[: len(before)] = self._store[: len(before)]
+            store[len(before) : size] = arms
+            self._publish(before + names, store[:size])
+            self._store = store
             self._rows.update(zip(names, range(len(before), size), strict=True))
 
     def update(self, ids: Sequence[str], features: ArrayLike) -> None:
         """Give registered arms (n,) other features (n, d)."""
-        names, arms = self._checked(ids, features)
+        names, arms = self._read(ids, features)
         with self._lock:
-            rows = self._found(names)
+            rows = self._registered(names)
             version = self.version()
-            self._store = version.features.copy()
-            self._store[rows] = arms
-            self._publish(version.ids, self._store)
+            store = version.features.copy()
+            store[rows] = arms
+            self._publish(version.ids, store)
+            self._store = store
 
     def remove(self, ids: Sequence[str]) -> None:
         """Take arms off offer; decisions about them stay as they are."""
+        names = arm_ids(ids)
         with self._lock:
             keep = np.ones(len(self), dtype=np.bool_)
-            keep[self._found(list(ids))] = False
+            keep[self._registered(names)] = False
             version = self.version()
-            self._store = version.features[keep]
-            left = [name for name, kept in zip(version.ids, keep.tolist(), strict=True) if kept]
+            store = version.features[keep]
+            left = tuple(
+                name for name, kept in zip(version.ids, keep.tolist(), strict=True) if kept
+            )
+            self._publish(left, store)
+            self._store = store
             self._rows = {name: row for row, name in enumerate(left)}
-            self._publish(left, self._store)
 
-    def _publish(self, ids: list[str], features: FloatArray) -> None:
+    def _publish(self, ids: tuple[str, ...], features: FloatArray) -> None:
+        """Make a version; if the index cannot be made, everything stays as it was."""
         shown = features.view()
         shown.flags.writeable = False
         self._version = Version(ids, shown, self._index(shown)) if ids else None
 
-    def _found(self, ids: list[str]) -> list[int]:
+    def _registered(self, ids: tuple[str, ...]) -> list[int]:
         missing = [name for name in ids if name not in self._rows]
         if missing:
             raise ValueError(f"ids: expected registered arms, got {missing[:3]}")
         return [self._rows[name] for name in ids]
 
-    def _checked(self, ids: Sequence[str], features: ArrayLike) -> tuple[list[str], FloatArray]:
+    def _read(self, ids: Sequence[str], features: ArrayLike) -> tuple[tuple[str, ...], FloatArray]:
         names = arm_ids(ids)
         arms = floats(features, "features", shape=(len(names), self.dim))
         limit = math.sqrt(float(np.finfo(self.dtype).max) / 1e10)  # sums of squares stay finite
@@ -190,24 +240,23 @@ class Catalogue:
         return names, arms.astype(self.dtype)
 
 
-_checked: list[str] = []  # the last list of ids that was in order; nobody changes it
-
-
 def arm_ids(
-    ids: Iterable[str], name: str = "ids", *, wanted: str = "strings, one or more"
-) -> list[str]:
-    """Return arm ids as a list: different strings, at least one."""
-    global _checked  # most callers offer the same arms again and again
+    ids: Iterable[str],
+    name: str = "ids",
+    *,
+    wanted: str = "strings, one or more",
+    checked: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    """Return arm ids as a tuple: different strings, at least one, or the same as checked before."""
     try:
-        names = list(ids)
+        names = tuple(ids)
+        if checked and names == checked:
+            return checked
         letters = len("".join(names))  # the fastest way to see that all are strings
-    except TypeError:
+    except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
     if isinstance(ids, str) or not letters:
         raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
-    if names == _checked:
-        return _checked
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
-    _checked = names
     return names

@@ -6,6 +6,7 @@ BLAKE2b hash of both are state and increment of a PCG64 generator.
 
 import hashlib
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -23,17 +24,34 @@ class _Own(threading.local):
 _own = _Own()
 
 
-def hash_of(seed: int, *, purpose: bytes = b"") -> hashlib.blake2b:
-    """Return the hash that ids continue."""
-    return hashlib.blake2b(str(seed).encode() + b" ", digest_size=32, person=purpose)
+def draws(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
+    """Return a generator with the random numbers of a decision.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> agent = mogro.Agent([mogro.Objective("a"), mogro.Objective("b")], dim=1, seed=7)
+    >>> _ = agent.reward(agent.decide({"x": [1.0]}).id, {"a": 1.0, "b": 1.0})
+    >>> decision = agent.decide({"x": [1.0], "y": [2.0]}, id="visit 1")
+    >>> weights = mogro.RandomWeights().weights(2, step=1, batch=(), rng=draws(7, "visit 1"))
+    >>> list(decision.weights.values()) == weights.tolist()
+    True
+    """
+    bits = np.random.PCG64(0)
+    bits.state = _state(seed, id, purpose)
+    return np.random.Generator(bits)
 
 
-def draws_of(id: str, start: hashlib.blake2b) -> np.random.Generator:
-    """Return the generator of a decision, good until this thread asks for the next."""
-    continued = start.copy()
-    continued.update(id.encode("utf-8", "surrogatepass"))
-    digest = continued.digest()
-    _own.bits.state = {
+def brief_draws(seed: int, id: str) -> np.random.Generator:
+    """Return the same, good until this thread asks for the next."""
+    _own.bits.state = _state(seed, id, "")
+    return _own.generator
+
+
+def _state(seed: int, id: str, purpose: str) -> Any:
+    key = f"{seed} {id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(key, digest_size=32, person=purpose.encode()).digest()
+    return {
         "bit_generator": "PCG64",
         "state": {
             "state": int.from_bytes(digest[:16], "little"),
@@ -42,4 +60,3 @@ def draws_of(id: str, start: hashlib.blake2b) -> np.random.Generator:
         "has_uint32": 0,
         "uinteger": 0,
     }
-    return _own.generator

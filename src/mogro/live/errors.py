@@ -18,22 +18,23 @@ class ConflictingReward(ValueError):  # noqa: N818
 
 
 class NoArmClears(ValueError):  # noqa: N818
-    """No arm on offer has estimates that clear the floors.
+    """No arm on offer has estimates that meet the constraints.
 
     Attributes
     ----------
     best
-        For every objective with a floor, the best estimate among the arms on offer.
+        For every objective with a constraint, the estimate that comes closest among the arms on
+        offer.
     """
 
-    def __init__(self, floors: dict[str, float], best: dict[str, float]) -> None:
-        super().__init__(f"floors: no arm clears {floors}; the best estimates are {best}")
+    def __init__(self, constraints: str, best: dict[str, float]) -> None:
+        super().__init__(f"constraints: no arm has {constraints}; the closest are {best}")
+        self.constraints = constraints
         self.best = best
+
+    def __reduce__(self) -> tuple[type["NoArmClears"], tuple[str, dict[str, float]]]:
+        return type(self), (self.constraints, self.best)
 
 
 class DamagedSnapshot(ValueError):  # noqa: N818
     """A file that is no whole snapshot of an agent."""
-
-
-class CannotMerge(ValueError):  # noqa: N818
-    """Agents that differ in kind, share a past, or hold decisions of the same id."""

@@ -84,3 +84,14 @@ class FeatureMap:
             slopes = slopes / self.scaling.scale
             constants = constants - slopes @ self.scaling.center
         return slopes, constants
+
+    def second_moments(self, mean: FloatArray, scatter: FloatArray, *, count: int) -> FloatArray:
+        """Return the sum of outer products, (p, p), of what the learner sees of ``count`` arms.
+
+        They have a mean (d,), and ``scatter`` (d, d) is that sum for their deviations from it.
+        """
+        seen = self(mean)
+        total = count * (seen[:, None] * seen)
+        scale = 1.0 if self.scaling is None else self.scaling.scale[:, None] * self.scaling.scale
+        total[: self.dim, : self.dim] += scatter / scale
+        return np.asarray(total)

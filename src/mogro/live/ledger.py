@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.live.objective import PENDING
 
 _BITS = 12
 _ROWS = 1 << _BITS
 
-PENDING, LEARNED, DEFAULTED, WITHDRAWN = range(4)  # what became of one objective of a decision
 FREE = 255  # no decision lives in this row
-EXPLORED, TEACHES = 1, 2  # flags of a decision: chosen to explore; its rewards are learned
+# Flags of a decision: chosen to explore; its rewards are learned; drawn from all arms alike; one
+# of several chosen together.
+EXPLORED, TEACHES, UNIFORM, GROUPED = 1, 2, 4, 8
 
 
 class Block(NamedTuple):
@@ -29,6 +31,7 @@ class Block(NamedTuple):
     weights: FloatArray  # NaN where none were drawn
     estimates: FloatArray  # of the arm when it was chosen, as the learner sees them
     values: FloatArray  # rewards as the user gave them, NaN before
+    stamps: FloatArray  # times of these values, where they matter
     state: NDArray[np.uint8]
     time: FloatArray
     serial: IntArray  # number of the decision
@@ -42,9 +45,8 @@ def _arrays(block: Block) -> tuple[NDArray[Any], ...]:
 class Ledger:
     """Decisions by id."""
 
-    def __init__(self, size: int, objectives: int) -> None:
-        self.size = size
-        self.objectives = objectives
+    def __init__(self, size: int, objectives: int, *, stamped: bool) -> None:
+        self.shape = size, objectives, objectives * stamped
         self.rows: dict[str, int] = {}
         self.ids: list[str] = []
         self.arms: list[str] = []
@@ -55,19 +57,19 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, id: str, arm: str) -> tuple[Block, int]:
-        """Make a row for a new decision and return its place; the caller fills it."""
+    def add(self, id: str, arm: str) -> tuple[int, Block, int]:
+        """Make a row for a new decision and return it and its place; the caller fills it."""
         if self._free:
             row = self._free.pop()
             self.ids[row], self.arms[row] = id, arm
         else:
             row = len(self.ids)
             if row >> _BITS == len(self.blocks):
-                self.blocks.append(empty_block(_ROWS, self.size, self.objectives))
+                self.blocks.append(empty_block(_ROWS, self.shape))
             self.ids.append(id)
             self.arms.append(arm)
         self.rows[id] = row
-        return self.blocks[row >> _BITS], row & (_ROWS - 1)
+        return row, self.blocks[row >> _BITS], row & (_ROWS - 1)
 
     def place(self, row: int) -> tuple[Block, int]:
         """Return where a row lies."""
@@ -77,47 +79,36 @@ class Ledger:
         """Forget a decision; its id is unknown from now on."""
         block, i = self.place(row)
         block.state[i] = FREE
+        block.serial[i] = -1
         del self.rows[self.ids[row]]
         self.ids[row] = self.arms[row] = ""
         self._free.append(row)
 
-    def pending(self, windows: FloatArray | None = None, now: float = np.inf) -> IntArray:
-        """Return rows with something pending, in the order of their decisions.
-
-        With windows, (M,), only those with a pending objective whose window ends by now.
-        """
-        found = []
-        for number, block in enumerate(self.blocks):
-            waiting: BoolArray = block.state == PENDING
-            if windows is not None:
-                waiting &= block.time[:, None] + windows <= now
-            found.append(np.flatnonzero(waiting.any(axis=1)) + (number << _BITS))
+    def pending(self) -> IntArray:
+        """Return rows with something pending, in the order of their decisions."""
+        found = [
+            np.flatnonzero((block.state == PENDING).any(axis=1)) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
         return self._ordered(found)
 
     def live(self) -> IntArray:
         """Return all rows in use, in the order of their decisions."""
         return self._ordered([np.fromiter(self.rows.values(), np.int64, len(self.rows))])
 
-    def gather(self, rows: IntArray) -> Iterator[tuple[IntArray, Block]]:
-        """Yield rows a few thousand at a time, with copies of what stands there."""
-        for start in range(0, len(rows), _ROWS):
-            some = rows[start : start + _ROWS]
-            part = empty_block(len(some), self.size, self.objectives)
-            for block, chosen, inside in self._by_block(some):
-                for mine, theirs in zip(_arrays(part), _arrays(block), strict=True):
-                    mine[chosen] = theirs[inside]
-            yield some, part
-
-    def put_states(self, rows: IntArray, states: NDArray[np.uint8]) -> None:
-        """Change what became of decisions, (n,), to (n, M)."""
+    def gather(self, rows: IntArray) -> Block:
+        """Return copies of what stands in some rows, (n,)."""
+        part = empty_block(len(rows), self.shape)
         for block, chosen, inside in self._by_block(rows):
-            block.state[inside] = states[chosen]
+            for mine, theirs in zip(_arrays(part), _arrays(block), strict=True):
+                mine[chosen] = theirs[inside]
+        return part
 
     def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
         """Add decisions as they stand in a block, and return their rows."""
-        for id, arm in zip(ids, arms, strict=True):
-            self.add(id, arm)
-        rows = np.fromiter((self.rows[id] for id in ids), np.int64, len(ids))
+        rows = np.array(
+            [self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64
+        )
         for mine, chosen, inside in self._by_block(rows):
             for target, source in zip(_arrays(mine), _arrays(block), strict=True):
                 target[inside] = source[chosen]
@@ -136,15 +127,17 @@ class Ledger:
         return rows[np.argsort(serial[rows], kind="stable")]
 
 
-def empty_block(rows: int, size: int, objectives: int) -> Block:
-    """Return a block of free rows."""
+def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
+    """Return a block of free rows for features, objectives and stamped objectives."""
+    size, objectives, stamped = shape
     return Block(
         features=np.empty((rows, size)),
         weights=np.empty((rows, objectives)),
         estimates=np.empty((rows, objectives)),
         values=np.empty((rows, objectives)),
+        stamps=np.empty((rows, stamped)),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
-        serial=np.zeros(rows, dtype=np.int64),
+        serial=np.full(rows, -1, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
     )

@@ -7,13 +7,17 @@ unit``, so that a weight means the importance of one unit. Nothing of that is vi
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from mogro._validation import FloatArray, floats, real
 
 LARGEST = 1e50  # beyond it squares and their sums are no longer safe
+
+# What became of one objective of a decision: not final yet; learned as it came; learned as its
+# default; closed without a value; closed because its condition was not met.
+PENDING, LEARNED, DEFAULTED, MISSING, UNMET = range(5)
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,19 @@ class Objective:
     window
         How long after its decision a reward may come, in the caller's time; without it, for ever.
     default
-        What a missing reward means when the window closes: this value is learned. Without it
-        nothing is learned for this objective.
+        What a missing reward means when the window closes. An objective with a default is learned
+        when its window closes, from the value that came or from the default, and not before:
+        values come sooner than their absence, so that learning them as they come would make every
+        arm look good at first. Without a default it is learned when it comes, which assumes
+        that whether it comes does not depend on its value, given the features.
+    given
+        The name of another objective: this one is learned only where the value of the other is
+        above 0, once both are final. So ``given="click"`` makes dwell time mean dwell time of
+        those who click. Such an objective never calls for exploration by itself.
+    revise
+        Which of several values counts: the one of the latest ``now`` (``"last"``; of two at one
+        time, the larger) or the largest (``"max"``). It is learned when the window closes.
+        Without it a second value that differs is refused.
 
     Examples
     --------
@@ -50,6 +65,8 @@ class Objective:
     offset: float = 0.0
     window: float | None = None
     default: float | None = None
+    given: str | None = None
+    revise: Literal["last", "max"] | None = None
 
     def __post_init__(self) -> None:
         if type(self.name) is not str or not self.name:
@@ -66,18 +83,32 @@ class Objective:
                 raise ValueError("default: expected a window too, or it would never be used")
             if abs(self.default - self.offset) > LARGEST * self.unit:
                 raise ValueError(f"default: expected at most {LARGEST:g} units, got {self.default}")
+        if self.given is not None and (type(self.given) is not str or self.given == self.name):
+            raise ValueError(f"given: expected the name of another objective, got {self.given!r}")
+        if self.revise not in (None, "last", "max"):
+            raise ValueError(f"revise: expected 'last', 'max' or None, got {self.revise!r}")
+        if self.revise is not None and self.window is None:
+            raise ValueError("revise: expected a window too, or no value would ever be final")
 
     def __repr__(self) -> str:
-        plain = {"direction": "max", "unit": 1.0, "offset": 0.0, "window": None, "default": None}
-        shown = [f"name={self.name!r}"]
-        for name, usual in plain.items():
-            if getattr(self, name) != usual:
-                shown.append(f"{name}={getattr(self, name)!r}")
-        return f"Objective({', '.join(shown)})"
+        usual = Objective("any")
+        own = [n for n in FIELDS if n == "name" or getattr(self, n) != getattr(usual, n)]
+        return f"Objective({', '.join(f'{name}={getattr(self, name)!r}' for name in own)})"
+
+
+# What a file holds of an objective.
+FIELDS = ("name", "direction", "unit", "offset", "window", "default", "given", "revise")
+
+
+class Settled(NamedTuple):
+    """What became final of one decision: objectives with values to learn, and those without."""
+
+    learned: list[tuple[int, float]]
+    lost: list[int]
 
 
 class Units:
-    """The objectives together: their order, and conversion of many values at once."""
+    """The objectives together: their order, what is final when, conversion of many values."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
         listed = isinstance(objectives, Sequence)
@@ -95,15 +126,60 @@ class Units:
         self.offsets = tuple(one.offset for one in objectives)
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
-        windows = [math.inf if one.window is None else one.window for one in objectives]
-        self.windows: FloatArray = np.array(windows)
-        self.nearest = min(windows)  # the first window to close
-        self.defaults: FloatArray = np.array(
-            [math.nan if one.default is None else one.default for one in objectives]
-        )
+        self.windows = tuple(math.inf if one.window is None else one.window for one in objectives)
+        self.nearest = min(self.windows)  # the first window to close
+        self.defaults = tuple(one.default for one in objectives)
+        self.revise = tuple(one.revise for one in objectives)
+        self.stamped = "last" in self.revise  # whether the times of values matter
+        # Learned when the window closes, not when a value comes.
+        self.held = tuple(one.default is not None or one.revise is not None for one in objectives)
+        self.given = tuple(self._condition(one) for one in objectives)
+        self.order = self._conditions_first()
+        # Every objective with its first condition, which stands for it where exploration is due.
+        self.roots: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
+        # Nothing has a window or a condition: every value is final when it comes.
+        self.at_once = self.nearest == math.inf and not any(c is not None for c in self.given)
+        self.limits = tuple(LARGEST * one.unit for one in objectives)  # of values, from the offset
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def settle(
+        self, states: list[int], values: list[float], made: float, now: float | None
+    ) -> Settled:
+        """Find out what is final by now of a decision made then, and note it in the states."""
+        learned: list[tuple[int, float]] = []
+        lost: list[int] = []
+        for m in self.order:
+            if states[m] != PENDING:
+                continue
+            value, default = values[m], self.defaults[m]
+            condition = self.given[m]
+            if condition is not None:
+                if states[condition] == PENDING:
+                    continue
+                if not self._met(condition, states, values):
+                    states[m] = UNMET
+                    lost.append(m)
+                    continue
+            closed = now is not None and made + self.windows[m] <= now
+            if not closed and (value != value or self.held[m]):
+                continue
+            if value == value:
+                states[m] = LEARNED
+                learned.append((m, value))
+            elif default is not None:
+                states[m] = DEFAULTED
+                learned.append((m, default))
+            else:
+                states[m] = MISSING
+                lost.append(m)
+        return Settled(learned, lost)
+
+    def next_closing(self, states: list[int], made: float, now: float) -> float:
+        """Return when the next window of a decision closes after now; infinity if none does."""
+        ends = (made + self.windows[m] for m, one in enumerate(states) if one == PENDING)
+        return min((end for end in ends if end > now), default=math.inf)
 
     def inward(self, values: FloatArray) -> FloatArray:
         """Return (..., M) values of the user as the learner sees them."""
@@ -125,3 +201,31 @@ class Units:
                 raise ValueError(f"{name}: expected objectives {self.names}, got {unknown}")
             values = [values.get(key, 0.0) for key in self.names]
         return floats(values, name, shape=(len(self),)).astype(np.float64)
+
+    def _met(self, condition: int, states: list[int], values: list[float]) -> bool:
+        if states[condition] == LEARNED:
+            return values[condition] > 0
+        default = self.defaults[condition]
+        return states[condition] == DEFAULTED and default is not None and default > 0
+
+    def _condition(self, one: Objective) -> int | None:
+        if one.given is None:
+            return None
+        if one.given not in self.index:
+            raise ValueError(
+                f"given: expected one of the objectives {list(self.names)}, got {one.given!r}"
+            )
+        return self.index[one.given]
+
+    def _chain(self, m: int) -> list[int]:
+        """Return an objective, its condition, the condition of that, and so on."""
+        chain = [m]
+        while (condition := self.given[chain[-1]]) is not None:
+            if condition in chain:
+                circle = [self.names[one] for one in chain]
+                raise ValueError(f"given: expected no circle, got {circle}")
+            chain.append(condition)
+        return chain
+
+    def _conditions_first(self) -> tuple[int, ...]:
+        return tuple(sorted(range(len(self)), key=lambda m: (len(self._chain(m)), m)))

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.books import Books
-from mogro.live.choosing import Plan
-from mogro.live.decision import Decision
-from mogro.live.driving import Beliefs, estimated
-from mogro.live.offer import Offer
-from mogro.live.setup import Setup
-from mogro.pareto import learned_front
+from mogro.live.arms import ArmSet
+from mogro.live.decisions import Decision
+from mogro.live.settings import Settings
+from mogro.live.state import State
+from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ class Front:
     values
         Their estimates, (F, M), in the user's units.
     shares
-        The share of all weights under which each wins, (F,); they sum to 1.
+        The share of all weights under which each is best, (F,); they sum to 1.
     objectives
         Names of the columns of ``values``.
     """
@@ -49,7 +47,7 @@ class Front:
             [self.arms[i], *(f"{v:.4g}" for v in self.values[i]), f"{self.shares[i]:.1%}"]
             for i in order
         ]
-        return _table(["arm", *self.objectives, "wins"], rows)
+        return _table(["arm", *self.objectives, "share of weights"], rows)
 
     __repr__ = __str__
 
@@ -105,50 +103,49 @@ class Explanation:
     __repr__ = __str__
 
 
-def front_of(offer: Offer, theta: FloatArray, setup: Setup) -> Front:
+def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
     """Return the estimated effective front of the arms on offer."""
-    listed = offer.listed()
-    found = learned_front(listed.mapped, theta)
-    arms = tuple(listed.ids[i] for i in found.members)
-    return Front(arms, setup.units.outward(found.values), found.shares, setup.units.names)
+    found = pareto_front(arms.features, theta)
+    ids = tuple(arms.id(int(place)) for place in found.members)
+    return Front(ids, settings.units.outward(found.values), found.shares, settings.units.names)
 
 
-def explain(decision: Decision, setup: Setup) -> Explanation:
+def explain(decision: Decision, settings: Settings) -> Explanation:
     """Compare the chosen arm with the others, by what was believed then."""
     if not isinstance(decision, Decision):
         raise ValueError(f"decision: expected a Decision, got {decision!r}")
-    plan = decision.plan
-    values = _believed(plan)
-    chosen = plan.offer.ids.index(decision.arm)
+    basis, units = decision.basis, settings.units
+    values = basis.beliefs.estimates(basis.arms.features)
+    chosen = basis.arms.ids.index(decision.arm)
     leads = values[chosen] - values
-    weights = decision._weights
+    named = decision.weights
+    weights = None if named is None else np.array(list(named.values()))
     close = leads.min(axis=1) if weights is None else leads @ weights
     order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_SHOWN]
-    units = setup.units
     rivals = tuple(
         Rival(
-            plan.offer.ids[i],
+            basis.arms.id(i),
             units.named(units.outward(values[i])),
             units.named(leads[i]),
             None if weights is None else float(close[i]),
         )
         for i in order
     )
-    return Explanation(decision, _reason(decision, plan), rivals)
+    return Explanation(decision, _reason(decision), rivals)
 
 
 def diagnosis(
-    offer: Offer, theta: FloatArray, noise: FloatArray, setup: Setup, *, rounds: int
+    arms: ArmSet, theta: FloatArray, noise: FloatArray, settings: Settings, *, rounds: int
 ) -> "Diagnosis":
     """Say what the theory says of the arms on offer, by estimates (M, p) with noise (M,)."""
     from mogro.theory import diagnose
 
     if np.isnan(noise).any():
         raise ValueError("noise: unknown yet; expected more rewards than there are features")
-    selection = setup.driver.selection
+    selection = settings.policy.selection
     covered = selection if isinstance(selection, RandomWeights | RoundRobin) else RandomWeights()
     return diagnose(
-        offer.listed().mapped,
+        arms.features,
         theta,
         noise=float(noise.max()),
         rounds=rounds,
@@ -156,51 +153,51 @@ def diagnosis(
     )
 
 
-def text(setup: Setup, books: Books) -> str:
+def text(state: State) -> str:
     """Describe an agent in a few lines."""
-    return _heading(setup, books) + "\n" + _table(*_objectives(setup, books))
+    return _heading(state) + "\n" + _table(*_objectives(state))
 
 
-def html(setup: Setup, books: Books) -> str:
+def html(state: State) -> str:
     """Describe an agent for a notebook."""
-    names, rows = _objectives(setup, books)
+    names, rows = _objectives(state)
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f"<p>{escape(_heading(setup, books))}</p><table><tr>{head}</tr>{body}</table>"
+    return f"<p>{escape(_heading(state))}</p><table><tr>{head}</tr>{body}</table>"
 
 
-def _believed(plan: Plan) -> FloatArray:
-    beliefs = Beliefs(plan.beliefs.theta, None, None)
-    return estimated(plan.offer, beliefs, np.random.default_rng(0))
-
-
-def _reason(decision: Decision, plan: Plan) -> str:
-    if plan.situation is not None:
+def _reason(decision: Decision) -> str:
+    if decision.exploring:
         return "chosen to explore a direction in which too little has been seen"
+    if decision.uniform:
+        return "drawn from all arms alike"
     if decision.weights is None:
         return "drawn at random by the policy among arms that it holds equal"
     shown = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
     return f"best for the weights {shown}"
 
 
-def _heading(setup: Setup, books: Books) -> str:
-    tally, ledger = books.tally, books.ledger
-    policy = " ".join(repr(setup.driver.policy).split())
+def _heading(state: State) -> str:
+    counters, ledger = state.counters, state.ledger
+    policy = " ".join(repr(state.settings.policy).split())
     policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
+    learned = counters.learned + counters.defaulted
     return (
-        f"Agent: {policy}, {tally.decisions} decisions ({tally.explored} to "
-        f"explore), {len(ledger) - len(ledger.completed)} pending, {tally.learned} rewards learned"
+        f"Agent: {policy}, {counters.decisions} decisions ({counters.explored} to explore), "
+        f"{len(ledger) - len(ledger.completed)} pending, {learned} rewards learned "
+        f"({counters.defaulted} defaults)"
     )
 
 
-def _objectives(setup: Setup, books: Books) -> tuple[list[str], list[list[str]]]:
-    noise = books.learner.noise * np.abs(setup.units.scale)
+def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
+    units, learner = state.units, state.learner
+    noise = learner.noise * np.abs(units.scale)
     rows = []
-    for m, one in enumerate(setup.units.objectives):
+    for m, one in enumerate(units.objectives):
         window = "" if one.window is None else f"{one.window:g}"
-        seen = f"{books.learner.effective[m]:.6g}"
+        seen = f"{learner.effective[m]:.6g}"
         spread = "" if np.isnan(noise[m]) else f"{noise[m]:.3g}"
         rows.append([one.name, one.direction, f"{one.unit:g}", window, seen, spread])
     return ["objective", "direction", "unit", "window", "observations", "noise"], rows

@@ -1,27 +1,19 @@
-"""What an agent decided, and what came of it."""
+"""What an agent decided, and what a caller sees of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.choosing import Plan
-from mogro.live.draws import draws_of, hash_of
-from mogro.live.setup import Setup
-
-
-class Outcome(NamedTuple):
-    """What became of the values given to :meth:`Agent.reward`, in numbers of objectives."""
-
-    learned: int = 0  # observed now, for the first time
-    repeated: int = 0  # the same value had come before: ignored
-    late: int = 0  # after the window: recorded, not learned
+from mogro.live.basis import Basis
+from mogro.live.draws import draws
+from mogro.live.settings import Settings
 
 
 class Propensities(NamedTuple):
     """Probabilities of all eligible arms: ids, values (K,), standard errors (K,)."""
 
-    arms: list[str]
+    arms: tuple[str, ...]
     values: FloatArray
     errors: FloatArray
 
@@ -37,6 +29,8 @@ class Decision:
         The arm chosen.
     exploring
         Whether it was chosen to explore.
+    uniform
+        Whether it was drawn from all arms alike.
     time
         The time the caller gave, 0 if none.
 
@@ -44,55 +38,61 @@ class Decision:
     -----
     Propensities are computed when asked for, from what the decision was based on, which the object
     holds. A decision that was asked for again, by its id, is the same decision, but what it was
-    based on is gone: ask the first one.
+    based on is gone: ask the first one. So it is with one that was pickled, unless its propensities
+    had been asked for.
     """
 
     __slots__ = (
-        "_chances",
+        "_basis",
         "_estimates",
-        "_plan",
-        "_setup",
+        "_propensities",
+        "_settings",
         "_weights",
         "arm",
         "exploring",
         "id",
         "time",
+        "uniform",
     )
 
     def __init__(
         self,
         id: str,
         arm: str,
+        *,
         exploring: bool,
+        uniform: bool,
         time: float,
         weights: FloatArray | None,
         estimates: FloatArray,
-        setup: Setup,
-        plan: Plan | None,
+        settings: Settings,
+        basis: Basis | None,
     ) -> None:
         self.id = id
         self.arm = arm
         self.exploring = exploring
+        self.uniform = uniform
         self.time = time
         self._weights = weights
         self._estimates = estimates
-        self._setup = setup
-        self._plan = plan
-        self._chances: Propensities | None = None
+        self._settings = settings
+        self._basis = basis
+        self._propensities: Propensities | None = None
 
     @property
     def weights(self) -> dict[str, float] | None:
         """Importance of each objective, per unit; None if the policy used none this time."""
-        return None if self._weights is None else self._setup.units.named(self._weights)
+        return None if self._weights is None else self._settings.units.named(self._weights)
 
     @property
     def estimates(self) -> dict[str, float]:
         """What the arm was expected to give, in the user's units."""
-        return self._setup.units.named(self._setup.units.outward(self._estimates))
+        units = self._settings.units
+        return units.named(units.outward(self._estimates))
 
     @property
     def propensity(self) -> float:
-        """The probability with which the policy chose this arm among these, then.
+        """The probability with which the agent chose this arm among these, then.
 
         Exact for one and two objectives, and where the policy does not draw weights; otherwise an
         estimate with :attr:`propensity_error`. Thompson sampling is always estimated.
@@ -109,26 +109,25 @@ class Decision:
     @property
     def propensities(self) -> Propensities:
         """The same for every eligible arm; computed once."""
-        from mogro.live.propensity import chances
-
-        if self._chances is None:
-            plan = self.plan
-            start = hash_of(self._setup.seed, purpose=b"propensity")
-            found = chances(plan, rng=draws_of(self.id, start))
-            self._chances = Propensities(plan.offer.ids, found.values, found.errors)
-        return self._chances
+        if self._propensities is None:
+            basis = self.basis
+            rng = draws(self._settings.seed, self.id, purpose="propensity")
+            known = not self.exploring and not self.uniform  # that there was nothing to explore
+            found = basis.probabilities(self._settings, exploiting=known, rng=rng)
+            for array in found:
+                array.flags.writeable = False
+            self._propensities = Propensities(basis.arms.ids, found.values, found.errors)
+        return self._propensities
 
     @property
-    def plan(self) -> Plan:
+    def basis(self) -> Basis:
         """What the decision was based on."""
-        if self._plan is None:
+        if self._basis is None:
             raise ValueError(
                 f"decision {self.id!r}: what it was based on is gone, because it was asked for "
                 "again; only the object of the first call knows"
             )
-        if self._plan.offer.eligible is not None:
-            self._plan = self._plan._replace(offer=self._plan.offer.listed())
-        return self._plan
+        return self._basis
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -144,7 +143,16 @@ class Decision:
     def __hash__(self) -> int:
         return hash(self.id)
 
+    def __copy__(self) -> "Decision":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Decision":
+        return self
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"_basis": None}
+
     def __repr__(self) -> str:
         expected = ", ".join(f"{name} {value:.4g}" for name, value in self.estimates.items())
-        why = ", exploring" if self.exploring else ""
+        why = ", exploring" if self.exploring else ", any arm" if self.uniform else ""
         return f"<Decision {self.id!r}: arm {self.arm!r}{why}, expecting {expected}>"

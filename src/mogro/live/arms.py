@@ -1,0 +1,206 @@
+"""What a decision chooses among: arms on offer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
+from mogro.live.catalogue import Catalogue, Version, arm_ids
+from mogro.live.features import FeatureMap
+from mogro.live.objective import LARGEST
+
+Arms = Sequence[str] | Mapping[str, ArrayLike] | Catalogue
+
+_WANTED = (
+    "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
+)
+
+
+_ROUNDING = 1e-14  # of an eigenvalue of second moments, relative to the largest
+
+
+class ArmSet:
+    """Eligible arms on offer, as the learner sees them; nobody changes them any more.
+
+    Attributes
+    ----------
+    mapping
+        From the user's features to the learner's.
+    version
+        The catalogue they come from, if they do.
+    overview
+        Of that whole catalogue.
+    rows
+        Which arms of the catalogue they are, (K,); None for all.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        given: FloatArray,
+        mapping: FeatureMap,
+        *,
+        version: Version | None = None,
+        overview: "Overview | None" = None,
+        rows: IntArray | None = None,
+    ) -> None:
+        self._seen: FloatArray | None = None
+        self._ids = ids  # of all arms, also of those that are not eligible
+        self._given = given  # their features as the user gave them
+        self.mapping = mapping
+        self.version = version
+        self.overview = overview
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self._ids) if self.rows is None else len(self.rows)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, K of them."""
+        if self.rows is None:
+            return tuple(self._ids)
+        return tuple(self._ids[row] for row in self.rows.tolist())
+
+    def id(self, place: int) -> str:
+        """Return the id of one arm."""
+        return self._ids[place if self.rows is None else int(self.rows[place])]
+
+    @property
+    def features(self) -> FloatArray:
+        """The features, (K, p)."""
+        if self._seen is None:
+            self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
+        return self._seen
+
+    def arm(self, place: int) -> FloatArray:
+        """Return the features of one arm, (p,)."""
+        if self._seen is not None:
+            return np.asarray(self._seen[place])
+        return self.mapping(self._given[place if self.rows is None else self.rows[place]])
+
+    def best(self, direction: FloatArray) -> IntArray:
+        """Return the places of the arms of a catalogue that are best for a direction (p,)."""
+        assert self.version is not None
+        slopes, _ = self.mapping.lines(direction[None])
+        if self.rows is None:
+            return self.version.best(slopes[0], None)
+        found = self.version.best(slopes[0], self.eligible)
+        return np.searchsorted(self.rows, found)
+
+    @cached_property
+    def eligible(self) -> BoolArray:
+        """Which arms of the catalogue they are, a mask."""
+        mask = np.zeros(len(self._ids), dtype=np.bool_)
+        mask[slice(None) if self.rows is None else self.rows] = True
+        return mask
+
+    def only(self, keep: BoolArray) -> "ArmSet":
+        """Return some of the arms, by a mask (K,)."""
+        rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
+        return ArmSet(
+            self._ids,
+            self._given,
+            self.mapping,
+            version=self.version,
+            overview=self.overview,
+            rows=rows,
+        )
+
+
+class Overview:
+    """What exploration wants to know of all arms of a catalogue, so that it need not look at each.
+
+    Attributes
+    ----------
+    version
+        The arms.
+    """
+
+    def __init__(self, version: Version, mapping: FeatureMap) -> None:
+        self.version = version
+        self._mapping = mapping
+
+    @cached_property
+    def representatives(self) -> FloatArray:
+        """A few vectors (r, p) with the span and the mean square of all arms."""
+        count = len(self.version.ids)
+        gram = self._mapping.second_moments(*self.version.survey, count=count)
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > _ROUNDING * len(values) * values[-1]
+        kept[-1] = True
+        scale = np.sqrt(values[kept].clip(0) * kept.sum() / count)
+        return np.ascontiguousarray((vectors[:, kept] * scale).T)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest squared norm."""
+        return self.version.largest(self._mapping)
+
+
+class ArmReader:
+    """Checks arms on offer; most callers offer the same ones again and again."""
+
+    def __init__(self, mapping: FeatureMap) -> None:
+        self._mapping = mapping
+        self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
+        self._overview: Overview | None = None  # of the catalogue last seen
+
+    def read(
+        self, arms: Arms, features: ArrayLike | None, eligible: ArrayLike | None = None
+    ) -> ArmSet:
+        """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
+        if isinstance(arms, Catalogue):
+            found = self._registered(arms, features)
+        else:
+            found = self._listed(arms, features)
+        return found if eligible is None else found.only(_mask(eligible, len(found)))
+
+    def _listed(
+        self, arms: Iterable[str] | Mapping[str, ArrayLike], features: ArrayLike | None
+    ) -> ArmSet:
+        self._checked = ids = arm_ids(arms, "arms", wanted=_WANTED, checked=self._checked)
+        if isinstance(arms, Mapping):
+            if features is not None:
+                raise ValueError("features: expected none beside a mapping from arm ids to vectors")
+            features = list(arms.values())
+        elif features is None:
+            raise ValueError("features: expected one row for each arm, got None")
+        rows = as_floats(features, "features")
+        if rows.shape != (len(ids), self._mapping.dim):
+            check_shape(rows, "features", (len(ids), self._mapping.dim))
+        rows = rows.astype(np.float64)
+        size = float(np.vdot(rows, rows))
+        if not size <= LARGEST:
+            floats(rows, "features", shape=rows.shape)
+            raise ValueError(
+                f"features: expected squares that sum to at most {LARGEST:g}, got {size:g}"
+            )
+        return ArmSet(ids, rows, self._mapping)
+
+    def _registered(self, arms: Catalogue, features: ArrayLike | None) -> ArmSet:
+        if features is not None:
+            raise ValueError("features: expected none beside a catalogue, which has them")
+        if arms.dim != self._mapping.dim:
+            raise ValueError(
+                f"arms: expected a catalogue of dim {self._mapping.dim}, got {arms.dim}"
+            )
+        version, overview = arms.version(), self._overview
+        if overview is None or overview.version is not version:
+            self._overview = overview = Overview(version, self._mapping)
+        return ArmSet(
+            version.ids, version.features, self._mapping, version=version, overview=overview
+        )
+
+
+def _mask(eligible: ArrayLike, arms: int) -> BoolArray:
+    mask = np.asarray(eligible)
+    if mask.dtype != np.bool_ or mask.shape != (arms,):
+        raise ValueError(
+            f"eligible: expected {arms} booleans, got {mask.dtype} of shape {mask.shape}"
+        )
+    if not mask.any():
+        raise ValueError("eligible: expected at least one arm, got none")
+    return mask

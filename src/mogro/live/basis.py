@@ -1,0 +1,171 @@
+"""What a decision is based on, and the choice itself."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._streams import Rng
+from mogro._validation import BoolArray, FloatArray, real
+from mogro.choice import Beliefs, Choice, Rule, choose, explorers, probabilities
+from mogro.exploration import DEFAULT_SHARE, Settled
+from mogro.live.arms import ArmSet
+from mogro.live.errors import NoArmClears
+from mogro.live.objective import Units
+from mogro.live.settings import Settings
+from mogro.probability import Probabilities
+from mogro.scalarization import FixedWeights, Scalarization
+from mogro.selection import Selection
+
+Weights = Sequence[float] | Mapping[str, float] | Scalarization
+
+
+class Constraints(NamedTuple):
+    """Bounds on the estimates, by objective, in the user's units."""
+
+    at_least: dict[str, float]
+    at_most: dict[str, float]
+
+    def clears(self, values: FloatArray, units: Units) -> BoolArray:
+        """Tell which arms with estimates (K, M), as the learner sees them, meet all bounds."""
+        clears: BoolArray = np.ones(len(values), dtype=np.bool_)
+        best = {}
+        outward = units.outward(values)
+        for bounds, sign in ((self.at_least, 1), (self.at_most, -1)):
+            for name, bound in bounds.items():
+                column = outward[:, units.index[name]]
+                clears &= sign * column >= sign * bound
+                best[name] = float(sign * (sign * column).max())
+        if not clears.any():
+            raise NoArmClears(str(self), best)
+        return clears
+
+    def __str__(self) -> str:
+        words = [f"{name} >= {bound:g}" for name, bound in self.at_least.items()]
+        return ", ".join(words + [f"{name} <= {bound:g}" for name, bound in self.at_most.items()])
+
+
+class Basis(NamedTuple):
+    """All that decides a decision but its draw.
+
+    Attributes
+    ----------
+    arms
+        The arms it was chosen from: eligible ones, and where constraints bind, those that clear.
+    beliefs
+        What was known.
+    rule
+        How to choose: the policy, or the policy without its exploration.
+    selection
+        How to select; the policy's own way or the caller's weights.
+    step
+        Number of decisions before.
+    """
+
+    arms: ArmSet
+    beliefs: Beliefs
+    rule: Rule
+    selection: Selection
+    step: int
+
+    def choose(self, settings: Settings, *, rng: Rng, settled: Settled) -> Choice:
+        """Return what is chosen."""
+        arms = self.arms
+        return choose(
+            self.rule,
+            arms if arms.version is not None and self.rule.exploration is None else arms.features,
+            self.beliefs,
+            step=self.step,
+            rng=rng,
+            selection=self.selection,
+            uniform=settings.uniform,
+            settled=settled,
+        )
+
+    def probabilities(self, settings: Settings, *, exploiting: bool, rng: Rng) -> Probabilities:
+        """Return with what probability each arm is chosen, also if nothing can be explored."""
+        return probabilities(
+            settings.exploiting if exploiting else self.rule,
+            self.arms.features,
+            self.beliefs,
+            step=self.step,
+            rng=rng,
+            selection=self.selection,
+            uniform=settings.uniform,
+        )
+
+
+def make_basis(
+    settings: Settings,
+    arms: ArmSet,
+    beliefs: Beliefs,
+    *,
+    selection: Selection,
+    constraints: Constraints | None,
+    step: int,
+    settled: Settled,
+) -> Basis:
+    """Find out from what to choose, and whether to explore.
+
+    Constraints are about estimates, and bind once these mean something: not while exploring. All
+    arms of a catalogue are looked at only if their span says that there is something to explore.
+    """
+    basis = Basis(arms, beliefs, settings.policy, selection, step)
+    if settings.policy.exploration is None:
+        basis = basis._replace(rule=settings.exploiting)
+    elif constraints is None and arms.version is None:
+        pass  # the choice itself will find out
+    elif not _explores(settings, arms, beliefs, step=step, settled=settled):
+        basis = basis._replace(rule=settings.exploiting)
+    if constraints is not None and basis.rule is settings.exploiting:
+        basis = basis._replace(
+            arms=arms.only(constraints.clears(beliefs.estimates(arms.features), settings.units))
+        )
+    return basis
+
+
+def _explores(
+    settings: Settings, arms: ArmSet, beliefs: Beliefs, *, step: int, settled: Settled
+) -> bool:
+    policy = settings.policy
+    if arms.overview is not None:
+        # All arms span at least what the eligible ones do, and none is larger than the largest.
+        limit = policy.threshold
+        if limit is None and arms.rows is not None:
+            limit = DEFAULT_SHARE * arms.overview.largest
+        everything = arms.overview.representatives
+        if settled.covers(everything, limit):
+            return False
+        if not settled.look(everything, *beliefs.coverage, limit).size:
+            return False
+    return explorers(policy, arms.features, beliefs, step=step, settled=settled) is not None
+
+
+def read_weights(weights: Weights | None, units: Units, own: Selection) -> Selection:
+    """Return how to select: as the caller says, or else the policy's own way."""
+    if weights is None:
+        return own
+    if callable(getattr(weights, "weights", None)):
+        return weights  # type: ignore[return-value]
+    vector = units.vector(weights, "weights")  # type: ignore[arg-type]
+    total = float(vector.sum())
+    if (vector < 0).any() or not total > 0:
+        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {weights}")
+    return FixedWeights((vector / total).tolist())
+
+
+def read_constraints(
+    at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None, units: Units
+) -> Constraints | None:
+    """Return the constraints, if there are any."""
+    if not at_least and not at_most:
+        return None
+    bounds = []
+    for argument, given in (("at_least", at_least), ("at_most", at_most)):
+        for name in given or ():
+            if name not in units.index:
+                raise ValueError(
+                    f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+                )
+        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (given or {}).items()})
+    return Constraints(*bounds)

@@ -1,0 +1,176 @@
+"""From what a caller asks for to the decision and its event; nothing changes here."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro.exploration import Settled
+from mogro.live.arms import ArmSet
+from mogro.live.basis import Basis, Constraints, make_basis
+from mogro.live.decisions import Decision
+from mogro.live.draws import brief_draws
+from mogro.live.errors import NoArmClears
+from mogro.live.events import Decided
+from mogro.live.learner import Learner
+from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
+from mogro.live.settings import Settings
+from mogro.live.state import State
+from mogro.selection import Selection
+
+
+class Request(NamedTuple):
+    """What a caller asks for, checked."""
+
+    arms: ArmSet
+    selection: Selection
+    constraints: Constraints | None
+    time: float | None
+    grouped: bool
+
+
+class Proposed(NamedTuple):
+    """A decision, and the event that makes it happen; None if it has happened before."""
+
+    event: Decided | None
+    decision: Decision
+
+    def followed(self, learner: Learner) -> Learner:
+        """Return what a learner will know once the decision is in flight."""
+        later = learner.copy()
+        if self.event is not None and self.event.teaches:
+            later.depart(self.event.features, self.decision.time)
+        return later
+
+
+class Proposer:
+    """Makes decisions by what a state knows."""
+
+    def __init__(self, state: State) -> None:
+        self._settings: Settings = state.settings
+        self._state = state
+        objectives = len(state.units)  # each with a Gram matrix of its own
+        self._settled = Settled((objectives,) if objectives > 1 else ())
+        self._losses = 0  # of the learner when that was last valid
+
+    def propose(
+        self, id: str | None, request: Request, learner: Learner, *, before: int = 0
+    ) -> Proposed:
+        """Make a new decision by what a learner knows, after some others; nothing changes yet."""
+        settings, state = self._settings, self._state
+        number = None
+        if id is None:
+            number, id = self._unused_id()
+        if learner.losses != self._losses:  # what needed no exploration may need some now
+            self._settled.reset()
+            self._losses = learner.losses
+        basis = make_basis(
+            settings,
+            request.arms,
+            learner.beliefs(),
+            selection=request.selection,
+            constraints=request.constraints,
+            step=state.counters.decisions + before,
+            settled=self._settled,
+        )
+        choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
+        place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
+        x = basis.arms.arm(place)
+        learning = settings.policy.teaches(choice.exploring)
+        event = Decided(
+            id,
+            basis.arms.id(place),
+            x,
+            None if uniform else choice.weights,
+            basis.beliefs.theta @ x,
+            exploring,
+            uniform,
+            learning is None or bool(learning),
+            request.grouped,
+            number,
+            request.time,
+        )
+        return Proposed(event, self._decision(event, basis))
+
+    def propose_several(self, id: str | None, request: Request, top: int) -> list[Proposed]:
+        """Make decisions about distinct arms, each by what the ones before have put in flight."""
+        offered, learner = request.arms, self._state.ahead(request.time)
+        places = {arm: place for place, arm in enumerate(offered.ids)}
+        left = np.ones(len(offered), dtype=np.bool_)
+        made: list[Proposed] = []
+        fresh = 0
+        for number in range(1, min(top, len(offered)) + 1):
+            name = id if number == 1 else f"{made[0].decision.id}/{number}"
+            if name is not None and name in self._state.ledger.rows:
+                made.append(Proposed(None, self.recall(name)))
+            elif not left.any():
+                break
+            else:
+                rest = offered if left.all() else offered.only(left)
+                try:
+                    proposed = self.propose(
+                        name, request._replace(arms=rest), learner, before=fresh
+                    )
+                except NoArmClears:
+                    if not made:
+                        raise
+                    break
+                made.append(proposed)
+                learner = proposed.followed(learner)
+                fresh += 1
+            arm = made[-1].decision.arm
+            if arm in places:  # else it was made before, among other arms
+                left[places[arm]] = False
+        return made
+
+    def _decision(self, event: Decided, basis: Basis) -> Decision:
+        return Decision(
+            event.id,
+            event.arm,
+            exploring=event.exploring,
+            uniform=event.uniform,
+            time=0.0 if event.time is None else event.time,
+            weights=event.weights,
+            estimates=event.estimates,
+            settings=self._settings,
+            basis=basis,
+        )
+
+    def recall(self, id: str) -> Decision:
+        """Return a decision as the ledger knows it."""
+        ledger = self._state.ledger
+        row = ledger.rows[id]
+        block, i = ledger.place(row)
+        flags = block.flags.item(i)
+        return Decision(
+            id,
+            ledger.arms[row],
+            exploring=bool(flags & EXPLORED),
+            uniform=bool(flags & UNIFORM),
+            time=block.time.item(i),
+            weights=None if np.isnan(block.weights[i]).any() else block.weights[i].copy(),
+            estimates=block.estimates[i].copy(),
+            settings=self._settings,
+            basis=None,
+        )
+
+    def check_group(self, id: str | None, top: int) -> None:
+        """Refuse ids that belong to decisions made otherwise, whose arms might be the same."""
+        if id is None:
+            return
+        ledger = self._state.ledger
+        for number in range(1, top + 1):
+            name = id if number == 1 else f"{id}/{number}"
+            row = ledger.rows.get(name)
+            if row is None:
+                if number == 1 and f"{id}/2" in ledger.rows and top > 1:
+                    raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
+                return
+            block, i = ledger.place(row)
+            if not block.flags.item(i) & GROUPED:
+                raise ValueError(f"id: {name!r} is a decision that was made by itself")
+
+    def _unused_id(self) -> tuple[int, str]:
+        number = self._state.numbers
+        while (id := f"{self._settings.seed}-{number}") in self._state.ledger.rows:
+            number += 1
+        return number, id

@@ -1,0 +1,178 @@
+"""What an agent is, as opposed to what it has learned: fixed, and plain data in a file."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mogro._validation import count, share
+from mogro.choice import Rule
+from mogro.live.features import FeatureMap, Scaling
+from mogro.live.learner import HalfLife
+from mogro.live.objective import FIELDS, Objective, Units
+from mogro.policies import LinearPolicy
+from mogro.policies.persistence import from_plain, to_plain
+
+MakePolicy = Callable[[int, int], LinearPolicy]
+
+# What a file holds of an agent's settings, by name.
+PERSISTED = (
+    "objectives",
+    "dim",
+    "intercept",
+    "scaling",
+    "policy",
+    "half_life",
+    "capacity",
+    "seed",
+    "uniform",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Everything fixed about an agent, checked.
+
+    Attributes
+    ----------
+    units
+        The objectives, their units and windows.
+    mapping
+        From the user's features to the learner's.
+    policy
+        How to choose; what it has learned itself stays empty.
+    exploiting
+        The same policy when exploration is over.
+    half_life, capacity, seed, uniform
+        As the agent was given them.
+    """
+
+    units: Units
+    mapping: FeatureMap
+    policy: LinearPolicy
+    exploiting: Rule
+    half_life: HalfLife | None
+    capacity: int | None
+    seed: int
+    uniform: float
+
+    @cached_property
+    def size(self) -> int:
+        """The number of features that the learner sees."""
+        return self.mapping.size
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether some objective has a window."""
+        return self.units.nearest < math.inf
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether decisions need a time."""
+        fading = self.half_life is not None and self.half_life.time is not None
+        return fading or self.windowed
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the settings as JSON can hold them."""
+        scaling, half_life = self.mapping.scaling, self.half_life
+        plain = {
+            "objectives": [
+                {name: getattr(one, name) for name in FIELDS} for one in self.units.objectives
+            ],
+            "dim": self.mapping.dim,
+            "intercept": self.mapping.intercept,
+            "scaling": scaling and [scaling.center.tolist(), scaling.scale.tolist()],
+            "policy": to_plain(self.policy),
+            "half_life": half_life and {"updates": half_life.updates, "time": half_life.time},
+            "capacity": self.capacity,
+            "seed": self.seed,
+            "uniform": self.uniform,
+        }
+        return {name: plain[name] for name in PERSISTED}
+
+
+class Exploiting:
+    """A policy whose exploration is over, or does not count."""
+
+    exploration = None
+
+    def __init__(self, policy: LinearPolicy) -> None:
+        self.selection = policy.selection
+        self.uniform = policy.uniform
+        self.values_are_estimates = policy.values_are_estimates
+        self.values = policy.values
+        self.threshold = policy.threshold
+
+
+def make_settings(
+    objectives: Sequence[Objective],
+    *,
+    dim: int,
+    intercept: bool,
+    scaling: Scaling | None,
+    policy: MakePolicy,
+    half_life: HalfLife | None,
+    capacity: int | None,
+    seed: int,
+    uniform: float,
+) -> Settings:
+    """Check what an agent is to be made of."""
+    units = Units(objectives)
+    mapping = FeatureMap(dim, intercept=intercept, scaling=scaling)
+    if not callable(policy):
+        raise ValueError(
+            "policy: expected what makes one from the numbers of features and objectives, "
+            f"such as mogro.MOGRO, got {policy!r}"
+        )
+    made = policy(mapping.size, len(units))
+    if not isinstance(made, LinearPolicy):
+        raise ValueError(
+            "policy: expected a mogro.policies.LinearPolicy (a policy with a learner of its own is "
+            f"for simulation), got {made!r}"
+        )
+    wanted = (mapping.size, len(units), ())
+    if (made.dim, made.objectives, made.batch) != wanted:
+        raise ValueError(
+            f"policy: expected dim {wanted[0]}, objectives {wanted[1]} and no batch, got {made!r}"
+        )
+    _check_plain(made)
+    if half_life is not None and not isinstance(half_life, HalfLife):
+        raise ValueError(f"half_life: expected a mogro.HalfLife, got {half_life!r}")
+    return Settings(
+        units=units,
+        mapping=mapping,
+        policy=made,
+        exploiting=Exploiting(made),
+        half_life=half_life,
+        capacity=None if capacity is None else count(capacity, "capacity", minimum=0),
+        seed=count(seed, "seed", minimum=0),
+        uniform=share(uniform, "uniform"),
+    )
+
+
+def _check_plain(policy: LinearPolicy) -> None:
+    """Refuse a policy that no file could hold, now and not when it is saved."""
+    try:
+        to_plain(policy)
+    except ValueError as error:
+        raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
+
+
+def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]]) -> Settings:
+    """Make again what :meth:`Settings.to_plain` gave."""
+    if set(plain) != set(PERSISTED):
+        raise ValueError(f"its settings are {sorted(map(str, plain))[:12]}")
+    policy = from_plain(plain["policy"], types)
+    half_life = plain["half_life"]
+    return make_settings(
+        [Objective(**objective) for objective in plain["objectives"]],
+        dim=plain["dim"],
+        intercept=plain["intercept"],
+        scaling=Scaling(*plain["scaling"]) if plain["scaling"] else None,
+        policy=lambda _, __: policy,
+        half_life=HalfLife(**half_life) if half_life else None,
+        capacity=plain["capacity"],
+        seed=plain["seed"],
+        uniform=plain["uniform"],
+    )

@@ -1,0 +1,514 @@
+"""All that changes in an agent, and the one place where it changes: :meth:`State.apply`.
+
+The state follows from the events alone: there is no clock, no randomness and no policy here, and
+no file. Any event can be applied at any time; one that was overtaken by another applies as what it
+then is, and :meth:`State.apply` says what that was. An event that is refused changes nothing.
+"""
+
+import heapq
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.live.errors import ConflictingReward, DamagedSnapshot, UnknownDecision
+from mogro.live.events import Decided, Event, Expired, Forgotten, Rewarded
+from mogro.live.learner import Learner
+from mogro.live.ledger import (
+    EXPLORED,
+    GROUPED,
+    TEACHES,
+    UNIFORM,
+    Block,
+    Ledger,
+    empty_block,
+)
+from mogro.live.objective import DEFAULTED, LEARNED, MISSING, PENDING, UNMET, Settled, Units
+from mogro.live.settings import Settings
+
+Arrays = dict[str, NDArray[np.generic]]
+
+_FEW = 32  # decisions that are learned one by one; more of them at once
+
+
+@dataclass
+class Counters:
+    """What has happened so far, in numbers."""
+
+    decisions: int = 0
+    explored: int = 0  # of them, decisions made to explore
+    learned: int = 0  # rewards learned as they came, one for each objective
+    defaulted: int = 0  # windows closed with the default learned
+    missing: int = 0  # windows closed with nothing to learn
+    unmet: int = 0  # objectives closed because their condition was not met
+    revised: int = 0  # rewards that replaced an earlier value
+    repeated: int = 0  # rewards that had come before
+    late: int = 0  # rewards after their objective was closed
+    forgotten: int = 0  # completed decisions dropped
+
+
+class Outcome(NamedTuple):
+    """What became of the values given to :meth:`Agent.reward`, in numbers of objectives."""
+
+    learned: int = 0  # observed now, for the first time
+    pending: int = 0  # kept until the window closes, or a condition is known
+    revised: int = 0  # replaced an earlier value
+    repeated: int = 0  # had come before, or an earlier one counts: ignored
+    late: int = 0  # after the window, or its condition was not met: recorded, not learned
+
+
+class Closing(NamedTuple):
+    """What becomes final when windows close, one after the other in n steps."""
+
+    states: dict[int, list[int]]  # by row: of its objectives, as they will be
+    features: FloatArray  # of the decisions, (n, p)
+    times: FloatArray  # of the decisions, (n,)
+    values: FloatArray  # to be learned, as the learner sees them, (n, M)
+    learned: BoolArray  # where, (n, M)
+    lost: BoolArray  # where nothing is learned, (n, M)
+    settled: int  # objectives
+
+    def teach(self, learner: Learner) -> None:
+        """Let a learner learn it."""
+        if len(self.times) > _FEW:
+            learner.learn_many(self.features, self.values, self.learned, self.times)
+        else:
+            for n in np.flatnonzero(self.learned.any(axis=1)).tolist():
+                learner.learn(self.features[n], self.values[n], self.learned[n], self.times.item(n))
+        some = self.lost.any(axis=1)
+        if some.any():
+            learner.lose(self.features[some], self.lost[some], self.times[some])
+
+
+class State:
+    """What an agent knows: decisions and their rewards, what was learned, what is in flight."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        units, size = settings.units, settings.size
+        self.units: Units = units
+        self.learner = Learner(
+            size,
+            units.roots,
+            ridge=settings.policy.ridge,
+            half_life=settings.half_life,
+            explores=settings.policy.exploration is not None,
+        )
+        self.ledger = Ledger(size, len(units), stamped=units.stamped)
+        self.counters = Counters()
+        self.time = -math.inf  # the latest seen
+        self.numbers = 0  # of ids that the agent made up
+        self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
+        self._prepared: tuple[float, Learner] | None = None  # see ahead
+
+    def apply(self, event: Event) -> Any:
+        """Let something happen, and return what it was.
+
+        Of a reward that is the :class:`Outcome`; of a decision whether it is new; of the others,
+        how many windows closed or decisions were dropped. What is refused is returned as the
+        exception that says why, and nothing has changed.
+        """
+        if isinstance(event, Decided):
+            return self._decided(event)
+        if isinstance(event, Rewarded):
+            return self._rewarded(event)
+        if isinstance(event, Expired):
+            return self._advance(event.time)
+        return self._forgotten(event)
+
+    def ahead(self, time: float | None) -> Learner:
+        """Return what will be known at a time, by an event of that time; nothing changes."""
+        if time is None:
+            return self.learner
+        now = max(time, self.time)
+        closing = self._closing(now)
+        if closing is None and not self.learner.fades(now):
+            return self.learner
+        learner = self.learner.copy()
+        learner.advance(now)
+        if closing is not None:
+            closing.teach(learner)
+        self._prepared = now, learner
+        return learner
+
+    def _decided(self, event: Decided) -> bool:
+        if event.id in self.ledger.rows:
+            return False
+        self._advance(event.time)
+        made = 0.0 if event.time is None else event.time
+        row, block, i = self.ledger.add(event.id, event.arm)
+        block.features[i] = event.features
+        block.weights[i] = math.nan if event.weights is None else event.weights
+        block.estimates[i] = event.estimates
+        block.values[i] = math.nan
+        if self.units.stamped:
+            block.stamps[i] = -math.inf
+        block.state[i] = PENDING
+        block.time[i] = made
+        serial = self.counters.decisions
+        block.serial[i] = serial
+        block.flags[i] = (
+            EXPLORED * event.exploring
+            + TEACHES * event.teaches
+            + UNIFORM * event.uniform
+            + GROUPED * event.grouped
+        )
+        self.counters.decisions = serial + 1
+        self.counters.explored += event.exploring
+        if event.number is not None:
+            self.numbers = max(self.numbers, event.number + 1)
+        if self.units.nearest < math.inf:
+            heapq.heappush(self._windows, (made + self.units.nearest, serial, row))
+        if event.teaches:
+            self.learner.depart(event.features, made)
+        self._count_in_flight_if_worn()
+        return True
+
+    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+        row = self.ledger.rows.get(event.id)
+        if row is None:
+            return UnknownDecision(
+                f"id: no decision {event.id!r}; it was never made, or is forgotten"
+            )
+        block, i = self.ledger.place(row)
+        stored = block.values[i].tolist()
+        whole = self.units.at_once and len(event.values) == len(stored)
+        if whole and all(value != value for value in stored):  # as usual
+            self._advance(event.time)
+            return self._whole(event, row, block, i)
+        for name, value in event.values.items():
+            m = self.units.index[name]
+            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
+                return ConflictingReward(
+                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
+                )
+        self._advance(event.time)
+        if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
+            outcome = Outcome(late=len(event.values))
+        else:
+            outcome = self._given(event, row, block, i, stored)
+        counters = self.counters
+        counters.revised += outcome.revised
+        counters.repeated += outcome.repeated
+        counters.late += outcome.late
+        self._count_in_flight_if_worn()
+        return outcome
+
+    def _whole(self, event: Rewarded, row: int, block: Block, i: int) -> Outcome:
+        """Learn every objective of a decision at once."""
+        units = self.units
+        values = [event.values[name] for name in units.names]
+        block.values[i] = values
+        block.state[i] = LEARNED
+        if block.flags.item(i) & TEACHES:
+            inward = [
+                (value - offset) / slope
+                for value, offset, slope in zip(values, units.offsets, units.slopes, strict=True)
+            ]
+            self.learner.learn(block.features[i], np.array(inward), None, block.time.item(i))
+        self.counters.learned += len(values)
+        self._complete(row)
+        self._count_in_flight_if_worn()
+        return Outcome(len(values))
+
+    def _given(
+        self, event: Rewarded, row: int, block: Block, i: int, values: list[float]
+    ) -> Outcome:
+        """Take over the values given for a decision, and learn those that are final."""
+        states = block.state[i].tolist()
+        new, revised, repeated, late = [], 0, 0, 0
+        for name, value in event.values.items():
+            m = self.units.index[name]
+            before = values[m]
+            if before != before:
+                values[m] = value
+                new.append(m)
+                if self.units.stamped and event.time is not None:
+                    block.stamps[i, m] = event.time
+            elif states[m] == PENDING and self._revises(event.time, value, before, block, i, m):
+                values[m] = value
+                revised += 1
+            elif before == value or states[m] == PENDING:
+                repeated += 1
+            else:
+                late += 1
+        block.values[i] = values
+        before_now = states.copy()
+        found = self.units.settle(states, values, block.time.item(i), None)
+        if found.learned or found.lost:
+            self._settled(row, block, i, before_now, states, found.learned, found.lost)
+        learned = pending = 0
+        for m in new:
+            if before_now[m] != PENDING or states[m] not in (PENDING, LEARNED):
+                late += 1
+            elif states[m] == LEARNED:
+                learned += 1
+            else:
+                pending += 1
+        return Outcome(learned, pending, revised, repeated, late)
+
+    def _revises(
+        self, time: float | None, value: float, before: float, block: Block, i: int, m: int
+    ) -> bool:
+        """Tell whether a value takes the place of an earlier one, and note its time."""
+        if self.units.revise[m] == "max":
+            return value > before
+        if self.units.revise[m] == "last" and time is not None:
+            stamp = block.stamps.item(i, m)
+            block.stamps[i, m] = max(stamp, time)
+            return value != before and (time, value) > (stamp, before)
+        return False
+
+    def _settled(
+        self,
+        row: int,
+        block: Block,
+        i: int,
+        before: list[int],
+        states: list[int],
+        learned: list[tuple[int, float]],
+        lost: list[int],
+    ) -> None:
+        """Learn what became final of one decision."""
+        block.state[i] = states
+        time = block.time.item(i)
+        if block.flags.item(i) & TEACHES:
+            if learned:
+                values, which = self._inward(learned)
+                self.learner.learn(block.features[i], values, which, time)
+            if lost:
+                which = np.zeros((1, len(states)), dtype=np.bool_)
+                which[0, lost] = True
+                self.learner.lose(block.features[i][None], which, np.array([time]))
+        self._count(before, states)
+        if PENDING not in states:
+            self._complete(row)
+
+    def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
+        units = self.units
+        values = [0.0] * len(units)
+        for m, value in learned:
+            values[m] = (value - units.offsets[m]) / units.slopes[m]
+        if len(learned) == len(units):
+            return np.array(values), None
+        which = np.zeros(len(units), dtype=np.bool_)
+        which[[m for m, _ in learned]] = True
+        return np.array(values), which
+
+    def _advance(self, time: float | None) -> int:
+        """Bring everything to a time: what was learned fades, windows close. Return how many."""
+        prepared, self._prepared = self._prepared, None
+        if time is None:
+            return 0
+        now = max(time, self.time)
+        closing = self._closing(now)
+        if prepared is not None and prepared[0] == now:
+            self.learner = prepared[1]
+        else:
+            self.learner.advance(now)
+            if closing is not None:
+                closing.teach(self.learner)
+        self.time = now
+        if closing is None:
+            return 0
+        while self._windows and self._windows[0][0] <= now:
+            heapq.heappop(self._windows)
+        for row, states in closing.states.items():
+            block, i = self.ledger.place(row)
+            self._count(block.state[i].tolist(), states)
+            block.state[i] = states
+            if PENDING not in states:
+                self._complete(row)
+                continue
+            end = self.units.next_closing(states, block.time.item(i), now)
+            if end < math.inf:
+                heapq.heappush(self._windows, (end, block.serial.item(i), row))
+        self._count_in_flight_if_worn()
+        return closing.settled
+
+    def _closing(self, now: float) -> Closing | None:
+        """Find out what becomes final until a time, in the order of closing; nothing changes."""
+        if not self._windows or self._windows[0][0] > now:
+            return None
+        due = self._due(now)
+        heapq.heapify(due)
+        states: dict[int, list[int]] = {}
+        steps: list[tuple[int, Settled]] = []
+        while due:
+            end, serial, row = heapq.heappop(due)
+            block, i = self.ledger.place(row)
+            if block.serial.item(i) != serial:
+                continue  # completed before, and forgotten
+            own = states.setdefault(row, block.state[i].tolist())
+            made = block.time.item(i)
+            found = self.units.settle(own, block.values[i].tolist(), made, end)
+            if found.learned or found.lost:
+                steps.append((row, found))
+            later = self.units.next_closing(own, made, end)
+            if later <= now:
+                heapq.heappush(due, (later, serial, row))
+        return self._steps(states, steps)
+
+    def _due(self, now: float) -> list[tuple[float, int, int]]:
+        """Return the part of the heap that is due."""
+        found, places = [], [0]
+        while places:
+            place = places.pop()
+            if place < len(self._windows) and self._windows[place][0] <= now:
+                found.append(self._windows[place])
+                places += [2 * place + 1, 2 * place + 2]
+        return found
+
+    def _steps(self, states: dict[int, list[int]], steps: list[tuple[int, Settled]]) -> Closing:
+        part = self.ledger.gather(np.array([row for row, _ in steps], dtype=np.int64))
+        units, shape = self.units, part.state.shape
+        values: FloatArray = np.zeros(shape)
+        learned: BoolArray = np.zeros(shape, dtype=np.bool_)
+        lost: BoolArray = np.zeros(shape, dtype=np.bool_)
+        for n, (_, found) in enumerate(steps):
+            for m, value in found.learned:
+                values[n, m] = (value - units.offsets[m]) / units.slopes[m]
+                learned[n, m] = True
+            lost[n, found.lost] = True
+        settled = int(learned.sum() + lost.sum())
+        teaches = (part.flags & TEACHES > 0)[:, None]
+        return Closing(
+            states, part.features, part.time, values, learned & teaches, lost & teaches, settled
+        )
+
+    def _count(self, before: list[int], after: list[int]) -> None:
+        """Count what became of the objectives of a decision."""
+        counters = self.counters
+        for old, new in zip(before, after, strict=True):
+            if old == new:
+                continue
+            if new == LEARNED:
+                counters.learned += 1
+            elif new == DEFAULTED:
+                counters.defaulted += 1
+            elif new == MISSING:
+                counters.missing += 1
+            else:
+                counters.unmet += 1
+
+    def _complete(self, row: int) -> None:
+        """Keep a decision with nothing pending, as long as there is capacity for it."""
+        completed, capacity = self.ledger.completed, self.settings.capacity
+        completed.append(row)
+        while capacity is not None and len(completed) > capacity:
+            self.ledger.drop(completed.popleft())
+            self.counters.forgotten += 1
+
+    def _forgotten(self, event: Forgotten) -> int:
+        kept, dropped = [], 0
+        for row in self.ledger.completed:
+            block, i = self.ledger.place(row)
+            if block.time[i] < event.before:
+                self.ledger.drop(row)
+                dropped += 1
+            else:
+                kept.append(row)
+        self.ledger.completed.clear()
+        self.ledger.completed.extend(kept)
+        self.counters.forgotten += dropped
+        return dropped
+
+    def _count_in_flight_if_worn(self) -> None:
+        if self.learner.worn:
+            part = self.ledger.gather(self.ledger.pending())
+            waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
+            self.learner.count_in_flight(part.features, waiting, part.time)
+
+    def save_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return all that changes: plain numbers by name, and arrays by name."""
+        ledger = self.ledger
+        rows = ledger.live()
+        block = ledger.gather(rows)
+        position = {row: n for n, row in enumerate(rows.tolist())}
+        arrays: Arrays = {f"ledger.{name}": column for name, column in block._asdict().items()}
+        arrays["ledger.completed"] = np.array(
+            [position[row] for row in ledger.completed], dtype=np.int64
+        )
+        for name, texts in (("ids", ledger.ids), ("arms", ledger.arms)):
+            coded = [texts[row].encode("utf-8", "surrogatepass") for row in rows.tolist()]
+            arrays[f"ledger.{name}"] = np.frombuffer(b"".join(coded), dtype=np.uint8)
+            arrays[f"ledger.{name}.bytes"] = np.array([len(text) for text in coded], dtype=np.int64)
+        arrays |= {f"learner.{name}": one for name, one in self.learner.save_state().items()}
+        arrays["time"] = np.array([self.time])
+        return asdict(self.counters) | {"numbers": self.numbers}, arrays
+
+    def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:
+        """Take over what :meth:`save_state` of a state with equal settings gave."""
+        counted = dict(numbers)
+        self.numbers = _whole(counted.pop("numbers"))
+        if counted.keys() != {field.name for field in fields(Counters)}:
+            raise DamagedSnapshot("its counters are not those of an agent")
+        self.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
+        self.time = float(arrays["time"].astype(np.float64).item())
+        rows = self._load_ledger(arrays)
+        own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
+        self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
+        if self.units.nearest < math.inf:
+            part = self.ledger.gather(rows)
+            for n, row in enumerate(rows.tolist()):
+                end = self.units.next_closing(part.state[n].tolist(), part.time.item(n), self.time)
+                if end < math.inf:
+                    self._windows.append((end, part.serial.item(n), row))
+            heapq.heapify(self._windows)
+
+    def _load_ledger(self, arrays: Arrays) -> NDArray[np.int64]:
+        ledger = self.ledger
+        columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
+        ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
+        for name, usual in empty_block(0, ledger.shape)._asdict().items():
+            column = columns[name]
+            if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
+                raise DamagedSnapshot(
+                    f"ledger.{name} has shape {column.shape}, type {column.dtype}"
+                )
+        if len(arms) != len(ids) or len(set(ids)) != len(ids) or "" in ids:
+            raise DamagedSnapshot("decisions and their ids do not fit together")
+        shared: dict[str, str] = {}
+        block = Block(**columns)  # type: ignore[arg-type]
+        rows = ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], block)
+        _check_decisions(block, arrays["ledger.completed"], self.counters.decisions)
+        ledger.completed.extend(rows[arrays["ledger.completed"].astype(np.int64)].tolist())
+        return rows
+
+
+def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: int) -> None:
+    """Refuse a ledger whose rows contradict each other."""
+    serial = block.serial
+    if len(serial) and not (
+        serial[0] >= 0 and serial[-1] < decisions and (np.diff(serial) > 0).all()
+    ):
+        raise DamagedSnapshot("the numbers of its decisions are not in order")
+    if (block.state > UNMET).any() or not np.isfinite(block.features).all():
+        raise DamagedSnapshot("its decisions are in no state that an agent could bring about")
+    done = np.flatnonzero((block.state != PENDING).all(axis=1))
+    listed = np.sort(completed.astype(np.int64))
+    if completed.dtype != np.int64 or not np.array_equal(listed, done):
+        raise DamagedSnapshot("its completed decisions are not the completed ones")
+    if not np.isfinite(block.time).all():
+        raise DamagedSnapshot("the times of its decisions are not finite")
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise DamagedSnapshot(f"expected a count, got {str(number)[:40]}")
+    return number
+
+
+def _texts(arrays: Arrays, name: str) -> list[str]:
+    raw = arrays[f"ledger.{name}"].tobytes()
+    sizes = arrays[f"ledger.{name}.bytes"].astype(np.int64)
+    if (sizes < 0).any() or sizes.sum() != len(raw):
+        raise DamagedSnapshot(f"ledger.{name} is not as long as its texts")
+    ends = np.cumsum(sizes).tolist()
+    return [
+        raw[end - size : end].decode("utf-8", "surrogatepass")
+        for end, size in zip(ends, sizes.tolist(), strict=True)
+    ]

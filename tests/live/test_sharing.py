@@ -1,0 +1,88 @@
+"""What an agent hands out cannot be used to change it; copies are agents of their own."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+import mogro
+
+ARMS = {"x": [1.0, 0.0], "y": [0.0, 1.0], "z": [0.5, 0.6]}
+OBJECTIVES = [mogro.Objective("a"), mogro.Objective("b", window=50.0, default=0.0)]
+
+
+def lived() -> mogro.Agent:
+    agent = mogro.Agent(OBJECTIVES, dim=2, seed=3, half_life=mogro.HalfLife(updates=30.0))
+    for n in range(20):
+        decision = agent.decide(ARMS, now=float(n))
+        agent.reward(decision.id, {"a": float(n % 3), "b": float(n % 2)}, now=float(n))
+    return agent
+
+
+def test_propensities_cannot_be_changed() -> None:
+    agent = lived()
+    one, two = (agent.decide(ARMS, now=20.0).propensities for _ in range(2))
+    assert isinstance(one.arms, tuple)
+    for array in (one.values, one.errors):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    assert two.arms == tuple(ARMS)
+
+
+def test_nothing_is_remembered_of_other_callers() -> None:
+    names = ["x", "y"]
+    one, two = (mogro.Agent([mogro.Objective("a")], dim=1, seed=s) for s in (0, 1))
+    first = one.decide(names, [[1.0], [2.0]])
+    names[1] = "other"
+    second = two.decide(["x", "y"], [[1.0], [2.0]])
+    assert first.propensities.arms == second.propensities.arms == ("x", "y")
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
+def test_a_copy_goes_on_by_itself(how: "partial[mogro.Agent]") -> None:
+    agent = lived()
+    other = how(agent)
+    assert repr(other) == repr(agent)
+    expected = agent.theta
+    arms = [other.decide(ARMS, id=str(n), now=20.0).arm for n in range(10)]
+    other.reward("0", {"a": 99.0}, now=20.0)
+    assert (agent.theta == expected).all()
+    assert agent.counters["decisions"] == 20
+    assert [agent.decide(ARMS, id=str(n), now=20.0).arm for n in range(10)] == arms
+
+
+def test_a_decision_can_be_copied_and_pickled() -> None:
+    decision = lived().decide(ARMS, now=20.0)
+    assert copy.copy(decision) == copy.deepcopy(decision) == decision
+    bare = pickle.loads(pickle.dumps(decision))
+    assert bare == decision
+    assert bare.estimates == decision.estimates
+    with pytest.raises(ValueError, match="what it was based on is gone"):
+        _ = bare.propensity
+    expected = decision.propensity
+    assert pickle.loads(pickle.dumps(decision)).propensity == expected
+
+
+def test_an_error_can_be_pickled() -> None:
+    agent = mogro.Agent([mogro.Objective("a")], dim=1, seed=0)
+    agent.reward(agent.decide({"x": [1.0]}).id, {"a": 1.0})
+    with pytest.raises(mogro.live.NoArmClears) as caught:
+        agent.decide({"x": [1.0]}, at_least={"a": 2.0})
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.best, str(again)) == (caught.value.best, str(caught.value))
+
+
+def test_decisions_keep_what_they_were_based_on() -> None:
+    """Learning goes on; propensities and explanations stay those of the moment."""
+    agent = lived()
+    early = agent.decide(ARMS, id="early", now=20.0)
+    twin = copy.deepcopy(agent)
+    expected = twin.decide(ARMS, id="other", now=20.0)
+    values = expected.propensities.values.copy()
+    later = agent.decide(ARMS, id="other", now=20.0)
+    for n in range(100):
+        agent.reward(agent.decide(ARMS, now=20.0 + n).id, {"a": float(n), "b": -1.0}, now=20.0 + n)
+    assert (later.propensities.values == values).all()
+    assert early.propensities.values == pytest.approx(np.asarray(early.propensities.values))
