@@ -14,7 +14,7 @@ from mogro.theory import (
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    says_nothing,
+    is_vacuous,
     stochastic_increment,
 )
 
@@ -185,14 +185,14 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
     assert fair == fairness_bound(0.3, psi=0.1, increment=inc, **given)
 
 
-def test_says_nothing() -> None:
-    assert says_nothing(math.inf, rounds=10)
-    assert says_nothing(21.0, rounds=10)
-    assert not says_nothing(19.0, rounds=10)
-    assert not says_nothing(21.0, rounds=10, feature_norm=2.0)
-    assert not says_nothing(21.0, rounds=10, parameter_norm=2.0)
+def test_is_vacuous() -> None:
+    assert is_vacuous(math.inf, rounds=10)
+    assert is_vacuous(21.0, rounds=10)
+    assert not is_vacuous(19.0, rounds=10)
+    assert not is_vacuous(21.0, rounds=10, feature_norm=2.0)
+    assert not is_vacuous(21.0, rounds=10, parameter_norm=2.0)
     with pytest.raises(ValueError, match="bound"):
-        says_nothing(math.nan, rounds=10)
+        is_vacuous(math.nan, rounds=10)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from mogro.theory.bounds import (
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    says_nothing,
+    is_vacuous,
     stochastic_increment,
 )
 from mogro.theory.conditions import (
@@ -46,7 +46,7 @@ from mogro.theory.thresholds import (
     initial_rounds,
     initial_rounds_bound,
     initial_rounds_round_robin,
-    never_ends,
+    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -87,7 +87,7 @@ __all__ = [
     "initial_rounds",
     "initial_rounds_bound",
     "initial_rounds_round_robin",
-    "never_ends",
+    "is_unreachable",
     "noise_sum_bound",
     "objective_diversity",
     "radius_cap",
@@ -95,7 +95,7 @@ __all__ = [
     "regret_bound_round_robin",
     "regret_bound_stochastic",
     "regularity",
-    "says_nothing",
+    "is_vacuous",
     "span_coordinates",
     "stochastic_increment",
     "threshold_random_weights",

@@ -10,7 +10,7 @@ from mogro.theory._versions import Goodness, radius_of
 from mogro.theory.bounds import (
     regret_bound_random_weights,
     regret_bound_round_robin,
-    says_nothing,
+    is_vacuous,
 )
 from mogro.theory.conditions import eigenvalue_increment
 from mogro.theory.fairness import fairness_bound
@@ -18,7 +18,7 @@ from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (
     initial_rounds_bound,
     initial_rounds_round_robin,
-    never_ends,
+    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -95,14 +95,14 @@ def promises(
     return Promises(
         threshold=threshold,
         hypothetical=good.alpha is None,
-        endless=never_ends(threshold, dim=dim, rounds=rounds, feature_norm=good.feature_norm),
+        endless=is_unreachable(threshold, dim=dim, rounds=rounds, feature_norm=good.feature_norm),
         initial_rounds=start,
         initial_rounds_bound=initial_rounds_bound(basis, threshold=threshold),
         phi=bounds.phi,
         increment=bounds.increment,
         regret=bounds.regret,
         vacuous=bounds.regret is None
-        or says_nothing(
+        or is_vacuous(
             bounds.regret,
             rounds=rounds,
             feature_norm=good.bound_norm,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, real
+from mogro._validation import FloatArray
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _checks as check
 from mogro.theory import _report
@@ -158,7 +158,7 @@ def diagnose(
     -0.386...
     """
     arms, parameters = check.problem(features, theta)
-    sigma, T = real(noise, "noise", minimum=0), count(rounds, "rounds")
+    sigma, T = check.noise_level(noise), check.horizon(rounds)
     if not isinstance(scalarization, RandomWeights | RoundRobin):
         raise ValueError(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "

@@ -149,7 +149,7 @@ def estimation_error(
     ...     100, initial_rounds=0, increment=0.5, noise=1.0, dim=1, delta=1 / math.e), 6)
     1.894019
     """
-    t, start = count(rounds, "rounds"), count(initial_rounds, "initial_rounds", minimum=0)
+    t, start = check.horizon(rounds), check.horizon(initial_rounds, "initial_rounds", minimum=0)
     if t < 2 * start:
         raise ValueError(f"rounds: expected at least twice initial_rounds = {start}, got {t}")
     scale = 4 / real(increment, "increment", above=0)
@@ -190,7 +190,7 @@ def estimation_error_round_robin(
     ...     100, initial_rounds=0, left=0.5, objectives=1, noise=1.0, dim=1, delta=1 / math.e), 6)
     0.95178
     """
-    t, start = count(rounds, "rounds"), count(initial_rounds, "initial_rounds", minimum=0)
+    t, start = check.horizon(rounds), check.horizon(initial_rounds, "initial_rounds", minimum=0)
     cycle = count(objectives, "objectives")
     if t < 2 * (start + cycle):
         raise ValueError(
@@ -202,8 +202,8 @@ def estimation_error_round_robin(
 
 
 def _later(rounds: object, initial_rounds: object) -> int:
-    start = count(initial_rounds, "initial_rounds", minimum=0)
-    return count(rounds, "rounds", minimum=start) - start
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
+    return check.horizon(rounds, minimum=start) - start
 
 
 def _noise_rate(

@@ -49,7 +49,7 @@ def eigenvalue_threshold(
     Returns
     -------
     float
-        B, in the unit of a squared feature norm. If :func:`never_ends` it is of no use at T.
+        B, in the unit of a squared feature norm. If :func:`is_unreachable` it is of no use at T.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def threshold_round_robin(
     return _for_horizon(radius, noise, dim, rounds, feature_norm)
 
 
-def never_ends(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
+def is_unreachable(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
     """Tell whether no exploration can reach a threshold within the horizon.
 
     The trace of V after t rounds is at most t x_max^2, so lambda_min(V) <= t x_max^2 / d. The
@@ -139,7 +139,7 @@ def never_ends(threshold: float, *, dim: int, rounds: int, feature_norm: float =
 
     Examples
     --------
-    >>> never_ends(501.0, dim=2, rounds=1000), never_ends(500.0, dim=2, rounds=1000)
+    >>> is_unreachable(501.0, dim=2, rounds=1000), is_unreachable(500.0, dim=2, rounds=1000)
     (True, False)
     """
     _, d, T, xmax = check.run(0.0, dim, rounds, feature_norm)
@@ -168,8 +168,12 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     """
     arms = _inside_span(basis)
     weakest = _weakest(arms.T @ arms)
+    if real(threshold, "threshold", minimum=0) / weakest > check.MOST_ROUNDS:
+        raise ValueError(
+            f"threshold: expected one that is reached in at most 10^18 cycles, got {threshold!r}"
+        )
     # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
-    cycles = real(threshold, "threshold", minimum=0) / weakest * (1 - 1e-12)
+    cycles = threshold / weakest * (1 - 1e-12)
     return max(1, math.ceil(cycles)) * len(arms)
 
 
@@ -245,7 +249,7 @@ def initial_rounds(
     >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
     True
     """
-    arms = check.arms_of(features)[None]
+    arms = check.feature_matrix(features)[None]
     B = np.array([real(threshold, "threshold", above=0)])
     generator = np.random.default_rng(0) if rng is None else rng
     gram = np.zeros((1, arms.shape[-1], arms.shape[-1]))
@@ -267,14 +271,14 @@ def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_nor
         noise=noise,
         dim=dim,
         rounds=rounds,
-        delta=1 / count(rounds, "rounds"),
+        delta=1 / check.horizon(rounds),
         feature_norm=feature_norm,
     )
 
 
 def _inside_span(basis: ArrayLike) -> FloatArray:
     """Return the arms in coordinates of their span."""
-    arms = check.arms_of(basis)
+    arms = check.feature_matrix(basis)
     inside = span_basis(arms)
     return arms if inside is None else np.asarray(arms @ inside)
 
