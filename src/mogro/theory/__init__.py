@@ -3,12 +3,13 @@
 from mogro.theory._advice import Advice
 from mogro.theory._conflict import Conflict
 from mogro.theory._promises import Promises
+from mogro.theory._sampling import ShareEstimate
 from mogro.theory._versions import Goodness
 from mogro.theory.bounds import (
+    is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    is_vacuous,
     stochastic_increment,
 )
 from mogro.theory.conditions import (
@@ -22,7 +23,6 @@ from mogro.theory.conditions import (
 from mogro.theory.contexts import (
     BetaRegularity,
     ContextDiversity,
-    ShareEstimate,
     beta_regularity,
     context_diversity,
     context_goodness,
@@ -88,6 +88,7 @@ __all__ = [
     "initial_rounds_bound",
     "initial_rounds_round_robin",
     "is_unreachable",
+    "is_vacuous",
     "noise_sum_bound",
     "objective_diversity",
     "radius_cap",
@@ -95,7 +96,6 @@ __all__ = [
     "regret_bound_round_robin",
     "regret_bound_stochastic",
     "regularity",
-    "is_vacuous",
     "span_coordinates",
     "stochastic_increment",
     "threshold_random_weights",

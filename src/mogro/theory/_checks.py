@@ -107,7 +107,9 @@ def horizon(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:
     """Return a number of rounds, small enough for every bound to be a float."""
     checked = count(rounds, name, minimum=minimum)
     if checked > MOST_ROUNDS:
-        raise ValueError(f"{name}: expected at most 10^18, got a number of {_digits(checked)} digits")
+        raise ValueError(
+            f"{name}: expected at most 10^18, got a number of {_digits(checked)} digits"
+        )
     return checked
 
 

@@ -1,6 +1,8 @@
 """How long MOGRO explores: the eigenvalue threshold B and the number of initial rounds T_0."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -249,20 +251,64 @@ def initial_rounds(
     >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
     True
     """
-    arms = check.feature_matrix(features)[None]
-    B = np.array([real(threshold, "threshold", above=0)])
-    generator = np.random.default_rng(0) if rng is None else rng
-    gram = np.zeros((1, arms.shape[-1], arms.shape[-1]))
-    for step in range(count(limit, "limit", minimum=0) + 1):
-        found = spectrum(gram, additions=step)
-        parts = squared_parts(arms, found)
-        opened = open_directions(parts, found, B)
-        if not opened.any():
-            return step
-        situation = Situation(arms, found, parts, opened, np.array([0]), (), step)
-        x = arms[0, int(exploration.choose(situation, rng=generator)[0])]
-        gram = gram + np.outer(x, x)
-    return None
+    arms = check.feature_matrix(features)
+    phase = initial_phase(
+        lambda step: arms,
+        threshold=real(threshold, "threshold", above=0),
+        exploration=exploration,
+        limit=count(limit, "limit", minimum=0),
+        rng=np.random.default_rng(0) if rng is None else rng,
+    )
+    return len(phase.arms) if phase.ended else None
+
+
+class Phase(NamedTuple):
+    """The initial rounds of a run: the arms pulled, their Gram matrix, whether it has ended."""
+
+    arms: list[int]
+    gram: FloatArray
+    ended: bool
+
+
+def initial_phase(
+    arms_in: Callable[[int], FloatArray],
+    *,
+    threshold: float,
+    exploration: Exploration,
+    limit: int,
+    rng: np.random.Generator,
+) -> Phase:
+    """Explore until a round in which nothing on offer is unexplored; ``arms_in(step)`` (K, d)."""
+    pulled: list[int] = []
+    gram = np.zeros(2 * (arms_in(0).shape[1],))
+    for step in range(limit + 1):
+        arms = arms_in(step)
+        arm = _explored_arm(arms, gram, threshold, exploration, step, rng)
+        if arm is None:
+            return Phase(pulled, gram, ended=True)
+        if step < limit:
+            pulled.append(arm)
+            gram = gram + np.outer(arms[arm], arms[arm])
+    return Phase(pulled, gram, ended=False)
+
+
+def _explored_arm(
+    arms: FloatArray,
+    gram: FloatArray,
+    threshold: float,
+    exploration: Exploration,
+    step: int,
+    rng: np.random.Generator,
+) -> int | None:
+    """Return the arm that an exploration takes; None if everything on offer is explored."""
+    offered, level = arms[None], np.array([threshold])
+    found = spectrum(gram[None], additions=step)
+    parts = squared_parts(offered, found)
+    unexplored = open_directions(parts, found, level)
+    if not unexplored.any():
+        return None
+    situation = Situation(offered, found, parts, unexplored, np.array([0]), (), step)
+    return int(exploration.choose(situation, rng=rng)[0])
 
 
 def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_norm: float) -> float:
