@@ -39,6 +39,7 @@ from mogro.theory.growth import (
     gram_growth_round_robin,
     noise_sum_bound,
 )
+from mogro.theory.predictions import ProbableBound, eigenvalue_bound, estimate_bound
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
 from mogro.theory.spans import span_coordinates
 from mogro.theory.thresholds import (
@@ -62,6 +63,7 @@ __all__ = [
     "Goodness",
     "Interval",
     "LogEstimate",
+    "ProbableBound",
     "Promises",
     "Regularity",
     "ShareEstimate",
@@ -72,8 +74,10 @@ __all__ = [
     "diagnose",
     "distance_bound",
     "diversity_left",
+    "eigenvalue_bound",
     "eigenvalue_increment",
     "eigenvalue_threshold",
+    "estimate_bound",
     "estimation_error",
     "estimation_error_round_robin",
     "fairness_bound",

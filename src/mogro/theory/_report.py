@@ -87,9 +87,11 @@ def scalarization_text(scalarization: RandomWeights | RoundRobin) -> str:
 
 def _problem(found: Diagnosis) -> list[Line]:
     conflict = found.conflict
-    size = f"{found.arms} arms, {found.dim} features, {found.objectives} objectives"
-    if found.sampled_rounds is not None:
-        size += f" a round, estimated from {found.sampled_rounds} sampled rounds"
+    sampled = found.sampled_rounds
+    each = "" if sampled is None else " a round"
+    size = f"{found.arms} arms{each}, {found.dim} features, {found.objectives} objectives"
+    if sampled is not None:
+        size += f"; an estimate from {sampled} sampled rounds, not a guarantee"
     if found.rank < found.dim:
         size += f"; the features span {found.rank} dimensions, where all of this is judged"
     return [
@@ -101,7 +103,8 @@ def _problem(found: Diagnosis) -> list[Line]:
             "fronts",
             f"{conflict.pareto_front:.4g} arms on the Pareto front, "
             f"{conflict.effective_front:.4g} on the effective front, "
-            f"{conflict.single_best:.4g} best for a single objective",
+            f"{conflict.single_best:.4g} best for a single objective"
+            + ("" if sampled is None else " (means over rounds)"),
         ),
         Line(
             "conflict",

@@ -159,7 +159,7 @@ def judge_contexts(
         if probability.low > 0:
             alpha = min(version.cap(lam, gamma), separation or math.inf)
             left = version.left(lam, gamma, alpha)
-            of_version = (lam, level, needed, version.name)
+            of_version = (lam, max(level, gamma), needed, version.name)
             return Goodness(*of_version, gamma, alpha, left, separation, *norms, probability)
     first = versions[0]
     needed = first.needed(lam) if lam > 0 else first.perfect
