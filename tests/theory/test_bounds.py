@@ -10,11 +10,11 @@ from mogro.theory import (
     diversity_left,
     fairness_bound,
     fairness_bound_stochastic,
+    is_vacuous,
     radius_cap,
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    is_vacuous,
     stochastic_increment,
 )
 
