@@ -81,7 +81,8 @@ def near(value: float, reference: float) -> str:
 def scalarization_text(scalarization: RandomWeights | RoundRobin) -> str:
     """Write a scalarisation as its constructor call."""
     if isinstance(scalarization, RandomWeights):
-        return f"RandomWeights({scalarization.concentration!r})"
+        given = scalarization.concentration
+        return "RandomWeights()" if given == 1 else f"RandomWeights({given!r})"
     return "RoundRobin()"
 
 
