@@ -66,7 +66,7 @@ class Subject(NamedTuple):
 
 def advise(subject: Subject, features: FloatArray) -> Advice:
     """Choose policy, threshold and exploration for arms (K, d)."""
-    gaps = pareto.effective_gaps(features @ subject.theta.T)
+    gaps = _gaps(features, subject.theta)
     threshold = default_threshold(features)
     price = exploration_price(
         lambda step: features, lambda step: gaps, threshold=threshold, rounds=subject.rounds
@@ -99,7 +99,7 @@ def advise_contexts(subject: Subject, sample: FloatArray) -> Advice:
 
     price = exploration_price(
         arms_in,
-        lambda step: pareto.effective_gaps(arms_in(step) @ subject.theta.T),
+        lambda step: _gaps(arms_in(step), subject.theta),
         threshold=threshold,
         rounds=subject.rounds,
     )
@@ -110,6 +110,13 @@ def advise_contexts(subject: Subject, sample: FloatArray) -> Advice:
             "an estimate cannot promise that a larger threshold is worth its exploration."
         )
     return _default(subject, threshold, price, reason)
+
+
+def _gaps(features: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return the effective gaps of arms, exactly 0 where they are 0 up to rounding."""
+    means = features @ theta.T
+    gaps = pareto.effective_gaps(means)
+    return np.where(gaps > 1e-12 * np.abs(means).max(), gaps, 0.0)
 
 
 def default_threshold(features: FloatArray) -> float:
@@ -167,7 +174,7 @@ def _weigh(subject: Subject, features: FloatArray, gaps: FloatArray, default: Pr
             f"The theorem promises a regret of at most {bound:.3g}, where no policy can exceed "
             f"{worst:.3g}: it might cost more than it can promise to save, so the default is taken."
         )
-    if price.regret <= default.regret:
+    if price.regret <= default.regret * (1 + 1e-9):
         return _Verdict(
             "The threshold is the theorem's: its exploration costs no more than that of the "
             f"default, and the regret is at most {bound:.3g} in expectation.",
