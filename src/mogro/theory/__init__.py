@@ -30,7 +30,7 @@ from mogro.theory.contexts import (
 )
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
-from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
+from mogro.theory.goodness import Interval, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,
     estimation_error_round_robin,
@@ -67,7 +67,6 @@ __all__ = [
     "Promises",
     "Regularity",
     "ShareEstimate",
-    "best_goodness",
     "beta_regularity",
     "context_diversity",
     "context_goodness",

@@ -55,7 +55,7 @@ class Promises:
     regret
         Bound on the effective Pareto regret; None if no theorem applies.
     vacuous
-        Whether that bound says nothing, because no policy can do worse; true without a bound.
+        Whether that bound is vacuous, because no policy can do worse; true without a bound.
     epsilon
         Slack of the fairness index.
     fairness

@@ -125,7 +125,7 @@ def _shortfall(assumption: Assumption) -> str:
 def _promise_lines(found: Diagnosis) -> list[Line]:
     promised, good = found.promises, found.goodness
     if promised.threshold is None:
-        return [Line("none", "the objectives do not span: the theory says nothing")]
+        return [Line("none", "the objectives do not span: no theorem applies")]
     lines = []
     source = "certified" if good.probability is None else "of the theorem, for every direction"
     if good.gamma is not None:

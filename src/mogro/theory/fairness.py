@@ -49,7 +49,7 @@ def fairness_bound(
     Returns
     -------
     FairnessBound
-        ``index``, 0 where the theorem says nothing, and ``settled``, the round T_eps. For MOGRO-RR
+        ``index``, 0 where the theorem is vacuous, and ``settled``, the round T_eps. For MOGRO-RR
         there is no such theorem: it never aims between the objectives.
 
     Examples

@@ -68,7 +68,7 @@ def gram_growth_failure(
     """Bound the probability that lambda_min(V_t) is below :func:`gram_growth`.
 
     Lemma mineigen_linear: d exp(-lambda_inc (t - T_0) / (10 x_max^2)), and never above 1.
-    At 1 it says nothing, as for all t soon after T_0.
+    At 1 it is vacuous, as for all t soon after T_0.
 
     Parameters
     ----------

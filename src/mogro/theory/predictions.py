@@ -25,7 +25,7 @@ class ProbableBound:
     value
         The bound.
     failure
-        The probability is at most this; at 1 the bound says nothing.
+        The probability is at most this; at 1 the bound is vacuous.
     """
 
     value: float
