@@ -10,6 +10,7 @@ from mogro.theory import (
     diversity_left,
     fairness_bound,
     fairness_bound_stochastic,
+    goodness_needed,
     is_vacuous,
     radius_cap,
     regret_bound_random_weights,
@@ -183,6 +184,40 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
         0.3, lam, gamma, psi=0.1, phi=phi, goodness_probability=q, **given
     )
     assert fair == fairness_bound(0.3, psi=0.1, increment=inc, **given)
+
+
+@given(
+    st.floats(0.05, 1),
+    st.floats(0.1, 1),
+    st.floats(0.2, 5),
+    st.floats(0.5, 2),
+    st.floats(0.01, 1),
+    st.floats(0.01, 1),
+)
+def test_stochastic_versions_for_other_norms(
+    lam: float, share: float, x: float, L: float, phi: float, q: float
+) -> None:
+    given: dict[str, Any] = {
+        "noise": 0.1,
+        "dim": 3,
+        "objectives": 3,
+        "rounds": 10**6,
+        "initial_rounds": 70,
+    }
+    chances: dict[str, Any] = {"phi": phi, "goodness_probability": q}
+    norms: dict[str, Any] = {"feature_norm": x, "parameter_norms": (L, L)}
+    needed = goodness_needed(lam * L**2, **norms)
+    gamma = needed + share * (x - needed)
+    alpha = radius_cap(lam * L**2, gamma, **norms)
+    # Parameters of norm L: the lemma for norm 1, with alpha / L.
+    left = oracle.left_xmax(lam, alpha / L, gamma, x)
+    inc = stochastic_increment(lam * L**2, gamma, objectives=3, **chances, **norms)
+    assert inc == pytest.approx(left * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
+    regret = regret_bound_stochastic(lam * L**2, gamma, **chances, **norms, **given)
+    expected = regret_bound_random_weights(increment=inc, feature_norm=x, parameter_norm=L, **given)
+    assert regret == pytest.approx(expected)
+    fair = fairness_bound_stochastic(0.3, lam * L**2, gamma, psi=0.1, **chances, **norms, **given)
+    assert fair == fairness_bound(0.3, psi=0.1, increment=inc, feature_norm=x, **given)
 
 
 def test_is_vacuous() -> None:
