@@ -65,6 +65,10 @@ def test_writes_a_page(folder: Path) -> None:
         (["--rounds", "10"], "--noise"),
         (["--noise", "-1", "--rounds", "10"], "noise: expected"),
         (["--noise", "nan", "--rounds", "10"], "noise: expected"),
+        (["--noise", "1e160", "--rounds", "10"], "noise: expected a number in [0, 1e+60]"),
+        (["--noise", "1", "--rounds", "1" + "0" * 400], "rounds: expected at most 10^18"),
+        ([*RUN, "--weights", "1e400"], "concentration"),
+        ([*RUN, "--weights", "1e300"], "concentration"),
         ([*RUN, "--weights", "1,x"], "--weights: expected numbers"),
         ([*RUN, "--weights", "1,2,3"], "concentration"),
         ([*RUN, "--weights", "-1"], "concentration"),
@@ -75,6 +79,20 @@ def test_options_are_checked(folder: Path, options: list[str], says: str) -> Non
     result = run(folder, *options)
     assert result.exit_code in (1, 2)
     assert says in result.output
+
+
+def test_arms_that_change_come_as_rounds(folder: Path) -> None:
+    rounds = np.random.default_rng(0).uniform(-0.7, 0.7, (300, 4, 2))
+    np.save(folder / "rounds.npy", rounds)
+    result = run(folder, *RUN, arms="rounds.npy")
+    assert result.output == f"{diagnose(rounds, THETA, noise=0.1, rounds=1000)}\n"
+    np.save(folder / "few.npy", rounds[:5])
+    assert (
+        "features: expected the arms of at least 100 rounds"
+        in run(folder, *RUN, arms="few.npy").output
+    )
+    refused = run(folder, *RUN, arms="rounds.npy", theta="rounds.npy").output
+    assert "theta: rounds.npy: expected shape (rows, columns)" in refused
 
 
 @pytest.mark.parametrize(
@@ -103,10 +121,25 @@ def test_bad_files_are_explained(folder: Path) -> None:
     np.save(folder / "line.npy", np.ones(3))
     (folder / "latin.csv").write_bytes(b"\xff\xfe1,2")
     (folder / "arms.txt").write_text("1 2")
-    for name in ("broken.npy", "empty.npy", "objects.npy", "line.npy", "latin.csv", "arms.txt"):
+    np.savez(folder / "several.npz", a=ARMS, b=ARMS)
+    zipped = (folder / "several.npz").read_bytes()
+    for name in ("zip.npy", "zip.csv"):
+        (folder / name).write_bytes(zipped)
+    (folder / "pk.npy").write_bytes(b"PK\x03\x04 and no more")
+    (folder / "pk.csv").write_bytes(b"PK\x03\x04 and no more")
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000, 9), }\n"
+    size = len(header).to_bytes(2, "little")
+    (folder / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + size + header)
+    (folder / "long.csv").write_text("1," + "2" * 200_000 + "\n")
+    for name in (
+        *("broken.npy", "empty.npy", "objects.npy", "line.npy", "latin.csv", "arms.txt"),
+        *("zip.npy", "zip.csv", "pk.npy", "pk.csv", "huge.npy", "long.csv"),
+    ):
         result = run(folder, *RUN, arms=name)
         assert result.exit_code == 1, result.output
-        assert "features: " in result.output
+        assert isinstance(result.exception, SystemExit)
+        assert result.output.startswith("Error: features: ")
+        assert result.output.count("\n") == 1
         assert name in result.output
     missing = run(folder, *RUN, arms="missing.csv")
     assert missing.exit_code == 2

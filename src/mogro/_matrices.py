@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from mogro._validation import FloatArray, floats
 
 
-def read_matrix(path: Path, name: str) -> FloatArray:
+def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
     r"""Read a matrix from a ``.npy`` file or a table of numbers in a ``.csv`` file.
 
     A CSV file may start with a line of names, and separate values by commas, semicolons or tabs.
-    ``name`` is what a refusal calls the matrix.
+    ``name`` is what a refusal calls the matrix. With ``stack``, a ``.npy`` file may also hold
+    several of them, (n, rows, columns).
 
     Examples
     --------
@@ -30,16 +31,23 @@ def read_matrix(path: Path, name: str) -> FloatArray:
     if (reader := readers.get(path.suffix.lower())) is None:
         raise ValueError(f"{name}: expected a file .npy or .csv, got {path.name}")
     try:
-        return floats(reader(path), name, shape=("rows", "columns")).astype(np.float64)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        values = reader(path)
+        stacked = stack and np.ndim(values) == 3
+        shape = ("matrices", "rows", "columns") if stacked else ("rows", "columns")
+        return floats(values, name, shape=shape).astype(np.float64)
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name}: {path.name} cannot be read: {error}") from error
+    except (MemoryError, OverflowError) as error:
+        raise ValueError(f"{name}: {path.name} is damaged, or too large") from error
     except ValueError as error:
         told = str(error).removeprefix(f"{name}: ")
         raise ValueError(f"{name}: {path.name}: {told}") from error
 
 
 def _npy(path: Path) -> ArrayLike:
-    loaded: ArrayLike = np.load(path, allow_pickle=False)
+    # Not np.load, which takes a zip file of several arrays for one.
+    with path.open("rb") as file:
+        loaded: ArrayLike = np.lib.format.read_array(file, allow_pickle=False)
     return loaded
 
 

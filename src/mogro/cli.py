@@ -34,7 +34,7 @@ from mogro.experiments.scale import Scale
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Piece, local_pool
 from mogro.theory import Diagnosis
-from mogro.theory import diagnose as diagnosis_of
+from mogro.theory import diagnose as run_diagnosis
 
 _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
@@ -181,7 +181,8 @@ def diagnose(
     """Say whether greedy suffices for a problem, what the theory promises, and what to run.
 
     FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
-    columns; both are .npy or .csv files.
+    columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the
+    arms of at least 100 rounds, (rounds, arms, features).
 
     \b
     mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
@@ -190,8 +191,8 @@ def diagnose(
     if round_robin and weights is not None:
         raise click.UsageError("--weights are for random weights, not for --round-robin: give one")
     try:
-        found = diagnosis_of(
-            read_matrix(features, "features"),
+        found = run_diagnosis(
+            read_matrix(features, "features", stack=True),
             read_matrix(theta, "theta"),
             noise=noise,
             rounds=rounds,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, lower_bound_instance
+from mogro.pareto import effective_gaps
 
 
 def largest(dim: int) -> float:
@@ -96,6 +97,50 @@ def test_no_arm_has_a_smaller_gap_than_its_single_objective_stand_in(
         assert (gaps >= expected - 1e-12).all()
 
 
+@given(families(), st.integers(0, 4), st.integers(0, 9))
+def test_more_arms_and_objectives_change_no_gap(
+    family: tuple[float, list[FixedArms]], more_objectives: int, more_arms: int
+) -> None:
+    epsilon, worlds = family
+    d = worlds[0].dim
+    for j, world in enumerate(worlds):
+        large = lower_bound_instance(
+            d, epsilon=epsilon, instance=j, objectives=d + more_objectives, arms=d * d + more_arms
+        )
+        assert (large.arms, large.objectives) == (d * d + more_arms, d + more_objectives)
+        # The same problem at its place, and copies of its last arm and objective after it.
+        stand_in = np.minimum(np.arange(large.arms), d * d - 1)
+        column = np.minimum(np.arange(large.objectives), d - 1)
+        assert np.array_equal(large.features, world.features[stand_in])
+        assert np.array_equal(large.theta, world.theta[column])
+        for gaps in (pareto_gaps, effective_gaps):
+            expected = gaps(world.means)[stand_in]
+            np.testing.assert_allclose(gaps(large.means), expected, atol=1e-12)
+        # Lemma LB_SO: an arm costs no less than its stand-in below d costs objective 0.
+        single = 1 - large.means[stand_in % d, 0]
+        assert (pareto_gaps(large.means) >= single - 1e-12).all()
+
+
+@pytest.mark.parametrize("dim", [3, 5])
+def test_instances_of_any_size_share_their_arms(dim: int) -> None:
+    worlds = [
+        lower_bound_instance(dim, rounds=1000, instance=j, objectives=2 * dim, arms=3 * dim * dim)
+        for j in range(dim)
+    ]
+    for world in worlds:
+        assert np.array_equal(world.features, worlds[0].features)
+        assert np.linalg.matrix_rank(world.theta) == dim
+
+
+@pytest.mark.parametrize("dim", [3, 4, 8])
+def test_the_gap_of_three_epsilon_squared_does_not_hold(dim: int) -> None:
+    """An erratum: arms from d on have a gap of at least epsilon^2, and some not of 3 epsilon^2."""
+    epsilon = 0.9 * largest(dim)
+    world = lower_bound_instance(dim, epsilon=epsilon)
+    others = pareto_gaps(world.means).reshape(dim, dim)[1:, 1:]
+    assert epsilon**2 <= others.min() < 3 * epsilon**2
+
+
 def test_in_the_plane_the_second_objective_is_of_unit_length_too() -> None:
     """The paper's equation of k' has epsilon where epsilon' belongs; then it would not be."""
     world = lower_bound_instance(2, epsilon=0.2)
@@ -131,6 +176,8 @@ def test_rounds_set_the_separation_of_the_theorem(dim: int, rounds: int) -> None
         ({"dim": 2, "epsilon": 1.0}, "epsilon: expected a value below 1 in dimension 2"),
         ({"dim": 3, "epsilon": 0.1, "instance": 3}, "instance: expected integers from 0 to 2"),
         ({"dim": 3, "epsilon": 0.1, "instance": -1}, "instance: expected an integer >= 0, got -1"),
+        ({"dim": 3, "epsilon": 0.1, "objectives": 2}, "objectives: expected an integer >= 3, got"),
+        ({"dim": 3, "epsilon": 0.1, "arms": 8}, "arms: expected an integer >= 9, got 8"),
         ({"dim": 3, "epsilon": 0.1, "noise": -1}, "noise: expected a finite number >= 0, got -1"),
     ],
 )

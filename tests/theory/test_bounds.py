@@ -10,11 +10,12 @@ from mogro.theory import (
     diversity_left,
     fairness_bound,
     fairness_bound_stochastic,
+    goodness_needed,
+    is_vacuous,
     radius_cap,
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    says_nothing,
     stochastic_increment,
 )
 
@@ -185,14 +186,48 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
     assert fair == fairness_bound(0.3, psi=0.1, increment=inc, **given)
 
 
-def test_says_nothing() -> None:
-    assert says_nothing(math.inf, rounds=10)
-    assert says_nothing(21.0, rounds=10)
-    assert not says_nothing(19.0, rounds=10)
-    assert not says_nothing(21.0, rounds=10, feature_norm=2.0)
-    assert not says_nothing(21.0, rounds=10, parameter_norm=2.0)
+@given(
+    st.floats(0.05, 1),
+    st.floats(0.1, 1),
+    st.floats(0.2, 5),
+    st.floats(0.5, 2),
+    st.floats(0.01, 1),
+    st.floats(0.01, 1),
+)
+def test_stochastic_versions_for_other_norms(
+    lam: float, share: float, x: float, L: float, phi: float, q: float
+) -> None:
+    given: dict[str, Any] = {
+        "noise": 0.1,
+        "dim": 3,
+        "objectives": 3,
+        "rounds": 10**6,
+        "initial_rounds": 70,
+    }
+    chances: dict[str, Any] = {"phi": phi, "goodness_probability": q}
+    norms: dict[str, Any] = {"feature_norm": x, "parameter_norms": (L, L)}
+    needed = goodness_needed(lam * L**2, **norms)
+    gamma = needed + share * (x - needed)
+    alpha = radius_cap(lam * L**2, gamma, **norms)
+    # Parameters of norm L: the lemma for norm 1, with alpha / L.
+    left = oracle.left_xmax(lam, alpha / L, gamma, x)
+    inc = stochastic_increment(lam * L**2, gamma, objectives=3, **chances, **norms)
+    assert inc == pytest.approx(left * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
+    regret = regret_bound_stochastic(lam * L**2, gamma, **chances, **norms, **given)
+    expected = regret_bound_random_weights(increment=inc, feature_norm=x, parameter_norm=L, **given)
+    assert regret == pytest.approx(expected)
+    fair = fairness_bound_stochastic(0.3, lam * L**2, gamma, psi=0.1, **chances, **norms, **given)
+    assert fair == fairness_bound(0.3, psi=0.1, increment=inc, feature_norm=x, **given)
+
+
+def test_is_vacuous() -> None:
+    assert is_vacuous(math.inf, rounds=10)
+    assert is_vacuous(21.0, rounds=10)
+    assert not is_vacuous(19.0, rounds=10)
+    assert not is_vacuous(21.0, rounds=10, feature_norm=2.0)
+    assert not is_vacuous(21.0, rounds=10, parameter_norm=2.0)
     with pytest.raises(ValueError, match="bound"):
-        says_nothing(math.nan, rounds=10)
+        is_vacuous(math.nan, rounds=10)
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,44 @@ def test_refusals() -> None:
     world = VaryingContexts(np.eye(2), arms=3, noise=0.1)
     for gamma in (0.0, 1.5, math.nan):
         with pytest.raises(ValueError, match="gamma"):
-            context_goodness(world.contexts, gamma=gamma)
-        with pytest.raises(ValueError, match="gamma"):
             uniform_ball_goodness(gamma, dim=2, arms=2)
+    for gamma in (0.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="gamma"):
+            context_goodness(world.contexts, gamma=gamma)
+    with pytest.raises(ValueError, match="contexts: expected the arms of at least 100 rounds"):
+        context_goodness(np.ones((99, 2, 2)), gamma=0.5)
+    with pytest.raises(ValueError, match=r"contexts: expected shape \(rounds, K, d\)"):
+        context_goodness(np.ones((200, 2)), gamma=0.5)
     with pytest.raises(ValueError, match="one dimension"):
         beta_regularity(world.contexts)
     with pytest.raises(ValueError, match="levels"):
         beta_regularity(world.contexts, levels=(0.1, 0.2, 0.3))
     with pytest.raises(ValueError, match="contexts"):
         context_goodness(lambda *, rng, batch: np.full((*batch, 2, 2), math.nan), gamma=0.5)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9])
+def test_a_sample_stands_for_the_distribution(gamma: float) -> None:
+    world = VaryingContexts(np.eye(3), arms=8, noise=0.1)
+    sample = world.contexts(rng=np.random.default_rng(3), batch=(6000,))
+    found = context_goodness(sample, gamma=gamma)
+    exact = uniform_ball_goodness(gamma, dim=3, arms=8)
+    # Counted in the half that was not searched.
+    assert abs(found.value - exact) < 5 * math.sqrt(exact / 3000)
+    assert found.low < found.value < found.high
+    assert np.linalg.norm(found.direction) == pytest.approx(1)
+    assert context_diversity(sample).value == pytest.approx(0.1, rel=0.15)  # half of I / (d + 2)
+    line = np.random.default_rng(0).uniform(-1, 1, (50_000, 2, 1))
+    assert beta_regularity(line).holds
+
+
+def test_levels_beyond_one_are_for_longer_arms() -> None:
+    world = VaryingContexts(np.eye(2), arms=8, noise=0.1)
+
+    def longer(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        return np.asarray(4 * world.contexts(rng=rng, batch=batch))
+
+    one = context_goodness(world.contexts, gamma=0.7, rng=np.random.default_rng(2))
+    four = context_goodness(longer, gamma=2.8, rng=np.random.default_rng(2))
+    assert four.value == pytest.approx(one.value, abs=1e-3)
+    assert context_goodness(world.contexts, gamma=1.5).high < 1e-3

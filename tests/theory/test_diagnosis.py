@@ -7,7 +7,7 @@ import pytest
 
 import mogro
 from mogro._validation import FloatArray
-from mogro.environments import FixedArms, lower_bound_instance
+from mogro.environments import FixedArms, VaryingContexts, lower_bound_instance
 from mogro.theory import (
     Diagnosis,
     diagnose,
@@ -19,6 +19,7 @@ from mogro.theory import (
     regret_bound_round_robin,
     regularity,
     threshold_random_weights,
+    uniform_ball_goodness,
 )
 
 
@@ -33,7 +34,9 @@ def failing(found: Diagnosis) -> list[str]:
 
 @pytest.mark.parametrize(("dim", "arms"), [(5, 50), (10, 200)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_papers_instances_fail_goodness_and_never_end(dim: int, arms: int, seed: int) -> None:
+def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
+    dim: int, arms: int, seed: int
+) -> None:
     world = FixedArms.sample(dim, arms, dim, noise=0.1, rng=np.random.default_rng(seed))
     found = diagnose(world.features, world.theta, noise=0.1, rounds=1000)
     assert failing(found) == ["good arms"]
@@ -48,11 +51,11 @@ def test_the_papers_instances_fail_goodness_and_never_end(dim: int, arms: int, s
     assert found.promises.threshold == pytest.approx(perfect)
     assert perfect > 1000 / dim
     assert found.promises.hypothetical
-    assert found.promises.endless
+    assert found.promises.unreachable
     assert found.promises.regret is None
     assert found.promises.vacuous
     text = str(found)
-    for words in ("FAILS", "short by", "NEVER END", "no theorem applies", "WeakestDirection"):
+    for words in ("FAILS", "short by", "UNREACHABLE", "no theorem applies", "WeakestDirection"):
         assert words in " ".join(text.split())
     assert found.advice.threshold == pytest.approx(0.1 * (world.features**2).sum(axis=1).max())
     assert found.advice.initial_rounds is not None
@@ -96,7 +99,7 @@ def test_bounds_of_a_dense_circle() -> None:
         )
     )
     assert not promised.vacuous
-    assert not promised.endless
+    assert not promised.unreachable
     assert found.advice.threshold == promised.threshold
     assert found.advice.policy.startswith("MOGRO(2, 2, threshold=")
     assert "RandomWeights()" in found.advice.policy
@@ -222,7 +225,7 @@ def test_lower_bound_instances_have_perfect_arms_for_their_objectives() -> None:
     world = lower_bound_instance(3, rounds=1000)
     found = diagnose(world.features, world.theta, noise=1.0, rounds=1000)
     assert found.goodness.level == pytest.approx(1)
-    assert found.promises.endless
+    assert found.promises.unreachable
 
 
 def test_json_and_html() -> None:
@@ -266,9 +269,90 @@ def test_objectives_that_hardly_span(angle: float) -> None:
     theta = np.array([[1.0, 0.0], [math.cos(angle), math.sin(angle)]])
     for features in (circle(1000), 2 * circle(50)):
         found = diagnose(features, theta, noise=0.1, rounds=1000)
-        assert found.promises.endless
+        assert found.promises.unreachable
         assert found.promises.threshold is None or found.promises.threshold > 1000
         assert "nan" not in str(found)
+
+
+def test_contexts_from_a_function_and_from_a_sample() -> None:
+    world = VaryingContexts(np.eye(2), arms=40, noise=0.1)
+    drawn = diagnose(world.contexts, np.eye(2), noise=0.01, rounds=10**6)
+    sample = world.contexts(rng=np.random.default_rng(5), batch=(4000,))
+    given = diagnose(sample, np.eye(2), noise=0.01, rounds=10**6)
+    for found, most in ((drawn, 2000), (given, 2000)):
+        good = found.goodness
+        assert found.holds
+        assert (found.arms, found.dim, found.rank, found.sampled_rounds) == (40, 2, 2, most)
+        assert good.gamma is not None
+        assert good.probability is not None
+        exact = uniform_ball_goodness(good.gamma, dim=2, arms=40)
+        # Three times as wide as the interval: a fixed seed may be unlucky.
+        middle, reach = good.probability.value, 3 * (good.probability.high - good.probability.low)
+        assert abs(middle - exact) < reach
+        assert good.alpha == pytest.approx(radius_cap(0.5, good.gamma))
+        # Uniform pulls add E[x x^T] = I / 4 a round in the disc.
+        assert found.promises.threshold is not None
+        expected = found.promises.threshold * 4
+        assert found.promises.initial_rounds == pytest.approx(expected, rel=0.02)
+        assert found.promises.initial_rounds_bound is None
+        assert found.promises.regret is not None
+        assert not found.promises.fairness_guaranteed
+        assert found.advice.gain == 0
+        assert "threshold" not in found.advice.policy
+        words = " ".join(str(found).split())
+        assert "an estimate from 2000 sampled rounds, not a guarantee" in words
+        assert "q_gamma" in words
+        data = json.loads(found.to_json())
+        assert len(data["goodness"]["probability"]["direction"]) == 2
+
+
+def test_contexts_of_other_norms_use_the_relaxed_versions() -> None:
+    world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
+
+    def larger(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        return np.asarray(5 * world.contexts(rng=rng, batch=batch))
+
+    found = diagnose(larger, np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
+    assert found.goodness.version == "all norms"
+    assert found.holds
+    assert found.promises.increment is not None
+    assert found.promises.increment > 0
+
+
+def test_contexts_in_a_subspace_are_judged_there() -> None:
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0][:, :2]
+    sample = VaryingContexts(np.eye(2), arms=40, noise=0.1).contexts(
+        rng=np.random.default_rng(5), batch=(2000,)
+    )
+    flat = diagnose(sample @ turn.T, np.eye(2) @ turn.T, noise=0.01, rounds=10**6)
+    assert (flat.dim, flat.rank) == (5, 2)
+    assert flat.holds
+
+
+@pytest.mark.parametrize(
+    ("radius", "objectives"), [(0.5, 2), (1.0, 1)], ids=["never good", "too few objectives"]
+)
+def test_contexts_to_which_no_corollary_applies(radius: float, objectives: int) -> None:
+    # A fixed long arm sets x_max; no other is good for any direction but its own.
+    def contexts(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        arms = radius * rng.uniform(-0.7, 0.7, (*batch, 6, 2))
+        arms[..., 0, :] = [1.0, 0.0]
+        return arms
+
+    found = diagnose(contexts, np.eye(2)[:objectives], noise=0.1, rounds=10**5)
+    assert "good arms" in failing(found)
+    assert found.promises.regret is None
+    assert "No theorem applies" in found.advice.reasons[0]
+    assert "nan" not in str(found)
+
+
+def test_round_robin_has_no_corollary_for_contexts() -> None:
+    world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
+    found = diagnose(
+        world.contexts, np.eye(2), noise=0.01, rounds=10**6, scalarization=mogro.RoundRobin()
+    )
+    assert found.promises.regret is None
+    assert "no theorem applies" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -284,10 +368,35 @@ def test_objectives_that_hardly_span(angle: float) -> None:
         (np.eye(2), np.eye(2), {"scalarization": mogro.RandomHypervolume()}, "scalarization"),
         (np.eye(2), np.eye(2), {"scalarization": mogro.RandomWeights([1, 1, 1])}, "concentration"),
         ([[math.inf, 0.0]], np.eye(2), {}, "features"),
+        (np.eye(2), np.eye(2), {"noise": 1e160}, r"noise: expected a number in \[0, 1e\+60\]"),
+        (np.eye(2), np.eye(2), {"noise": 10**400}, "noise"),
+        (np.eye(2), np.eye(2), {"rounds": 10**400}, r"rounds: expected at most 10\^18, got .* 401"),
+        (np.eye(2), np.eye(2), {"rounds": 10**19}, "rounds: .* a number of 20 digits"),
+        (np.eye(2), np.eye(2), {"epsilon": 0.0}, "epsilon"),
+        (np.eye(2), np.eye(2), {"epsilon": math.nan}, "epsilon"),
+        (np.eye(2), np.eye(2), {"scalarization": mogro.RandomWeights(1e300)}, "concentration"),
+        (np.ones(3), np.eye(3), {}, r"features: expected shape \(K, d\), got \(3,\)"),
+        (np.ones((2, 2, 2, 2)), np.eye(2), {}, "features: expected shape"),
+        (np.ones((99, 3, 2)), np.eye(2), {}, "features: expected the arms of at least 100 rounds"),
+        (np.zeros((200, 3, 2)), np.eye(2), {}, "features: expected at least one that is not zero"),
+        (np.full((200, 3, 2), math.nan), np.eye(2), {}, "features: expected finite"),
+        (np.ones((200, 3, 2)), np.eye(3), {}, "theta"),
+        (np.ones((200, 3, 2)), [[1.0, -1.0]], {}, "objective 0"),
+        (lambda *, rng, batch: np.ones(3), np.eye(2), {}, "features: expected features"),
+        (
+            lambda *, rng, batch: np.full((*batch, 2, 2), math.inf),
+            np.eye(2),
+            {},
+            "features: .*finite",
+        ),
+        (
+            lambda *, rng, batch: np.full((*batch, 2, 2), "x"),
+            np.eye(2),
+            {},
+            "features: expected feat",
+        ),
     ],
 )
-def test_refusals(
-    features: FloatArray, theta: FloatArray, changed: dict[str, Any], name: str
-) -> None:
+def test_refusals(features: Any, theta: FloatArray, changed: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         diagnose(features, theta, **({"noise": 0.1, "rounds": 1000} | changed))

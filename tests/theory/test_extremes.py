@@ -1,8 +1,12 @@
 """Values at the end of what floats hold, and runs without noise."""
 
+import warnings
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
+import mogro
 from mogro.theory import diagnose, initial_rounds_bound, initial_rounds_round_robin
 
 
@@ -33,3 +37,41 @@ def test_without_noise_a_cycle_is_still_needed() -> None:
     assert initial_rounds_round_robin(basis, threshold=0) == 2
     found = diagnose(np.eye(2), np.eye(2), noise=0.0, rounds=1000)
     assert found.promises.initial_rounds == 2
+
+
+@pytest.mark.parametrize("noise", [0.0, 5e-324, 1e-200, 0.1, 1e60])
+@pytest.mark.parametrize("rounds", [1, 10**18])
+@pytest.mark.parametrize("kind", [mogro.RandomWeights(), mogro.RoundRobin()])
+@pytest.mark.parametrize(
+    ("features", "theta"),
+    [
+        ([[1.0, 0.0]], [[1.0, 0.0]]),  # one arm, one objective
+        ([[1.0, 0.0]], [[1.0, 0.0], [1.0, 1.0], [2.0, 0.0]]),  # one arm, equal objectives
+        (np.eye(5)[:2], np.eye(5)[:2]),  # fewer arms than features
+        ([[1.0], [-0.5]], [[1.0], [-1.0]]),  # one feature
+        (np.eye(2), np.eye(2)),
+        (1e59 * np.eye(2), 1e59 * np.eye(2)),
+        (1e-59 * np.eye(2), 1e-59 * np.eye(2)),
+        (-np.eye(2), np.eye(2)),  # no objective has an arm with a positive reward
+        (np.ones((3, 2)), np.eye(2)),  # equal arms
+    ],
+)
+def test_nothing_overflows(
+    features: Sequence[Sequence[float]],
+    theta: Sequence[Sequence[float]],
+    kind: mogro.RandomWeights | mogro.RoundRobin,
+    rounds: int,
+    noise: float,
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = diagnose(features, theta, noise=noise, rounds=rounds, scalarization=kind)
+        text = f"{found} {found.to_json()}"
+    assert "nan" not in text.lower()
+    assert found.advice.price >= 0
+    assert found.advice.gain >= 0
+
+
+def test_thresholds_beyond_all_rounds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"threshold: expected one that is reached in at most"):
+        initial_rounds_bound(np.eye(2), threshold=1e300)

@@ -15,13 +15,13 @@ from tests.oracles.goodness import (
 
 from mogro._validation import FloatArray
 from mogro.theory import (
-    best_goodness,
     goodness,
     goodness_level,
     goodness_needed,
     radius_cap,
     span_coordinates,
 )
+from mogro.theory.goodness import best_goodness
 
 
 def unit(vectors: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from mogro.theory import (
     initial_rounds,
     initial_rounds_bound,
     initial_rounds_round_robin,
-    never_ends,
+    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -114,13 +114,13 @@ def test_initial_rounds_in_a_subspace() -> None:
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 5))
-def test_smallest_eigenvalue_never_exceeds_what_never_ends_says(seed: int, xmax: float) -> None:
+def test_smallest_eigenvalue_never_exceeds_what_is_unreachable_says(seed: int, xmax: float) -> None:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((50, 3))
     x *= xmax / np.linalg.norm(x, axis=1, keepdims=True)
     reached = float(np.linalg.eigvalsh(x.T @ x)[0])
-    assert not never_ends(reached, dim=3, rounds=50, feature_norm=xmax)
-    assert never_ends(50 * xmax**2 / 3 * 1.001, dim=3, rounds=50, feature_norm=xmax)
+    assert not is_unreachable(reached, dim=3, rounds=50, feature_norm=xmax)
+    assert is_unreachable(50 * xmax**2 / 3 * 1.001, dim=3, rounds=50, feature_norm=xmax)
 
 
 @pytest.mark.parametrize(

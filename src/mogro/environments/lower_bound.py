@@ -15,6 +15,8 @@ def lower_bound_instance(
     rounds: int | None = None,
     epsilon: float | None = None,
     instance: int = 0,
+    objectives: int | None = None,
+    arms: int | None = None,
     noise: float = 1.0,
 ) -> FixedArms:
     """Return one of the d hard instances that no policy can tell apart quickly.
@@ -25,10 +27,13 @@ def lower_bound_instance(
     of epsilon^2, and no arm m d + i has a smaller gap than arm i. So the Pareto regret is at least
     that of a d-armed bandit with one arm that is better by epsilon^2.
 
+    More objectives are copies of the last one, and more arms copies of the last one, as in the
+    paper: copies change no gap.
+
     Parameters
     ----------
     dim
-        Dimension d, at least 2; also the number of objectives.
+        Dimension d, at least 2.
     rounds
         The horizon T for which the instance is hardest: it sets
         epsilon^2 = 1 - 1 / (1 + sqrt(d / T) / 2). Give this or ``epsilon``.
@@ -37,6 +42,10 @@ def lower_bound_instance(
         epsilon^2 <= d / (5 d - 1).
     instance
         Which of the instances, 0 to d - 1. The bound is on the average over all of them.
+    objectives
+        M, at least d; None: d.
+    arms
+        K, at least d^2; None: d^2.
     noise
         Standard deviation of the normal noise.
 
@@ -46,7 +55,9 @@ def lower_bound_instance(
     repeats epsilon; epsilon' = (1 + epsilon) / 2 is taken from the range it leaves open. For
     d >= 3 the paper asks for epsilon < 1 only, but k' is real only up to the limit above, which
     needs about T >= 4 d; and its gap of "more than 3 epsilon^2" for the arms from d on comes out
-    somewhat smaller, though never below the epsilon^2 that the proof needs. The bound itself
+    somewhat smaller, though never below the epsilon^2 that the proof needs. Copies of an objective
+    are not apart, which the growth of V under random weights assumes; the lower bound does not.
+    The bound itself
     is proved for rewards of 0 and 1 (scaled); with normal noise it holds with another constant,
     and without noise not at all.
 
@@ -58,6 +69,8 @@ def lower_bound_instance(
     FixedArms(dim=3, arms=9, objectives=3, noise=1)
     >>> world.means[:3, 0].round(6)
     array([0.99, 1.  , 0.99])
+    >>> lower_bound_instance(3, epsilon=0.1, objectives=5, arms=20)
+    FixedArms(dim=3, arms=20, objectives=5, noise=1)
     """
     d = check.count(dim, "dim", minimum=2)
     j = int(check.indices(check.count(instance, "instance", minimum=0), "instance", below=d))
@@ -74,7 +87,15 @@ def lower_bound_instance(
         origin = f"epsilon={separation:g}"
     _check_separation(d, separation, origin)
     parameters = _plane(separation) if d == 2 else _space(d, separation)
-    return FixedArms(parameters.reshape(d * d, d), parameters[:, j], noise=noise)
+    M = d if objectives is None else check.count(objectives, "objectives", minimum=d)
+    K = d * d if arms is None else check.count(arms, "arms", minimum=d * d)
+    features = _padded(parameters.reshape(d * d, d), K)
+    return FixedArms(features, _padded(parameters[:, j], M), noise=noise)
+
+
+def _padded(rows: FloatArray, length: int) -> FloatArray:
+    """Repeat the last row up to a length."""
+    return np.concatenate([rows, np.repeat(rows[-1:], length - len(rows), axis=0)])
 
 
 def _check_separation(d: int, epsilon: float, origin: str) -> None:

@@ -106,7 +106,7 @@ def _said(said: theory.Diagnosis) -> tuple[Any, ...]:
         said.goodness.gamma,
         said.goodness.alpha,
         promised.threshold,
-        "never ends" if promised.endless else "ends",
+        "never ends" if promised.unreachable else "ends",
         promised.initial_rounds,
         promised.increment,
         promised.regret,

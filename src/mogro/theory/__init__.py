@@ -3,12 +3,13 @@
 from mogro.theory._advice import Advice
 from mogro.theory._conflict import Conflict
 from mogro.theory._promises import Promises
+from mogro.theory._sampling import ShareEstimate
 from mogro.theory._versions import Goodness
 from mogro.theory.bounds import (
+    is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
     regret_bound_stochastic,
-    says_nothing,
     stochastic_increment,
 )
 from mogro.theory.conditions import (
@@ -22,7 +23,6 @@ from mogro.theory.conditions import (
 from mogro.theory.contexts import (
     BetaRegularity,
     ContextDiversity,
-    ShareEstimate,
     beta_regularity,
     context_diversity,
     context_goodness,
@@ -30,7 +30,7 @@ from mogro.theory.contexts import (
 )
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
-from mogro.theory.goodness import Interval, best_goodness, goodness, goodness_level
+from mogro.theory.goodness import Interval, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,
     estimation_error_round_robin,
@@ -39,6 +39,7 @@ from mogro.theory.growth import (
     gram_growth_round_robin,
     noise_sum_bound,
 )
+from mogro.theory.predictions import ProbableBound, eigenvalue_bound, estimate_bound
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
 from mogro.theory.spans import span_coordinates
 from mogro.theory.thresholds import (
@@ -46,7 +47,7 @@ from mogro.theory.thresholds import (
     initial_rounds,
     initial_rounds_bound,
     initial_rounds_round_robin,
-    never_ends,
+    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -62,18 +63,20 @@ __all__ = [
     "Goodness",
     "Interval",
     "LogEstimate",
+    "ProbableBound",
     "Promises",
     "Regularity",
     "ShareEstimate",
-    "best_goodness",
     "beta_regularity",
     "context_diversity",
     "context_goodness",
     "diagnose",
     "distance_bound",
     "diversity_left",
+    "eigenvalue_bound",
     "eigenvalue_increment",
     "eigenvalue_threshold",
+    "estimate_bound",
     "estimation_error",
     "estimation_error_round_robin",
     "fairness_bound",
@@ -87,7 +90,8 @@ __all__ = [
     "initial_rounds",
     "initial_rounds_bound",
     "initial_rounds_round_robin",
-    "never_ends",
+    "is_unreachable",
+    "is_vacuous",
     "noise_sum_bound",
     "objective_diversity",
     "radius_cap",
@@ -95,7 +99,6 @@ __all__ = [
     "regret_bound_round_robin",
     "regret_bound_stochastic",
     "regularity",
-    "says_nothing",
     "span_coordinates",
     "stochastic_increment",
     "threshold_random_weights",

@@ -1,5 +1,6 @@
 """Checks of the quantities that the theory is about."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
 
-_HUGE = 1e60
+HUGE = 1e60
+MOST_ROUNDS = 10**18
 
 
 class Problem(NamedTuple):
@@ -19,11 +21,11 @@ class Problem(NamedTuple):
 
 def problem(features: ArrayLike, theta: ArrayLike) -> Problem:
     """Check a problem: finite, of fitting shapes, some feature and every parameter not zero."""
-    arms = arms_of(features)
+    arms = feature_matrix(features)
     return Problem(arms, parameters(theta, dim=arms.shape[1]))
 
 
-def arms_of(features: ArrayLike) -> FloatArray:
+def feature_matrix(features: ArrayLike) -> FloatArray:
     """Return features (K, d), not all of them zero, as float64."""
     arms = floats(features, "features", shape=("K", "d")).astype(np.float64)
     if not arms.any():
@@ -46,10 +48,10 @@ def parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
 def _representable(vectors: FloatArray, name: str) -> None:
     """Refuse vectors whose squares, and squares of these, overflow or vanish."""
     largest = np.abs(vectors).max(axis=1)
-    off = (largest > _HUGE) | ((largest < 1 / _HUGE) & (largest > 0))
+    off = (largest > HUGE) | ((largest < 1 / HUGE) & (largest > 0))
     if off.any():
         raise ValueError(
-            f"{name}: expected values of a size between {1 / _HUGE:g} and {_HUGE:g}, or a change "
+            f"{name}: expected values of a size between {1 / HUGE:g} and {HUGE:g}, or a change "
             f"of units, got {largest[off][0]:g}"
         )
 
@@ -89,8 +91,27 @@ class Run(NamedTuple):
 def run(noise: object, dim: object, rounds: object, feature_norm: object = 1.0) -> Run:
     """Check what every bound needs."""
     return Run(
-        real(noise, "noise", minimum=0),
+        noise_level(noise),
         count(dim, "dim"),
-        count(rounds, "rounds"),
-        real(feature_norm, "feature_norm", above=0),
+        horizon(rounds),
+        between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
     )
+
+
+def noise_level(noise: object) -> float:
+    """Return sigma >= 0, small enough for its square and the square of that to be a float."""
+    return between(noise, "noise", 0, HUGE, closed="[]")
+
+
+def horizon(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:
+    """Return a number of rounds, small enough for every bound to be a float."""
+    checked = count(rounds, name, minimum=minimum)
+    if checked > MOST_ROUNDS:
+        raise ValueError(
+            f"{name}: expected at most 10^18, got a number of {_digits(checked)} digits"
+        )
+    return checked
+
+
+def _digits(number: int) -> int:
+    return math.floor(math.log10(number)) + 1

@@ -1,6 +1,6 @@
 """How much the objectives of a problem are at odds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from mogro._validation import FloatArray
 
 @dataclass(frozen=True)
 class Conflict:
-    """How much the objectives are at odds.
+    """How much the objectives are at odds; for contexts, in the mean over sampled rounds.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Conflict:
     largest: float
     mean: float
     smallest_cosine: float
-    pareto_front: int
-    effective_front: int
-    single_best: int
+    pareto_front: float
+    effective_front: float
+    single_best: float
 
 
-def conflict_of(features: FloatArray, theta: FloatArray) -> Conflict:
+def measure_conflict(features: FloatArray, theta: FloatArray) -> Conflict:
     """Measure the conflict between objectives (M, d) over arms (K, d)."""
     means = features @ theta.T
     best = means.argmax(axis=0)
@@ -52,4 +52,12 @@ def conflict_of(features: FloatArray, theta: FloatArray) -> Conflict:
         pareto_front=int(pareto.front(means).sum()),
         effective_front=int(pareto.effective_front(means).sum()),
         single_best=len(set(best.tolist())),
+    )
+
+
+def mean_conflict(rounds: FloatArray, theta: FloatArray) -> Conflict:
+    """Measure the conflict over the arms of several rounds, (n, K, d), in the mean."""
+    each = [measure_conflict(arms, theta) for arms in rounds]
+    return Conflict(
+        *(float(np.mean([getattr(one, part.name) for one in each])) for part in fields(Conflict))
     )

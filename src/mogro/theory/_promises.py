@@ -1,16 +1,20 @@
 """What the theory promises for one problem: threshold, initial rounds, bounds."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from mogro._validation import FloatArray
 from mogro.exploration import BasisRoundRobin
-from mogro.theory._versions import Goodness, radius_of
+from mogro.theory import _checks as check
+from mogro.theory._versions import Goodness, promised_radius
 from mogro.theory.bounds import (
+    is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
-    says_nothing,
 )
 from mogro.theory.conditions import eigenvalue_increment
 from mogro.theory.fairness import fairness_bound
@@ -18,7 +22,7 @@ from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (
     initial_rounds_bound,
     initial_rounds_round_robin,
-    never_ends,
+    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -37,12 +41,13 @@ class Promises:
         need is no smaller. None if the objectives do not span: then there is none.
     hypothetical
         Whether it is only that.
-    endless
+    unreachable
         Whether no exploration can reach it within the horizon, B > T x_max^2 / d.
     initial_rounds
-        T_0 of a round robin over a basis found by pivoted QR, exactly.
+        T_0 of a round robin over a basis found by pivoted QR, exactly; for contexts, of uniform
+        pulls, estimated. None if there is none, or above 10^18.
     initial_rounds_bound
-        The lemma's bound on it.
+        The lemma's bound on it; None for contexts.
     phi
         Regularity index at alpha / 2, the lower end of its interval; None for round robin.
     increment
@@ -50,7 +55,7 @@ class Promises:
     regret
         Bound on the effective Pareto regret; None if no theorem applies.
     vacuous
-        Whether that bound says nothing, because no policy can do worse; true without a bound.
+        Whether that bound is vacuous, because no policy can do worse; true without a bound.
     epsilon
         Slack of the fairness index.
     fairness
@@ -61,7 +66,7 @@ class Promises:
 
     threshold: float | None
     hypothetical: bool
-    endless: bool
+    unreachable: bool
     initial_rounds: int | None
     initial_rounds_bound: int | None
     phi: float | None
@@ -81,36 +86,98 @@ def promises(
     weights: FloatArray | None,
     noise: float,
     rounds: int,
+    epsilon: float | None,
 ) -> Promises:
     """Collect what the theory promises; ``weights`` are Dirichlet parameters, None: round robin."""
-    dim, epsilon = features.shape[1], _SLACK * good.bound_norm * good.largest_norm
-    alpha = radius_of(good)
-    if alpha is None:
-        return Promises(None, True, True, None, None, None, None, None, True, epsilon, None, False)
-    of_theorem = threshold_round_robin if weights is None else threshold_random_weights
-    threshold = of_theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=good.bound_norm)
     basis = features[BasisRoundRobin(features).basis]
-    start = initial_rounds_round_robin(basis, threshold=threshold)
-    bounds = _bounds(theta, good, start, epsilon, weights=weights, noise=noise, rounds=rounds)
+
+    def start(threshold: float) -> tuple[int | None, int | None]:
+        try:
+            bound = initial_rounds_bound(basis, threshold=threshold)
+        except ValueError:  # more than 10^18 cycles
+            return None, None
+        return initial_rounds_round_robin(basis, threshold=threshold), bound
+
+    run = _Run(theta, good, weights, noise, rounds, epsilon)
+    return _collect(run, start, covered=True)
+
+
+def context_promises(
+    sample: FloatArray,
+    theta: FloatArray,
+    good: Goodness,
+    *,
+    weights: FloatArray | None,
+    noise: float,
+    rounds: int,
+    epsilon: float | None,
+) -> Promises:
+    """Estimate what the theory promises for contexts, from rounds (n, K, d).
+
+    The corollaries are about random weights only. They state no bound on T_0: it is estimated by
+    the mean growth of the Gram matrix of uniform pulls.
+    """
+    flat = sample.reshape(-1, sample.shape[-1])
+    growth = float(np.linalg.eigvalsh(flat.T @ flat / len(flat))[0])
+
+    def start(threshold: float) -> tuple[int | None, int | None]:
+        taken = threshold / growth if growth > 0 else math.inf
+        return (math.ceil(taken) if taken < check.MOST_ROUNDS else None), None
+
+    run = _Run(theta, good, weights, noise, rounds, epsilon)
+    return _collect(run, start, covered=weights is not None)
+
+
+class _Run(NamedTuple):
+    theta: FloatArray
+    good: Goodness
+    weights: FloatArray | None
+    noise: float
+    rounds: int
+    epsilon: float | None
+
+    @property
+    def slack(self) -> float:
+        largest = self.good.bound_norm * self.good.largest_norm
+        return _SLACK * largest if self.epsilon is None else self.epsilon
+
+
+_Start = Callable[[float], tuple[int | None, int | None]]
+
+
+def _collect(run: _Run, start: _Start, *, covered: bool) -> Promises:
+    good, dim = run.good, run.theta.shape[1]
+    alpha = promised_radius(good)
+    if alpha is None:
+        nothing = (None, True, True, None, None, None, None, None, True)
+        return Promises(*nothing, run.slack, None, False)
+    theorem = threshold_round_robin if run.weights is None else threshold_random_weights
+    threshold = theorem(
+        alpha, noise=run.noise, dim=dim, rounds=run.rounds, feature_norm=good.bound_norm
+    )
+    first, bound = start(threshold)
+    bounds = _bounds(run, first) if covered else _Bounds()
     return Promises(
         threshold=threshold,
         hypothetical=good.alpha is None,
-        endless=never_ends(threshold, dim=dim, rounds=rounds, feature_norm=good.feature_norm),
-        initial_rounds=start,
-        initial_rounds_bound=initial_rounds_bound(basis, threshold=threshold),
+        unreachable=is_unreachable(
+            threshold, dim=dim, rounds=run.rounds, feature_norm=good.feature_norm
+        ),
+        initial_rounds=first,
+        initial_rounds_bound=bound,
         phi=bounds.phi,
         increment=bounds.increment,
         regret=bounds.regret,
         vacuous=bounds.regret is None
-        or says_nothing(
+        or is_vacuous(
             bounds.regret,
-            rounds=rounds,
+            rounds=run.rounds,
             feature_norm=good.bound_norm,
             parameter_norm=good.largest_norm,
         ),
-        epsilon=epsilon,
+        epsilon=run.slack,
         fairness=bounds.fairness,
-        fairness_guaranteed=bounds.fairness_guaranteed,
+        fairness_guaranteed=bounds.fairness_guaranteed and good.probability is None,
     )
 
 
@@ -122,57 +189,59 @@ class _Bounds(NamedTuple):
     fairness_guaranteed: bool = False
 
 
-def _bounds(
-    theta: FloatArray,
-    good: Goodness,
-    start: int,
-    epsilon: float,
-    *,
-    weights: FloatArray | None,
-    noise: float,
-    rounds: int,
-) -> _Bounds:
+def _bounds(run: _Run, start: int | None) -> _Bounds:
+    good = run.good
     if good.alpha is None or good.left is None or good.left <= 0:
         return _Bounds()
-    if weights is not None and good.separation == 0:
+    if run.weights is None:
+        return _round_robin_bounds(run, good.left, start)
+    if good.separation == 0:
         return _Bounds()
-    objectives, dim = theta.shape
-    if weights is None:
-        regret = regret_bound_round_robin(
-            left=good.left,
-            noise=noise,
-            dim=dim,
-            objectives=objectives,
-            rounds=rounds,
-            initial_rounds=start,
-            feature_norm=good.bound_norm,
-            parameter_norm=good.largest_norm,
-        )
-        return _Bounds(increment=good.left, regret=regret)
-    phi = regularity(theta, weights, epsilon=good.alpha / 2).phi.low
-    increment = eigenvalue_increment(good.left, phi=phi, objectives=objectives)
-    if increment < 1e-290:  # no bound that a float could hold
+    objectives, dim = run.theta.shape
+    phi = regularity(run.theta, run.weights, epsilon=good.alpha / 2).phi.low
+    chance = 1.0 if good.probability is None else good.probability.low
+    increment = eigenvalue_increment(
+        good.left, phi=phi, objectives=objectives, goodness_probability=chance
+    )
+    if increment < 1e-290 or start is None:  # no bound that a float could hold
         return _Bounds(phi=phi, increment=increment, regret=math.inf, fairness=0.0)
     regret = regret_bound_random_weights(
         increment=increment,
-        noise=noise,
+        noise=run.noise,
         dim=dim,
         objectives=objectives,
-        rounds=rounds,
+        rounds=run.rounds,
         initial_rounds=start,
         feature_norm=good.bound_norm,
         parameter_norm=good.largest_norm,
     )
-    near = regularity(theta, weights, epsilon=epsilon / 3 / good.bound_norm)
+    near = regularity(run.theta, run.weights, epsilon=run.slack / 3 / good.bound_norm)
     fairness = fairness_bound(
-        epsilon,
+        run.slack,
         psi=near.psi.low,
         increment=increment,
-        noise=noise,
+        noise=run.noise,
         dim=dim,
         objectives=objectives,
-        rounds=rounds,
+        rounds=run.rounds,
         initial_rounds=start,
         feature_norm=good.bound_norm,
     )
     return _Bounds(phi, increment, regret, fairness.index, near.guaranteed)
+
+
+def _round_robin_bounds(run: _Run, left: float, start: int | None) -> _Bounds:
+    if start is None:
+        return _Bounds(increment=left, regret=math.inf)
+    objectives, dim = run.theta.shape
+    regret = regret_bound_round_robin(
+        left=left,
+        noise=run.noise,
+        dim=dim,
+        objectives=objectives,
+        rounds=run.rounds,
+        initial_rounds=start,
+        feature_norm=run.good.bound_norm,
+        parameter_norm=run.good.largest_norm,
+    )
+    return _Bounds(increment=left, regret=regret)

@@ -81,13 +81,18 @@ def near(value: float, reference: float) -> str:
 def scalarization_text(scalarization: RandomWeights | RoundRobin) -> str:
     """Write a scalarisation as its constructor call."""
     if isinstance(scalarization, RandomWeights):
-        return f"RandomWeights({scalarization.concentration!r})"
+        given = scalarization.concentration
+        return "RandomWeights()" if given == 1 else f"RandomWeights({given!r})"
     return "RoundRobin()"
 
 
 def _problem(found: Diagnosis) -> list[Line]:
     conflict = found.conflict
-    size = f"{found.arms} arms, {found.dim} features, {found.objectives} objectives"
+    sampled = found.sampled_rounds
+    each = "" if sampled is None else " a round"
+    size = f"{found.arms} arms{each}, {found.dim} features, {found.objectives} objectives"
+    if sampled is not None:
+        size += f"; an estimate from {sampled} sampled rounds, not a guarantee"
     if found.rank < found.dim:
         size += f"; the features span {found.rank} dimensions, where all of this is judged"
     return [
@@ -97,8 +102,10 @@ def _problem(found: Diagnosis) -> list[Line]:
         ),
         Line(
             "fronts",
-            f"{conflict.pareto_front} arms on the Pareto front, {conflict.effective_front} on the "
-            f"effective front, {conflict.single_best} best for a single objective",
+            f"{conflict.pareto_front:.4g} arms on the Pareto front, "
+            f"{conflict.effective_front:.4g} on the effective front, "
+            f"{conflict.single_best:.4g} best for a single objective"
+            + ("" if sampled is None else " (means over rounds)"),
         ),
         Line(
             "conflict",
@@ -118,31 +125,51 @@ def _shortfall(assumption: Assumption) -> str:
 def _promise_lines(found: Diagnosis) -> list[Line]:
     promised, good = found.promises, found.goodness
     if promised.threshold is None:
-        return [Line("none", "the objectives do not span: the theory says nothing")]
+        return [Line("none", "the objectives do not span: no theorem applies")]
     lines = []
+    source = "certified" if good.probability is None else "of the theorem, for every direction"
     if good.gamma is not None:
         lines.append(
-            Line("radius", f"alpha = {good.alpha:.4g} at gamma = {good.gamma:.6g} (certified)")
+            Line("radius", f"alpha = {good.alpha:.4g} at gamma = {good.gamma:.6g} ({source})")
         )
-    limit = found.rounds * good.feature_norm**2 / found.rank
-    ending = (
-        f"exploration would NEVER END: in {found.rounds} rounds lambda_min(V) stays below "
-        f"{limit:.4g}"
-        if promised.endless
-        else f"reached after {promised.initial_rounds} rounds of a basis round robin "
-        f"(bound: {promised.initial_rounds_bound})"
-    )
     even = "even for perfect arms " if promised.hypothetical else ""
-    lines.append(Line("threshold", f"{even}B = {promised.threshold:.4g}; {ending}"))
+    lines.append(Line("threshold", f"{even}B = {promised.threshold:.4g}; {_reached(found)}"))
     worst = 2 * found.rounds * good.bound_norm * good.largest_norm
     if promised.regret is None:
         lines.append(Line("regret", "no theorem applies"))
     else:
         judged = f"VACUOUS: it cannot exceed {worst:.4g}" if promised.vacuous else f"of {worst:.4g}"
+        judged += "" if good.probability is None else " (an estimate)"
         amount = f"at most {promised.regret:.4g}" if math.isfinite(promised.regret) else "unbounded"
         lines.append(Line("regret", f"{amount}, {judged}"))
     lines.append(Line("fairness", _fairness(found)))
     return lines
+
+
+def _reached(found: Diagnosis) -> str:
+    """Say when exploration reaches the theorem's threshold."""
+    promised = found.promises
+    if promised.unreachable or promised.initial_rounds is None:
+        limit = found.rounds * found.goodness.feature_norm**2 / found.rank
+        return f"UNREACHABLE: in {found.rounds} rounds lambda_min(V) stays below {limit:.4g}"
+    if promised.initial_rounds_bound is None:
+        return f"reached after about {promised.initial_rounds} rounds of uniform pulls"
+    return (
+        f"reached after {promised.initial_rounds} rounds of a basis round robin "
+        f"(bound: {promised.initial_rounds_bound})"
+    )
+
+
+def _price(found: Diagnosis) -> str:
+    """Say what the advised exploration costs."""
+    advice = found.advice
+    about = "about " if found.sampled_rounds is not None or advice.initial_rounds is None else ""
+    length = (
+        "more rounds than were tried out"
+        if advice.initial_rounds is None
+        else f"{advice.initial_rounds} rounds"
+    )
+    return f"exploring takes {length}, for a regret of {about}{advice.price:.3g}"
 
 
 def _fairness(found: Diagnosis) -> str:
@@ -151,7 +178,7 @@ def _fairness(found: Diagnosis) -> str:
         return "no theorem applies"
     if promised.fairness == 0:
         return f"VACUOUS: no positive bound on the index at eps = {promised.epsilon:.3g}"
-    kind = "" if promised.fairness_guaranteed else " (an estimate: its index was searched for)"
+    kind = "" if promised.fairness_guaranteed else " (an estimate)"
     return f"index at least {promised.fairness:.3g} at eps = {promised.epsilon:.3g}{kind}"
 
 
@@ -161,5 +188,6 @@ def _advice_lines(found: Diagnosis) -> list[Line]:
         Line("policy", advice.policy),
         Line("threshold", f"{advice.threshold:.4g}"),
         Line("exploration", advice.exploration),
+        Line("price", _price(found)),
     ]
     return lines + [Line("because" if i == 0 else "", r) for i, r in enumerate(advice.reasons)]

@@ -1,11 +1,13 @@
 """Which version of the lemmas fits a problem, and how good its arms are by it."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from mogro._validation import FloatArray
+from mogro.theory._sampling import ContextSource, ShareEstimate, worst_direction
 from mogro.theory.conditions import (
     diversity_left,
     goodness_needed,
@@ -15,6 +17,8 @@ from mogro.theory.conditions import (
 from mogro.theory.goodness import best_goodness, goodness_level
 
 UNIT = 1e-9  # norms within this of 1 are 1
+_LEVELS = np.linspace(0.05, 0.95, 10)  # tried for contexts, between the level needed and perfect
+_COUNTED = 20_000  # rounds of contexts in which good ones are counted
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Goodness:
     diversity
         lambda.
     level
-        The best level gamma (approached as alpha goes to 0).
+        The best level gamma (approached as alpha goes to 0). For contexts, the highest level that
+        an arm of the sampled rounds reached in the worst direction found.
     needed
         What the level has to exceed.
     version
@@ -46,6 +51,9 @@ class Goodness:
         l, the smallest norm of a parameter vector.
     largest_norm
         L, the largest norm of a parameter vector.
+    probability
+        For contexts, q_gamma: how often a round has a gamma-good arm in the worst direction found,
+        an estimate; None for fixed arms.
     """
 
     diversity: float
@@ -59,6 +67,7 @@ class Goodness:
     feature_norm: float
     smallest_norm: float
     largest_norm: float
+    probability: ShareEstimate | None = None
 
     @property
     def bound_norm(self) -> float:
@@ -107,15 +116,14 @@ def _versions(xmax: float, low: float, high: float) -> list[_Version]:
     return versions
 
 
-def goodness_of(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
-    """Judge the goodness of arms by the theorem's lemma, or else by a relaxed one.
+def judge_arms(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
+    """Judge the goodness of fixed arms by the theorem's lemma, or else by a relaxed one.
 
     If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
     """
     lam = objective_diversity(theta)
     level = goodness_level(features, theta).upper
-    sizes = np.linalg.norm(theta, axis=1)
-    norms = (float(np.linalg.norm(features, axis=1).max()), float(sizes.min()), float(sizes.max()))
+    norms = _norms(features, theta)
     separation = _separation(theta)
     versions = _versions(*norms)
     for version in versions if lam > 0 else []:
@@ -134,6 +142,61 @@ def goodness_of(features: FloatArray, theta: FloatArray, *, apart: bool) -> Good
     return Goodness(lam, level, needed, first.name, None, None, None, separation, *norms)
 
 
+def judge_contexts(
+    source: ContextSource, sample: FloatArray, theta: FloatArray, rng: np.random.Generator
+) -> Goodness:
+    """Judge the goodness of contexts, from rounds (n, K, d) to search in and others to count in."""
+    lam = objective_diversity(theta)
+    norms = _norms(sample.reshape(-1, sample.shape[-1]), theta)
+    separation = _separation(theta)
+    versions = _versions(*norms)
+    level, probability = 0.0, None
+    for version in versions if lam > 0 else []:
+        needed = version.needed(lam)
+        gamma, level = _context_level(version, lam, sample, rng, exponent=len(theta) - 1)
+        direction = worst_direction(sample, gamma, rng)
+        probability = source.share_above(direction, gamma, _COUNTED)
+        if probability.low > 0:
+            alpha = min(version.cap(lam, gamma), separation or math.inf)
+            left = version.left(lam, gamma, alpha)
+            of_version = (lam, max(level, gamma), needed, version.name)
+            return Goodness(*of_version, gamma, alpha, left, separation, *norms, probability)
+    first = versions[0]
+    needed = first.needed(lam) if lam > 0 else first.perfect
+    of_version = (lam, level, needed, first.name)
+    return Goodness(*of_version, None, None, None, separation, *norms, probability)
+
+
+def _context_level(
+    version: _Version,
+    lam: float,
+    sample: FloatArray,
+    rng: np.random.Generator,
+    *,
+    exponent: int,
+) -> tuple[float, float]:
+    """Return the gamma that promises most, and the highest level reached in a worst direction.
+
+    A larger gamma is reached less often, but its radius alpha is larger; the regularity index
+    grows with alpha about as its power M - 1.
+    """
+    needed = version.needed(lam)
+    levels = needed + (version.perfect - needed) * _LEVELS
+    best = (sample @ worst_direction(sample, float(levels[len(levels) // 2]), rng)).max(axis=-1)
+    shares = (best[:, None] >= levels).mean(axis=0)
+    radii = np.array([version.cap(lam, float(gamma)) for gamma in levels])
+    with np.errstate(divide="ignore"):
+        worth = np.log(shares) + exponent * np.log(radii)
+    return float(levels[worth.argmax()]), max(0.0, float(best.max()))
+
+
+def _norms(features: FloatArray, theta: FloatArray) -> tuple[float, float, float]:
+    """Return x_max, l and L."""
+    sizes = np.linalg.norm(theta, axis=1)
+    longest = float(np.linalg.norm(features, axis=1).max())
+    return longest, float(sizes.min()), float(sizes.max())
+
+
 def _separation(theta: FloatArray) -> float | None:
     if len(theta) == 1:
         return None
@@ -141,7 +204,7 @@ def _separation(theta: FloatArray) -> float | None:
     return float(distances[~np.eye(len(theta), dtype=bool)].min())
 
 
-def radius_of(good: Goodness) -> float | None:
+def promised_radius(good: Goodness) -> float | None:
     """Return alpha; if the arms are not good enough, that of perfect arms."""
     if good.alpha is not None or good.diversity == 0:
         return good.alpha

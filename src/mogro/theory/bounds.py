@@ -8,10 +8,16 @@ extend them as the appendix says; at 1 they are the theorems as stated.
 """
 
 import math
+from typing import TypedDict
 
 from mogro._validation import count, real
 from mogro.theory import _checks as check
 from mogro.theory.conditions import diversity_left, eigenvalue_increment, radius_cap
+
+
+class _Norms(TypedDict):
+    feature_norm: float | None
+    parameter_norms: tuple[float, float] | None
 
 
 def regret_bound_random_weights(
@@ -45,7 +51,7 @@ def regret_bound_random_weights(
     Returns
     -------
     float
-        The bound. If it :func:`says_nothing`, the regret can never be larger anyway.
+        The bound. If it :func:`is_vacuous`, the regret can never be larger anyway.
 
     Examples
     --------
@@ -63,7 +69,7 @@ def regret_bound_random_weights(
     """
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
     slope = real(increment, "increment", above=0)
-    start = count(initial_rounds, "initial_rounds", minimum=0)
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
     learning = 16 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 3 * count(objectives, "objectives") + 10 * d * xmax**2 / slope
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
@@ -109,30 +115,40 @@ def regret_bound_round_robin(
     """
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
     slope = real(left, "left", above=0)
-    start = count(initial_rounds, "initial_rounds", minimum=0)
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
     learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
 
 
 def stochastic_increment(
-    lam: float, gamma: float, *, phi: float, goodness_probability: float, objectives: int
+    lam: float,
+    gamma: float,
+    *,
+    phi: float,
+    goodness_probability: float,
+    objectives: int,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
 ) -> float:
     """Return lambda_inc' for stochastic contexts.
 
-    Lemma mineigen_oneround_stochastic: (lambda - 2 D) q_gamma phi M with alpha at its cap
-    psi(lambda, gamma), since there all directions are covered with probability q_gamma.
+    Lemma mineigen_oneround_stochastic: lambda' q_gamma phi M with alpha at its cap
+    psi(lambda, gamma), since there all directions are covered with probability q_gamma. For other
+    norms, lambda' and the cap are those of the relaxed versions, as the appendix allows.
 
     Parameters
     ----------
     lam, gamma
         lambda, and gamma above :func:`goodness_needed`.
     phi
-        Regularity index at half of ``radius_cap(lam, gamma)``.
+        Regularity index at half of :func:`radius_cap`.
     goodness_probability
         q_gamma, for example :func:`uniform_ball_goodness`.
     objectives
         M.
+    feature_norm, parameter_norms
+        x_max and (l, L), as in :func:`goodness_needed`.
 
     Examples
     --------
@@ -142,7 +158,8 @@ def stochastic_increment(
     ...     0.5, 0.999, phi=0.1, goodness_probability=0.3, objectives=2), 9)
     0.01
     """
-    left = diversity_left(lam, radius_cap(lam, gamma), gamma)
+    norms: _Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
+    left = diversity_left(lam, radius_cap(lam, gamma, **norms), gamma, **norms)
     return eigenvalue_increment(
         left, phi=phi, objectives=objectives, goodness_probability=goodness_probability
     )
@@ -159,12 +176,15 @@ def regret_bound_stochastic(
     objectives: int,
     rounds: int,
     initial_rounds: int,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
 ) -> float:
     """Bound the effective Pareto regret of MOGRO-RW with stochastic contexts.
 
     Corollary EPR_stochastic: the bound of :func:`regret_bound_random_weights` with
     :func:`stochastic_increment`. Contexts of different rounds have to be independent. The paper
-    states no bound on T_0 here: it is an argument.
+    states no bound on T_0 here: it is an argument. Where q_gamma is an estimate
+    (:func:`context_goodness`), so is the bound.
 
     Parameters
     ----------
@@ -173,6 +193,8 @@ def regret_bound_stochastic(
         or q_gamma is 0 there is no bound: a ValueError says so.
     noise, dim, objectives, rounds, initial_rounds
         sigma, d, M, T, T_0.
+    feature_norm, parameter_norms
+        x_max and (l, L), as in :func:`goodness_needed`.
 
     Examples
     --------
@@ -184,7 +206,13 @@ def regret_bound_stochastic(
     4052.0
     """
     increment = stochastic_increment(
-        lam, gamma, phi=phi, goodness_probability=goodness_probability, objectives=objectives
+        lam,
+        gamma,
+        phi=phi,
+        goodness_probability=goodness_probability,
+        objectives=objectives,
+        feature_norm=feature_norm,
+        parameter_norms=parameter_norms,
     )
     return regret_bound_random_weights(
         increment=increment,
@@ -193,10 +221,12 @@ def regret_bound_stochastic(
         objectives=objectives,
         rounds=rounds,
         initial_rounds=initial_rounds,
+        feature_norm=1.0 if feature_norm is None else feature_norm,
+        parameter_norm=check.norms(parameter_norms)[1],
     )
 
 
-def says_nothing(
+def is_vacuous(
     bound: float, *, rounds: int, feature_norm: float = 1.0, parameter_norm: float = 1.0
 ) -> bool:
     """Tell whether a regret bound is vacuous: no policy can do worse.
@@ -212,7 +242,7 @@ def says_nothing(
 
     Examples
     --------
-    >>> says_nothing(2500.0, rounds=1000), says_nothing(1500.0, rounds=1000)
+    >>> is_vacuous(2500.0, rounds=1000), is_vacuous(1500.0, rounds=1000)
     (True, False)
     """
     _, _, T, xmax = check.run(0.0, 1, rounds, feature_norm)

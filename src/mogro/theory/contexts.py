@@ -1,52 +1,26 @@
 """Conditions on arms that are drawn anew each round: goodness, and its relatives in the literature.
 
 A distribution of contexts is given as a function ``contexts(rng=..., batch=...)`` that returns
-features (*batch, K, d), such as the method of that name of every environment.
+features (*batch, K, d), such as the method of that name of every environment; where it is not
+known, as a sample of it: the arms of n independent rounds, (n, K, d).
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count
+from mogro._validation import FloatArray, count, real
 from mogro.theory._checks import between
-
-_DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
-_REFINEMENTS = 60
-_CHUNK = 2_000_000  # numbers drawn at a time
-
-
-class Contexts(Protocol):
-    """Draws the arms of a round."""
-
-    def __call__(self, *, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
-        """Return features, (*batch, K, d) or broadcastable."""
-        ...
-
-
-@dataclass(frozen=True)
-class ShareEstimate:
-    """A probability estimated by counting, with a 95% interval (Clopper and Pearson).
-
-    Attributes
-    ----------
-    value
-        The share counted.
-    low
-        Lower end of the interval.
-    high
-        Upper end of the interval.
-    direction
-        The direction for which it was counted, (d,).
-    """
-
-    value: float
-    low: float
-    high: float
-    direction: FloatArray
+from mogro.theory._sampling import (
+    FEWEST,
+    Contexts,
+    ContextSource,
+    ShareEstimate,
+    directions,
+    worst_direction,
+)
 
 
 def uniform_ball_goodness(gamma: float, *, dim: int, arms: int) -> float:
@@ -78,7 +52,7 @@ def uniform_ball_goodness(gamma: float, *, dim: int, arms: int) -> float:
 
 
 def context_goodness(
-    contexts: Contexts,
+    contexts: Contexts | ArrayLike,
     *,
     gamma: float,
     samples: int = 20_000,
@@ -86,17 +60,18 @@ def context_goodness(
 ) -> ShareEstimate:
     """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
 
-    A search over unit vectors looks for the worst direction; fresh draws then count how often an
+    A search over unit vectors looks for the worst direction; other draws then count how often an
     arm has x . beta >= gamma there (Definition goodness_stochastic).
 
     Parameters
     ----------
     contexts
-        Draws the arms of a round, see the module.
+        Draws the arms of a round, or a sample of at least 100 rounds, (n, K, d): see the module.
+        A sample is split: half to search, half to count.
     gamma
-        Level, 0 < gamma <= 1.
+        Level, larger than 0.
     samples
-        Rounds counted.
+        Rounds counted, at most.
     rng
         Source of randomness; None: a fixed one.
 
@@ -115,19 +90,12 @@ def context_goodness(
     >>> found.low <= uniform_ball_goodness(0.9, dim=2, arms=5) <= found.high
     True
     """
-    from scipy.special import betaincinv
-
-    level = between(gamma, "gamma", 0, 1, closed="(]")
-    size = count(samples, "samples", minimum=100)
+    level = real(gamma, "gamma", above=0)
+    size = count(samples, "samples", minimum=FEWEST)
     generator = np.random.default_rng(0) if rng is None else rng
-    direction = _worst_direction(contexts, level, min(size, 2000), generator)
-    hits = sum(
-        int(((draws @ direction).max(axis=-1) >= level).sum())
-        for draws in _rounds(contexts, size, generator)
-    )
-    low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return ShareEstimate(hits / size, low, high, direction)
+    source = ContextSource(contexts, generator)
+    direction = worst_direction(source.searched(size), level, generator)
+    return source.share_above(direction, level, size)
 
 
 class ContextDiversity(NamedTuple):
@@ -138,7 +106,7 @@ class ContextDiversity(NamedTuple):
 
 
 def context_diversity(
-    contexts: Contexts, *, samples: int = 20_000, rng: np.random.Generator | None = None
+    contexts: Contexts | ArrayLike, *, samples: int = 20_000, rng: np.random.Generator | None = None
 ) -> ContextDiversity:
     """Estimate the constant of context diversity, which greedy bandits usually assume.
 
@@ -165,16 +133,17 @@ def context_diversity(
     >>> round(context_diversity(world.contexts).value, 2)
     0.12
     """
-    size = count(samples, "samples", minimum=100)
+    size = count(samples, "samples", minimum=FEWEST)
     generator = np.random.default_rng(0) if rng is None else rng
-    draws = np.concatenate(list(_rounds(contexts, size, generator)))
-    directions = _directions(draws.shape[-1], generator)
+    draws = np.concatenate(list(ContextSource(contexts, generator).rounds(size)))
+    size = len(draws)
+    axes = directions(draws.shape[-1], generator)
     best = ContextDiversity(math.inf, 0)
     for arm in range(draws.shape[1]):
         features = draws[:, arm]
         outer = np.einsum("ni,nj->nij", features, features).reshape(size, -1)
-        above = (features @ directions.T >= 0).astype(np.float64)
-        means = (above.T @ outer / size).reshape(len(directions), *(2 * (draws.shape[-1],)))
+        above = (features @ axes.T >= 0).astype(np.float64)
+        means = (above.T @ outer / size).reshape(len(axes), *(2 * (draws.shape[-1],)))
         values = np.linalg.eigvalsh(means)
         values[values < 1e-12 * np.square(features).sum(axis=1).max()] = 0
         best = min(best, ContextDiversity(float(values[:, 0].min()), arm))
@@ -201,7 +170,7 @@ class BetaRegularity(NamedTuple):
 
 
 def beta_regularity(
-    contexts: Contexts,
+    contexts: Contexts | ArrayLike,
     *,
     levels: tuple[float, ...] = (0.4, 0.2, 0.1, 0.05),
     samples: int = 100_000,
@@ -237,63 +206,15 @@ def beta_regularity(
     steps = np.array([between(level, "levels", 0, 1, closed="(]") for level in levels])
     if steps.size < 3 or (np.diff(steps) >= 0).any():
         raise ValueError(f"levels: expected at least three, decreasing, got {levels!r}")
-    size = count(samples, "samples", minimum=100)
+    size = count(samples, "samples", minimum=FEWEST)
     generator = np.random.default_rng(0) if rng is None else rng
-    hits = sum(
-        (draws[..., None] > 1 - steps).sum(axis=0) for draws in _line(contexts, size, generator)
-    )
-    shares = np.asarray(hits) / size
+    source = ContextSource(contexts, generator)
+    if source.dim != 1:
+        raise ValueError(f"contexts: expected one dimension, got {source.dim}")
+    parts = [(draws > 1 - steps) for draws in source.rounds(size)]
+    shares = np.concatenate(parts).mean(axis=0)
     seen = shares.min(axis=1) > 0
     logs = np.log(np.where(seen[:, None], shares, 1))
     slopes = np.diff(logs, axis=1) / np.diff(np.log(steps))
     exponents = np.where(seen, np.polyfit(np.log(steps), logs.T, 1)[0], math.nan)
     return BetaRegularity(shares, exponents, bool(seen.all() and np.ptp(slopes) < 0.5))
-
-
-def _line(contexts: Contexts, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    for draws in _rounds(contexts, size, rng):
-        if draws.shape[-1] != 1:
-            raise ValueError(f"contexts: expected one dimension, got {draws.shape[-1]}")
-        yield draws[..., 0]
-
-
-def _rounds(contexts: Contexts, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield ``size`` rounds of arms in parts (n, K, d)."""
-    probe = np.asarray(contexts(rng=rng, batch=(1,)))
-    if probe.ndim not in (2, 3) or not np.isfinite(probe).all():
-        raise ValueError(f"contexts: expected finite features (n, K, d), got shape {probe.shape}")
-    arms = probe.shape[-2:]
-    part = max(1, _CHUNK // math.prod(arms))
-    for start in range(0, size, part):
-        n = min(part, size - start)
-        yield np.broadcast_to(np.asarray(contexts(rng=rng, batch=(n,))), (n, *arms))
-
-
-def _directions(dim: int, rng: np.random.Generator) -> FloatArray:
-    """Return the axes, both ways, and random unit vectors."""
-    axes = np.concatenate([np.eye(dim), -np.eye(dim)])
-    if dim == 1:
-        return axes
-    return np.concatenate([axes, _unit(rng.standard_normal((_DIRECTIONS, dim)))])
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
-
-
-def _worst_direction(
-    contexts: Contexts, level: float, size: int, rng: np.random.Generator
-) -> FloatArray:
-    draws = np.concatenate(list(_rounds(contexts, size, rng)))
-
-    def score(direction: FloatArray) -> tuple[float, float]:
-        best = (draws @ direction).max(axis=-1)
-        return float((best >= level).mean()), float(best.mean())  # the mean where shares are equal
-
-    worst = min(_directions(draws.shape[-1], rng), key=score)
-    lowest = score(worst)
-    for width in np.geomspace(0.5, 0.01, _REFINEMENTS if draws.shape[-1] > 1 else 0):
-        trial = _unit(worst + width * rng.standard_normal(worst.size))
-        if (there := score(trial)) < lowest:
-            worst, lowest = trial, there
-    return np.asarray(worst)

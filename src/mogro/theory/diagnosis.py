@@ -3,20 +3,23 @@
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, real
+from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _checks as check
 from mogro.theory import _report
-from mogro.theory._advice import Advice, advise
-from mogro.theory._conflict import Conflict, conflict_of
-from mogro.theory._promises import Promises, promises
-from mogro.theory._versions import UNIT, Goodness, goodness_of
-from mogro.theory.spans import span_coordinates
+from mogro.theory._advice import Advice, Subject, advise, advise_contexts
+from mogro.theory._conflict import Conflict, mean_conflict, measure_conflict
+from mogro.theory._promises import Promises, context_promises, promises
+from mogro.theory._sampling import Contexts, ContextSource
+from mogro.theory._versions import UNIT, Goodness, judge_arms, judge_contexts
+from mogro.theory.spans import span_basis, span_coordinates
+
+_FRONTS = 100  # rounds of contexts whose fronts are looked at
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,10 @@ class Diagnosis:
     promises
         Threshold, initial rounds and bounds.
     advice
-        Policy, threshold and exploration to take.
+        Policy, threshold and exploration to take, and what they cost.
+    sampled_rounds
+        For contexts, how many rounds were searched: then all that is said of the arms is an
+        estimate, no guarantee. None for fixed arms.
     """
 
     arms: int
@@ -85,6 +91,7 @@ class Diagnosis:
     goodness: Goodness
     promises: Promises
     advice: Advice
+    sampled_rounds: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -109,19 +116,23 @@ class Diagnosis:
 
 
 def diagnose(
-    features: ArrayLike,
+    features: ArrayLike | Contexts,
     theta: ArrayLike,
     *,
     noise: float,
     rounds: int,
     scalarization: RandomWeights | RoundRobin = RandomWeights(),  # noqa: B008
+    epsilon: float | None = None,
 ) -> Diagnosis:
     """Say which assumptions of the theory a problem meets, what follows, and what to run.
 
     Parameters
     ----------
     features
-        Arms, (K, d), of any norms, not all zero. They may span a subspace only.
+        Arms, (K, d), of any norms, not all zero. They may span a subspace only. For arms that are
+        drawn anew each round: a function ``contexts(rng=..., batch=...)`` that returns features
+        (*batch, K, d), as every environment has it, or the arms of at least 100 independent rounds,
+        (n, K, d).
     theta
         Parameters, (M, d): the true ones, or estimates such as ``policy.theta``. With estimates the
         answer is about the problem as estimated; it says nothing of their errors.
@@ -131,13 +142,17 @@ def diagnose(
         Horizon T.
     scalarization
         ``RandomWeights(...)`` or ``RoundRobin()``: what the theory covers.
+    epsilon
+        Slack of the fairness index; None: a tenth of the largest conceivable mean reward.
 
     Returns
     -------
     Diagnosis
         Where the theorems' norms (features up to 1, parameters of exactly 1) are not met, or
         their goodness, the relaxed versions of the appendix are tried as well. Bounds use the
-        lower end of the 95% interval of the regularity index.
+        lower end of the 95% interval of the regularity index, and for contexts that of q_gamma as
+        well: there they are estimates, since a worse direction may have been missed, and since
+        the paper bounds T_0 for fixed arms only.
 
     Examples
     --------
@@ -156,63 +171,146 @@ def diagnose(
     ['good arms']
     >>> found.assumptions[2].margin  # best level 0.6, needed 0.986
     -0.386...
+
+    Five arms a round, uniform in the disc:
+
+    >>> from mogro.environments import VaryingContexts
+    >>> world = VaryingContexts(np.eye(2), arms=5, noise=0.1)
+    >>> found = diagnose(world.contexts, np.eye(2), noise=0.1, rounds=1_000_000)
+    >>> found.holds, 0 < found.goodness.probability.low < found.goodness.probability.high < 0.1
+    (True, True)
     """
-    arms, parameters = check.problem(features, theta)
-    sigma, T = real(noise, "noise", minimum=0), count(rounds, "rounds")
+    sigma, T = check.noise_level(noise), check.horizon(rounds)
+    slack = (
+        None if epsilon is None else check.between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
+    )
     if not isinstance(scalarization, RandomWeights | RoundRobin):
         raise ValueError(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    weights = None
-    if isinstance(scalarization, RandomWeights):
-        weights = np.array(scalarization.dirichlet(len(parameters)))
+    run = _Run(sigma, T, scalarization, slack)
+    if callable(features):
+        return _contexts(features, theta, run)
+    array = as_floats(features, "features")
+    return _contexts(array, theta, run) if array.ndim == 3 else _arms(array, theta, run)
+
+
+class _Run(NamedTuple):
+    noise: float
+    rounds: int
+    scalarization: RandomWeights | RoundRobin
+    epsilon: float | None
+
+    def weights(self, objectives: int) -> FloatArray | None:
+        """Return Dirichlet parameters, None for round robin."""
+        if isinstance(self.scalarization, RoundRobin):
+            return None
+        return np.array(self.scalarization.dirichlet(objectives))
+
+
+def _arms(features: FloatArray, theta: ArrayLike, run: _Run) -> Diagnosis:
+    arms, parameters = check.problem(features, theta)
     inside = span_coordinates(arms, parameters)
-    if not inside.theta.any(axis=1).all():
-        m = int(np.flatnonzero(~inside.theta.any(axis=1))[0])
+    _check_influence(inside.theta)
+    weights = run.weights(len(parameters))
+    good = judge_arms(*inside, apart=weights is not None)
+    conflict = measure_conflict(arms, parameters)
+    promised = promises(
+        *inside, good, weights=weights, noise=run.noise, rounds=run.rounds, epsilon=run.epsilon
+    )
+    subject = _subject(inside.theta, good, promised, conflict, arms.shape[1], run)
+    return _diagnosis(subject, run, len(arms), None, advise(subject, inside.features))
+
+
+def _contexts(contexts: Contexts | FloatArray, theta: ArrayLike, run: _Run) -> Diagnosis:
+    rng = np.random.default_rng(0)
+    source = ContextSource(contexts, rng, name="features")
+    sample = source.searched()
+    dim = source.dim
+    pooled = check.feature_matrix(sample.reshape(-1, dim))
+    parameters = check.parameters(theta, dim=dim)
+    if (basis := span_basis(pooled)) is not None:
+        parameters = span_coordinates(pooled, parameters).theta
+        source = ContextSource(contexts, rng, basis=basis, name="features")
+        sample = source.searched()
+    _check_influence(parameters)
+    weights = run.weights(len(parameters))
+    good = judge_contexts(source, sample, parameters, rng)
+    promised = context_promises(
+        sample,
+        parameters,
+        good,
+        weights=weights,
+        noise=run.noise,
+        rounds=run.rounds,
+        epsilon=run.epsilon,
+    )
+    conflict = mean_conflict(sample[:_FRONTS], parameters)
+    subject = _subject(parameters, good, promised, conflict, dim, run)
+    advice = advise_contexts(subject, sample)
+    return _diagnosis(subject, run, source.arms, len(sample), advice)
+
+
+def _check_influence(theta: FloatArray) -> None:
+    if len(missed := np.flatnonzero(~theta.any(axis=1))):
         raise ValueError(
             f"theta: expected a part in the span of the features for every objective, got none "
-            f"for objective {m}: all arms give it 0"
+            f"for objective {missed[0]}: all arms give it 0"
         )
-    good = goodness_of(*inside, apart=weights is not None)
-    conflict = conflict_of(arms, parameters)
-    promised = promises(*inside, good, weights=weights, noise=sigma, rounds=T)
-    return Diagnosis(
-        arms=len(arms),
-        dim=arms.shape[1],
-        rank=inside.features.shape[1],
-        objectives=len(parameters),
-        noise=sigma,
-        rounds=T,
-        scalarization=_report.scalarization_text(scalarization),
-        assumptions=_assumptions(*inside, good, weights is not None),
-        conflict=conflict,
-        goodness=good,
-        promises=promised,
-        advice=advise(
-            inside.features,
-            good,
-            promised,
-            conflict,
-            dim=arms.shape[1],
-            objectives=len(parameters),
-            rounds=T,
-        ),
+
+
+def _subject(
+    theta: FloatArray,
+    good: Goodness,
+    promised: Promises,
+    conflict: Conflict,
+    dim: int,
+    run: _Run,
+) -> Subject:
+    return Subject(
+        theta,
+        good,
+        promised,
+        conflict,
+        run.weights(len(theta)),
+        _report.scalarization_text(run.scalarization),
+        dim,
+        run.noise,
+        run.rounds,
     )
 
 
-def _assumptions(
-    features: FloatArray, theta: FloatArray, good: Goodness, random: bool
-) -> tuple[Assumption, ...]:
-    longest = float(np.linalg.norm(features, axis=1).max())
-    sizes = np.linalg.norm(theta, axis=1)
-    off = max(longest - 1, float(np.abs(sizes - 1).max()))
+def _diagnosis(
+    subject: Subject, run: _Run, arms: int, sampled: int | None, advice: Advice
+) -> Diagnosis:
+    objectives, rank = subject.theta.shape
+    return Diagnosis(
+        arms=arms,
+        dim=subject.dim,
+        rank=rank,
+        objectives=objectives,
+        noise=run.noise,
+        rounds=run.rounds,
+        scalarization=subject.scalarization,
+        assumptions=_assumptions(subject.theta, subject.good, subject.weights is not None),
+        conflict=subject.conflict,
+        goodness=subject.good,
+        promises=subject.promised,
+        advice=advice,
+        sampled_rounds=sampled,
+    )
+
+
+def _assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
+    longest = good.feature_norm
+    off = max(longest - 1, good.largest_norm - 1, 1 - good.smallest_norm)
     bounded = Assumption(
         "bounded",
         off <= UNIT or good.version != "theorem",
         -max(0.0, off),
-        f"feature norms up to {longest:.4g}, parameter norms {sizes.min():.4g} to {sizes.max():.4g}"
-        f" (theorem: up to 1, and 1)"
+        f"feature norms up to {longest:.4g}, parameter norms {good.smallest_norm:.4g} to "
+        f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
         + ("" if off <= UNIT else "; the appendix's version for such norms is used"),
     )
     rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
@@ -229,7 +327,7 @@ def _assumptions(
         good.alpha is not None,
         good.level - good.needed,
         f"best level gamma = {good.level:.6g}, needed above "
-        f"{_report.near(good.needed, max(1.0, longest))} ({good.version})"
+        f"{_report.near(good.needed, max(1.0, longest))} ({good.version}){_seen(good)}"
         if good.diversity > 0
         else "no level is enough, for the objectives do not span",
     )
@@ -244,12 +342,26 @@ def _assumptions(
     return bounded, span, goods, apart
 
 
+def _seen(good: Goodness) -> str:
+    """Say how often contexts were good."""
+    if (q := good.probability) is None:
+        return ""
+    if q.high <= 0 or good.gamma is None:
+        return f"; rounds with a good arm in the worst direction found: at most {q.high:.2g}"
+    return (
+        f"; q_gamma = {q.value:.3g} [{q.low:.3g}, {q.high:.3g}] at gamma = {good.gamma:.6g} in the "
+        "worst direction found (an estimate)"
+    )
+
+
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -49,7 +49,7 @@ def fairness_bound(
     Returns
     -------
     FairnessBound
-        ``index``, 0 where the theorem says nothing, and ``settled``, the round T_eps. For MOGRO-RR
+        ``index``, 0 where the theorem is vacuous, and ``settled``, the round T_eps. For MOGRO-RR
         there is no such theorem: it never aims between the objectives.
 
     Examples
@@ -64,7 +64,7 @@ def fairness_bound(
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
     slack = real(epsilon, "epsilon", above=0)
     slope = real(increment, "increment", above=0)
-    start = count(initial_rounds, "initial_rounds", minimum=0)
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
     share = check.between(psi, "psi", 0, 1, closed="[]")
     ratio = sigma * xmax**2 / slope / slack
     wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
@@ -88,6 +88,8 @@ def fairness_bound_stochastic(
     objectives: int,
     rounds: int,
     initial_rounds: int,
+    feature_norm: float | None = None,
+    parameter_norms: tuple[float, float] | None = None,
 ) -> FairnessBound:
     """Bound the fairness index of MOGRO-RW with stochastic contexts from below.
 
@@ -101,6 +103,8 @@ def fairness_bound_stochastic(
         As in :func:`stochastic_increment`.
     noise, dim, objectives, rounds, initial_rounds
         sigma, d, M, T, T_0.
+    feature_norm, parameter_norms
+        x_max and (l, L), as in :func:`goodness_needed`.
 
     Examples
     --------
@@ -112,7 +116,13 @@ def fairness_bound_stochastic(
     0.097991
     """
     increment = stochastic_increment(
-        lam, gamma, phi=phi, goodness_probability=goodness_probability, objectives=objectives
+        lam,
+        gamma,
+        phi=phi,
+        goodness_probability=goodness_probability,
+        objectives=objectives,
+        feature_norm=feature_norm,
+        parameter_norms=parameter_norms,
     )
     return fairness_bound(
         epsilon,
@@ -123,4 +133,5 @@ def fairness_bound_stochastic(
         objectives=objectives,
         rounds=rounds,
         initial_rounds=initial_rounds,
+        feature_norm=1.0 if feature_norm is None else feature_norm,
     )

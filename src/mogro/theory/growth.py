@@ -68,7 +68,7 @@ def gram_growth_failure(
     """Bound the probability that lambda_min(V_t) is below :func:`gram_growth`.
 
     Lemma mineigen_linear: d exp(-lambda_inc (t - T_0) / (10 x_max^2)), and never above 1.
-    At 1 it says nothing, as for all t soon after T_0.
+    At 1 it is vacuous, as for all t soon after T_0.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def estimation_error(
     ...     100, initial_rounds=0, increment=0.5, noise=1.0, dim=1, delta=1 / math.e), 6)
     1.894019
     """
-    t, start = count(rounds, "rounds"), count(initial_rounds, "initial_rounds", minimum=0)
+    t, start = check.horizon(rounds), check.horizon(initial_rounds, "initial_rounds", minimum=0)
     if t < 2 * start:
         raise ValueError(f"rounds: expected at least twice initial_rounds = {start}, got {t}")
     scale = 4 / real(increment, "increment", above=0)
@@ -190,7 +190,7 @@ def estimation_error_round_robin(
     ...     100, initial_rounds=0, left=0.5, objectives=1, noise=1.0, dim=1, delta=1 / math.e), 6)
     0.95178
     """
-    t, start = count(rounds, "rounds"), count(initial_rounds, "initial_rounds", minimum=0)
+    t, start = check.horizon(rounds), check.horizon(initial_rounds, "initial_rounds", minimum=0)
     cycle = count(objectives, "objectives")
     if t < 2 * (start + cycle):
         raise ValueError(
@@ -202,8 +202,8 @@ def estimation_error_round_robin(
 
 
 def _later(rounds: object, initial_rounds: object) -> int:
-    start = count(initial_rounds, "initial_rounds", minimum=0)
-    return count(rounds, "rounds", minimum=start) - start
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
+    return check.horizon(rounds, minimum=start) - start
 
 
 def _noise_rate(

@@ -15,6 +15,7 @@ from mogro.theory._checks import parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
+_SHARPEST = 1e9  # concentration: weights beyond are a point, to rounding
 _STARTS = 32  # points of the simplex where the search for psi begins, besides the symmetric ones
 
 
@@ -119,10 +120,10 @@ def regularity(
     radius = real(epsilon, "epsilon", above=0)
     size = count(samples, "samples", minimum=100)
     given = floats(concentration, "concentration", shape=(...,))
-    if given.shape not in ((), (len(vectors),)) or (given <= 0).any():
+    if given.shape not in ((), (len(vectors),)) or not ((given > 0) & (given <= _SHARPEST)).all():
         raise ValueError(
-            f"concentration: expected one number > 0, or one for each of {len(vectors)} "
-            f"objectives, got {concentration!r}"
+            f"concentration: expected one number > 0 and <= {_SHARPEST:g}, or one for each of "
+            f"{len(vectors)} objectives, got {concentration!r}"
         )
     a = np.broadcast_to(given, len(vectors)).astype(np.float64)
     generator = np.random.default_rng(0) if rng is None else rng

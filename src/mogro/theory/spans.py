@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, floats
-from mogro.theory._checks import Problem, arms_of
+from mogro.theory._checks import Problem, feature_matrix
 
 
 def span_coordinates(features: ArrayLike, theta: ArrayLike) -> Problem:
@@ -36,7 +36,7 @@ def span_coordinates(features: ArrayLike, theta: ArrayLike) -> Problem:
     array([[3.],
            [6.]])
     """
-    arms = arms_of(features)
+    arms = feature_matrix(features)
     values = floats(theta, "theta", shape=("M", arms.shape[1])).astype(np.float64)
     if (basis := span_basis(arms)) is None:
         return Problem(arms, values)

@@ -1,6 +1,8 @@
 """How long MOGRO explores: the eigenvalue threshold B and the number of initial rounds T_0."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +51,7 @@ def eigenvalue_threshold(
     Returns
     -------
     float
-        B, in the unit of a squared feature norm. If :func:`never_ends` it is of no use at T.
+        B, in the unit of a squared feature norm. If :func:`is_unreachable` it is of no use at T.
 
     Examples
     --------
@@ -124,7 +126,7 @@ def threshold_round_robin(
     return _for_horizon(radius, noise, dim, rounds, feature_norm)
 
 
-def never_ends(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
+def is_unreachable(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
     """Tell whether no exploration can reach a threshold within the horizon.
 
     The trace of V after t rounds is at most t x_max^2, so lambda_min(V) <= t x_max^2 / d. The
@@ -139,7 +141,7 @@ def never_ends(threshold: float, *, dim: int, rounds: int, feature_norm: float =
 
     Examples
     --------
-    >>> never_ends(501.0, dim=2, rounds=1000), never_ends(500.0, dim=2, rounds=1000)
+    >>> is_unreachable(501.0, dim=2, rounds=1000), is_unreachable(500.0, dim=2, rounds=1000)
     (True, False)
     """
     _, d, T, xmax = check.run(0.0, dim, rounds, feature_norm)
@@ -168,8 +170,12 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     """
     arms = _inside_span(basis)
     weakest = _weakest(arms.T @ arms)
+    if real(threshold, "threshold", minimum=0) / weakest > check.MOST_ROUNDS:
+        raise ValueError(
+            f"threshold: expected one that is reached in at most 10^18 cycles, got {threshold!r}"
+        )
     # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
-    cycles = real(threshold, "threshold", minimum=0) / weakest * (1 - 1e-12)
+    cycles = threshold / weakest * (1 - 1e-12)
     return max(1, math.ceil(cycles)) * len(arms)
 
 
@@ -245,18 +251,48 @@ def initial_rounds(
     >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
     True
     """
-    arms = check.arms_of(features)[None]
-    B = real(threshold, "threshold", above=0)
-    generator = np.random.default_rng(0) if rng is None else rng
-    model = LinearModel(arms.shape[-1], 1, batch=(1,))
-    for step in range(count(limit, "limit", minimum=0) + 1):
-        unseen = None if model.full else model.unseen
-        if not explores(needs(arms, model.inverse, unseen), B)[0]:
-            return step
-        context = ExplorationContext(arms, model.inverse, unseen, np.array([0]), (), step)
-        x = arms[0, int(exploration.choose(context, rng=generator)[0])]
-        model.update(x[None].astype(np.float64), np.zeros((1, 1)))
-    return None
+    arms = check.feature_matrix(features)
+    phase = initial_phase(
+        lambda step: arms,
+        threshold=real(threshold, "threshold", above=0),
+        exploration=exploration,
+        limit=count(limit, "limit", minimum=0),
+        rng=np.random.default_rng(0) if rng is None else rng,
+    )
+    return len(phase.arms) if phase.ended else None
+
+
+class Phase(NamedTuple):
+    """The initial rounds of a run: the arms pulled, their Gram matrix, whether it has ended."""
+
+    arms: list[int]
+    gram: FloatArray
+    ended: bool
+
+
+def initial_phase(
+    arms_in: Callable[[int], FloatArray],
+    *,
+    threshold: float,
+    exploration: Exploration,
+    limit: int,
+    rng: np.random.Generator,
+) -> Phase:
+    """Explore until a round in which nothing on offer is unexplored; ``arms_in(step)`` (K, d)."""
+    pulled: list[int] = []
+    model = LinearModel(arms_in(0).shape[1], 0)
+    for step in range(limit + 1):
+        arms = arms_in(step).astype(np.float64, copy=False)
+        unseen = None if model.full else model.unseen[None]
+        context = ExplorationContext(
+            arms[None], model.inverse[None], unseen, np.array([0]), (), step
+        )
+        if not explores(needs(context.arms, context.inverse, unseen), threshold)[0]:
+            return Phase(pulled, model.gram, ended=True)
+        if step < limit:
+            pulled.append(int(exploration.choose(context, rng=rng)[0]))
+            model.update(arms[pulled[-1]], np.zeros(0))
+    return Phase(pulled, model.gram, ended=False)
 
 
 def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_norm: float) -> float:
@@ -265,14 +301,14 @@ def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_nor
         noise=noise,
         dim=dim,
         rounds=rounds,
-        delta=1 / count(rounds, "rounds"),
+        delta=1 / check.horizon(rounds),
         feature_norm=feature_norm,
     )
 
 
 def _inside_span(basis: ArrayLike) -> FloatArray:
     """Return the arms in coordinates of their span."""
-    arms = check.arms_of(basis)
+    arms = check.feature_matrix(basis)
     inside = span_basis(arms)
     return arms if inside is None else np.asarray(arms @ inside)
 
