@@ -67,7 +67,7 @@ class Subject(NamedTuple):
 def advise(subject: Subject, features: FloatArray) -> Advice:
     """Choose policy, threshold and exploration for arms (K, d)."""
     gaps = _gaps(features, subject.theta)
-    threshold = default_threshold(features)
+    threshold = float(default_threshold(features))
     price = exploration_price(
         lambda step: features, lambda step: gaps, threshold=threshold, rounds=subject.rounds
     )
@@ -92,7 +92,7 @@ def advise_contexts(subject: Subject, sample: FloatArray) -> Advice:
 
     What the theory promises there rests on an estimate, so that no gain can be promised.
     """
-    threshold = default_threshold(sample.reshape(-1, sample.shape[-1]))
+    threshold = float(default_threshold(sample.reshape(-1, sample.shape[-1])))
 
     def arms_in(step: int) -> FloatArray:
         return np.asarray(sample[step % len(sample)])
