@@ -2,7 +2,7 @@
 
 from mogro import environments, live, pareto, simulation, theory
 from mogro._streams import Rng, Streams
-from mogro.experiments.compare import Comparison, compare
+from mogro.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling
 from mogro.policies import (
