@@ -245,8 +245,8 @@ def _one_line(out: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise click.ClickException(
-            f"--out: cannot write to {error.filename or out}: {error.strerror or error}; what is "
-            "finished is kept: run the same command again"
+            f"--out: cannot write to {out}: {error.strerror or error}; what is finished is kept: "
+            "run the same command again"
         ) from error
 
 

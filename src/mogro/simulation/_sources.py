@@ -9,6 +9,7 @@ from functools import cache
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from types import FunctionType
+from typing import NamedTuple
 
 Find = Callable[[str], Path | None]
 
@@ -52,7 +53,10 @@ def import_closure(roots: Iterable[str], *, find: Find = find_source) -> dict[st
         if file is not None and name not in found:
             found[name] = file
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-            waiting += _imports(_parsed(file), package, find)
+            for relative, names in _read(file.read_bytes()).imports:
+                base = resolve_name(relative, package)
+                inner = [f"{base}.{name}" for name in names]
+                waiting += [one if find(one) is not None else base for one in inner] or [base]
     return found
 
 
@@ -60,32 +64,31 @@ def code_digest(roots: Iterable[str], *, find: Find = find_source) -> str:
     """Return a digest of the code of modules and of all that they import, without its comments."""
     digest = hashlib.sha256()
     for name, file in sorted(import_closure(roots, find=find).items()):
-        digest.update(f"{name}\n{_code(_parsed(file))}\n".encode())
+        digest.update(f"{name}\n{_read(file.read_bytes()).code}\n".encode())
     return digest.hexdigest()
 
 
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes(), filename=str(file))
+class _Source(NamedTuple):
+    """Code without comments and docstrings, and its imports: modules, and names from them."""
+
+    code: str
+    imports: list[tuple[str, list[str]]]
 
 
-def _code(tree: ast.Module) -> str:
-    """Return source without comments and docstrings: they make no numbers."""
-    for node in ast.walk(tree):
-        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            node.body[:1] = [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _imports(tree: ast.AST, package: str, find: Find) -> Iterator[str]:
+@cache
+def _read(content: bytes) -> _Source:
+    tree = ast.parse(content)
+    imports: list[tuple[str, list[str]]] = []
     for node in _at_run_time(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imports += [(alias.name, []) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = resolve_name("." * node.level + (node.module or ""), package)
-            for alias in node.names:
-                inner = f"{base}.{alias.name}"
-                yield inner if find(inner) is not None else base
+            relative = "." * node.level + (node.module or "")
+            imports.append((relative, [alias.name for alias in node.names]))
+        documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+    return _Source(ast.unparse(tree), imports)
 
 
 def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
