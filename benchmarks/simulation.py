@@ -8,7 +8,7 @@ import numpy as np
 import mogro
 from benchmarks.common import Line, duration, race, ratio, typical
 from mogro.environments import FixedArms
-from mogro.experiments.running_time import AS_BUILT
+from mogro.experiments.lab.timing import WITH_WHOLE_FRONTS
 
 SECTION = "simulation"
 SIZE = (10, 200, 10)  # d, K, M: the largest of the paper's figure
@@ -70,11 +70,11 @@ def _together(worlds: list[FixedArms]) -> Iterator[Line]:
 def _figure(world: FixedArms) -> Iterator[Line]:
     """Compare the policies as the paper built them, one learner at a time."""
     steps = {}
-    for contender in AS_BUILT:
+    for contender in WITH_WHOLE_FRONTS:
         policy = contender.policy([world], rounds=1000, batch=())
         steps[contender.label] = _round(policy, world)
     times = race(steps, repeats=15)
-    ours = AS_BUILT[0].label
+    ours = WITH_WHOLE_FRONTS[0].label
     for label in times:
         if label != ours:
             yield Line(

@@ -61,7 +61,7 @@ def test_only_figures_that_were_asked_for_look_for_data(
         asked.append(folder)
         return "no data"
 
-    monkeypatch.setattr("mogro.experiments.wine._why_missing", why_missing)
+    monkeypatch.setattr("mogro.experiments.figures.wine._why_missing", why_missing)
     for arguments in (["reproduce", "growth", *TINY, "--out", tmp_path], ["list"]):
         done = run(*arguments)
         assert done.exit_code == 0, done.output
@@ -81,15 +81,5 @@ def test_it_says_where_the_figures_are_and_what_the_numbers_mean(tmp_path: Path)
     for path in (tmp_path / "growth" / "growth.png", tmp_path / "report.html"):
         assert path.is_file()
         assert str(path) in said
-    assert "nearest to failing" in said
-
-
-def test_damaged_tables_are_named(tmp_path: Path) -> None:
-    folder = tmp_path / "growth"
-    folder.mkdir()
-    (folder / "manifest.json").write_text("{}")
-    for text in ("", "a,b\n1", "round,value\n1,2\n"):
-        (folder / "curves.csv").write_text(text)
-        result = run("report", "--out", tmp_path)
-        assert result.exit_code == 1
-        assert "growth: expected the CSV files that `mogro reproduce growth`" in result.output
+    assert "the case that decides" in said
+    assert "Of 2 claims checked here" in said

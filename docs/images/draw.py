@@ -1,6 +1,5 @@
 """Draws the picture of the README: ``python docs/images/draw.py`` (about ten seconds)."""
 
-from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,7 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mogro
-from mogro.experiments.style import look
+from mogro._plots import look
+from mogro.experiments.lab.contenders import EPS, OPTIMIST, RW, RW_AT_1, THOMPSON
+from mogro.experiments.lab.runs import Simulation
+from mogro.experiments.lab.worlds import Fixed
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
@@ -44,29 +46,31 @@ def pulls_on_the_front(axes: Axes) -> None:
 
 
 def regrets(axes: Axes) -> None:
-    worlds = [
-        mogro.environments.FixedArms.sample(
-            5, 50, 5, noise=0.1, rng=np.random.default_rng(seed)
-        )
-        for seed in range(10)
-    ]
-    policies = {
-        "MOGRO-RW": ("MOGRO", mogro.MOGRO),
-        "MOLB-UCB": ("UCB", partial(mogro.UCB, noise=0.1, delta=1e-3)),
-        "MOLB-eps-greedy": ("epsilon-greedy", mogro.EpsilonGreedy),
-        "MOL-TS": (
-            "Thompson sampling",
-            partial(mogro.ThompsonSampling, noise=0.1, delta=1e-3),
-        ),
+    """Draw what ``mogro reproduce main`` runs at its smaller size, with fewer instances."""
+    names = {
+        RW: "MOGRO",
+        RW_AT_1: "MOGRO, B = 1",
+        OPTIMIST: "UCB",
+        EPS: "epsilon-greedy",
+        THOMPSON: "Thompson sampling",
     }
-    for house_name, (name, make) in policies.items():
-        trace = mogro.simulate(make, worlds, rounds=1000, repeats=5)
-        how = look(house_name)
+    for contender, name in names.items():
+        trace = Simulation(
+            Fixed(5, 50, 5),
+            contender,
+            rounds=1000,
+            repeats=1,
+            seed=0,
+            first=0,
+            instances=50,
+        ).trace()
+        how = look(contender.label)
         axes.plot(
             trace.checkpoints,
             trace.effective_regret.mean(axis=(1, 2)),
             color=how.colour,
             linestyle=how.line,
+            linewidth=how.width,
             label=name,
         )
     axes.set(

@@ -9,8 +9,8 @@ from mogro import environments, live, pareto, simulation, testing, theory
 from mogro._streams import Rng, Streams
 from mogro._version import __version__
 from mogro.choice import Beliefs
+from mogro.compare import Comparison, compare
 from mogro.environments import Environment
-from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
 from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling, errors
 from mogro.policies import (

@@ -25,14 +25,16 @@ except ModuleNotFoundError:
     sys.exit("mogro: the command line needs click and rich: pip install 'mogro[lab]'")
 
 from mogro._matrices import read_matrix
-from mogro.experiments.claims import Claim
-from mogro.experiments.figure import Figure
 from mogro.experiments.figures import FIGURES
-from mogro.experiments.report import claims_of, write_report
-from mogro.experiments.reproduce import draw, reproduce, tables_of, work
-from mogro.experiments.scale import Scale
+from mogro.experiments.lab.reproduce import DamagedError, all_tasks, is_made, reproduce
+from mogro.experiments.lab.scale import Scale
+from mogro.experiments.report.claims import Claim, Verdict
+from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.drawings import draw
+from mogro.experiments.report.figure import Figure
+from mogro.experiments.report.page import collect_claims, write_report
 from mogro.scalarization import RandomWeights, RoundRobin
-from mogro.simulation.parallel import Piece, local_pool
+from mogro.simulation.parallel import Task, local_pool
 from mogro.theory import Diagnosis
 from mogro.theory import diagnose as run_diagnosis
 
@@ -40,9 +42,14 @@ _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
 _MATRIX = click.Path(exists=True, dir_okay=False, path_type=Path)
 _NUMBER = (
-    "The number is that of the case nearest to failing, or farthest from holding; the report says "
-    "what it measures, and shows all other cases."
+    "The number is that of the case that decides; the report says what it measures, and shows all "
+    "other cases."
 )
+_COLOURS = {
+    Verdict.REPRODUCED: "green",
+    Verdict.NOT_REPRODUCED: "red",
+    Verdict.UNDECIDED: "yellow",
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +59,7 @@ def main() -> None:
 
     \b
     mogro list                    what there is
-    mogro reproduce main          the main figure, as large as in the paper
+    mogro reproduce main          the main figure
     mogro reproduce --quick       everything, small: a look in two minutes
     mogro reproduce               everything
     mogro report                  the page again, from the files that are there
@@ -76,8 +83,14 @@ def list_figures() -> None:
 @click.argument("names", metavar="[FIGURE ...]", nargs=-1, type=click.Choice(list(_NAMES)))
 @click.option("--quick", is_flag=True, help="Fewer instances, repeats and rounds: a look.")
 @click.option("--rounds", type=click.IntRange(10), help="Rounds, in place of every figure's own.")
-@click.option("--instances", type=click.IntRange(1), help="Problem instances [10].")
-@click.option("--repeats", type=click.IntRange(1), help="Runs in each instance [20].")
+@click.option(
+    "--instances", type=click.IntRange(1), help="Problem instances, in place of every figure's own."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    help="Runs in each instance, in place of every figure's own.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Where all randomness comes from.")
 @click.option("--workers", type=click.IntRange(1), help="Processes of this machine [all cores].")
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, such as tcp://10.0.0.1:8786.")
@@ -96,7 +109,7 @@ def run(
     """Run FIGUREs (all without a name), draw them, and write the report.
 
     Results are the same, to the byte, for any number of workers and on a cluster; only running
-    times differ. Finished pieces are kept in OUT/pieces: after Ctrl-C or a crash the same command
+    times differ. Finished tasks are kept in OUT/tasks: after Ctrl-C or a crash the same command
     goes on where it stopped.
 
     \b
@@ -106,33 +119,27 @@ def run(
     """  # noqa: D301
     if workers is not None and cluster is not None:
         raise click.UsageError("--workers is for this machine, --cluster for another: give one")
-    base = Scale.small(seed=seed) if quick else Scale(seed=seed)
-    scale = Scale(
-        instances=instances or base.instances,
-        repeats=repeats or base.repeats,
-        seed=seed,
-        rounds=rounds,
-        quick=quick,
-    )
+    scale = Scale(instances=instances, repeats=repeats, seed=seed, rounds=rounds, quick=quick)
     console = Console()
     _make_folder(out)
     asked = [_NAMES[name] for name in dict.fromkeys(names)] or list(FIGURES)
-    figures = _possible(asked, console)
     start = time.perf_counter()
     try:
-        with _executor(workers, cluster) as executor, _progress(figures, scale, console) as done:
+        figures = _possible(asked, console)
+        with (
+            _one_line(out),
+            _executor(workers, cluster) as executor,
+            _progress(figures, scale, console) as done,
+        ):
             reproduce(figures, scale, executor=executor, out=out, done=done)
+        _draw(figures, out)
+        _finish(asked, out, console)
     except KeyboardInterrupt:
         console.print("[yellow]Stopped.[/] What is finished is kept: run the same command again.")
         sys.stdout.flush()
         # As any exit does, remove semaphores; unlike it, wait for nobody.
         util._run_finalizers(0)  # type: ignore[attr-defined]
         os._exit(130)  # at once: a pool whose workers were killed may never end by itself
-    except BrokenExecutor as error:
-        raise click.ClickException(
-            f"a worker was lost ({error}); what is finished is kept: run the same command again"
-        ) from error
-    _finish(asked, out, console)
     console.print(f"[dim]{time.perf_counter() - start:.0f} s in all[/]")
 
 
@@ -140,18 +147,11 @@ def run(
 @click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files are.")
 def report(out: Path) -> None:
     """Draw the figures and write the report again, from the CSV files in OUT."""
-    made = [figure for figure in FIGURES if (out / figure.name / "manifest.json").is_file()]
+    made = [figure for figure in FIGURES if is_made(figure.name, out)]
     if not made:
         raise click.ClickException(f"no figures in {out}: run `mogro reproduce --out {out}` first")
     _make_folder(out)
-    for figure in made:
-        try:
-            draw(figure, out)
-        except (ValueError, KeyError, IndexError) as error:
-            raise click.ClickException(
-                f"{out / figure.name}: expected the CSV files that `mogro reproduce {figure.name}` "
-                f"writes, got others or damaged ones; run it again ({error})"
-            ) from error
+    _draw(made, out)
     _finish(made, out, Console())
 
 
@@ -233,6 +233,24 @@ def _make_folder(out: Path) -> None:
         raise click.ClickException(f"--out: cannot write to {out}: {error.strerror}") from error
 
 
+@contextlib.contextmanager
+def _one_line(out: Path) -> Iterator[None]:
+    """Say in one line what may happen to anybody's files and workers."""
+    try:
+        yield
+    except DamagedError as error:
+        raise click.ClickException(str(error)) from error
+    except BrokenExecutor as error:
+        raise click.ClickException(
+            f"a worker was lost ({error}); what is finished is kept: run the same command again"
+        ) from error
+    except OSError as error:
+        raise click.ClickException(
+            f"--out: cannot write to {out}: {error.strerror or error}; what is finished is kept: "
+            "run the same command again"
+        ) from error
+
+
 def _possible(figures: list[Figure], console: Console) -> list[Figure]:
     """Return the figures that can be made here, and say why the others cannot."""
     for figure in figures:
@@ -260,20 +278,20 @@ def _executor(workers: int | None, cluster: str | None) -> Iterator[Executor]:
 
 
 class _Bar:
-    """Progress, weighted by how long pieces take."""
+    """Progress, weighted by how long tasks take."""
 
-    def __init__(self, bar: Progress, pieces: Sequence[Piece]) -> None:
+    def __init__(self, bar: Progress, tasks: Sequence[Task]) -> None:
         self._bar = bar
-        self._count = 0
-        self._pieces = len(pieces)
-        self._task = bar.add_task(self._label(), total=sum(piece.cost for piece in pieces))
+        self._done = 0
+        self._total = len(tasks)
+        self._line = bar.add_task(self._label(), total=sum(task.cost for task in tasks))
 
-    def __call__(self, piece: Piece, kept: bool) -> None:
-        self._count += 1
-        self._bar.update(self._task, advance=piece.cost, description=self._label())
+    def __call__(self, task: Task, kept: bool) -> None:
+        self._done += 1
+        self._bar.update(self._line, advance=task.cost, description=self._label())
 
     def _label(self) -> str:
-        return f"{self._count} of {self._pieces} pieces"
+        return f"{self._done} of {self._total} tasks"
 
 
 @contextlib.contextmanager
@@ -286,33 +304,49 @@ def _progress(figures: Sequence[Figure], scale: Scale, console: Console) -> Iter
         TextColumn("left"),
     )
     with Progress(*columns, console=console) as bar:
-        yield _Bar(bar, work(figures, scale))
+        yield _Bar(bar, all_tasks(figures, scale))
+
+
+def _draw(figures: Sequence[Figure], out: Path) -> None:
+    for figure in figures:
+        with _one_line(out), _of_this_version(figure, out):
+            draw(figure, out)
+
+
+@contextlib.contextmanager
+def _of_this_version(figure: Figure, out: Path) -> Iterator[None]:
+    """Say which figure has whole tables that are not what this version makes."""
+    try:
+        yield
+    except DamagedError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:
+        raise click.ClickException(
+            f"{out / figure.name}: expected the tables that `mogro reproduce {figure.name}` of "
+            f"this version writes; run it again ({error!r})"
+        ) from error
 
 
 def _finish(asked: Sequence[Figure], out: Path, console: Console) -> None:
-    made = [figure for figure in asked if tables_of(figure, out) is not None]
-    page = write_report(FIGURES, out, absent=[figure for figure in asked if figure not in made])
+    made = [figure for figure in asked if is_made(figure.name, out)]
+    with _one_line(out):
+        page = write_report(FIGURES, out, absent=[figure for figure in asked if figure not in made])
+        claims = [claim for _, claim in collect_claims(made, out)]
     if made:
-        console.print(_claims(made, out))
+        console.print(_table(claims))
         console.print(_NUMBER, style="dim")
+        console.print(conclude(claims), style="bold", highlight=False)
         drawn = ", ".join(str(out / figure.name / f"{figure.name}.png") for figure in made)
         console.print(f"The figures, each beside its SVG and CSV files: [bold]{drawn}[/]")
     console.print(f"The report: [bold]{page}[/]")
 
 
-def _claims(figures: Sequence[Figure], out: Path) -> Table:
+def _table(claims: Sequence[Claim]) -> Table:
     shown = Table(title="Claims", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for heading in ("claim", "number [95 % interval]", "verdict"):
+    for heading in ("claim", "MOGRO", "number [95 % interval]", "verdict"):
         shown.add_column(heading)
-    for _, claim in claims_of(figures, out):
-        shown.add_row(claim.name, _number(claim), _coloured(claim.verdict))
+    for claim in claims:
+        number = str(claim.closest.number).replace("[", "\\[")
+        verdict = f"[{_COLOURS[claim.verdict]}]{claim.verdict}[/]"
+        shown.add_row(claim.name, claim.setting, number, verdict)
     return shown
-
-
-def _number(claim: Claim) -> str:
-    return str(claim.closest.number).replace("[", "\\[")
-
-
-def _coloured(verdict: str) -> str:
-    colour = {"reproduced": "green", "not reproduced": "red"}.get(verdict, "yellow")
-    return f"[{colour}]{verdict}[/]"

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mogro.experiments import fairness, fixed
-from mogro.experiments.claims import Claim
-from mogro.experiments.figure import Tables
-from mogro.experiments.statistics import Interval
-from mogro.experiments.table import table
+from mogro._intervals import ConfidenceInterval
+from mogro.experiments.figures import fairness, fixed
+from mogro.experiments.lab.reproduce import Tables
+from mogro.experiments.lab.tables import table
+from mogro.experiments.report.claims import Claim
 
 ROUNDS = (10, 20, 30, 40)
 
@@ -29,8 +29,7 @@ def fairness_tables(index: list[float], *, falling: float = 1.0) -> Tables:
 
 
 def named(claims: list[Claim], name: str) -> Claim:
-    (found,) = [claim for claim in claims if claim.name == name]
-    return found
+    return next(claim for claim in claims if claim.name == name)
 
 
 def test_a_skewed_index_is_positive_if_it_is_in_every_instance() -> None:
@@ -55,15 +54,16 @@ def test_the_estimate_settles_by_itself(falling: float, verdict: str) -> None:
 
 def test_one_instance_is_too_few() -> None:
     claims = fairness.FIGURE.claims(fairness_tables([0.2]))
-    assert named(claims, "positive exact fairness index").verdict == "too few runs"
+    assert named(claims, "positive exact fairness index").verdict == "undecided"
     assert np.isnan(named(claims, "positive exact fairness index").cases[0].number.low)
 
 
 def test_members_are_counted_in_every_instance() -> None:
     claims = fairness.FIGURE.claims(fairness_tables([0.2, 0.3, 0.4]))
     claim = named(claims, "5 to 10 members of the effective front")
-    assert claim.verdict == "depends on the instance (2 of 3)"
-    assert claim.closest.number == Interval(4.0, 4.0, 4.0)
+    assert claim.verdict == "not reproduced"
+    assert claim.tally == "holds in 2, fails in 1 cases"
+    assert claim.closest.number == ConfidenceInterval(4.0, 4.0, 4.0)
 
 
 def test_regret_after_exploration_is_told_for_every_weighting() -> None:
@@ -71,29 +71,67 @@ def test_regret_after_exploration_is_told_for_every_weighting() -> None:
     name = "no regret after exploration, every weighting"
     assert named(fairness.FIGURE.claims(tables), name).verdict == "reproduced"
     never = {**tables["fairness"], "regret_explored": np.full(7 * 3 * 4, np.nan)}
-    assert named(fairness.FIGURE.claims({"fairness": never}), name).verdict == "too few runs"
+    assert named(fairness.FIGURE.claims({"fairness": never}), name).verdict == "undecided"
+
+
+POLICIES = {
+    "MOGRO-RW": (1.0, 1.3),
+    "MOGRO-RR": (1.2, 1.25),
+    "MOGRO-RW, B = 1": (2.0, 2.6),
+    "MOGRO-RR, B = 1": (2.0, 2.6),
+    "MOL-TS": (2.0, 2.5),
+    "MOLB-eps-greedy": (3.0, 5.0),
+    "MOLB-UCB": (2.0, 4.0),
+}
 
 
 def regret_rows(size: tuple[int, int, int], regrets: dict[str, tuple[float, float]]) -> list[Any]:
     """Return rows of three instances, 1, 2 and 3 times these Pareto and effective regrets."""
     return [
-        (*size, policy, i, *(x * (i + 1) for x in (plain, effective, plain, effective / 2, 0, 0)))
+        (*size, policy, i, *(x * (i + 1) for x in (plain, effective, plain, effective, 0, 0)))
         for policy, (plain, effective) in regrets.items()
         for i in range(3)
     ]
 
 
-def test_fair_policies_pay_by_a_paired_double_ratio_and_best_policies_are_named() -> None:
+def fixed_claims(*regrets: dict[str, tuple[float, float]]) -> list[Claim]:
     kinds = [f"{k}{when}" for when in ("", "_half", "_explored") for k in ("pareto", "effective")]
     names = ["dim", "arms", "objectives", "policy", "instance", *kinds]
-    policies = {"MOGRO-RW": (1.0, 1.1), "MOGRO-RR": (1.5, 1.05), "MOL-TS": (2.0, 2.5)}
-    fair = {"MOLB-eps-greedy": (3.0, 4.0), "MOLB-UCB": (2.0, 4.0)}
-    better = {**policies, **fair, "MOLB-UCB": (0.5, 2.0)}
-    rows = regret_rows((5, 50, 5), policies | fair) + regret_rows((10, 50, 10), better)
-    claims = fixed.FIGURE.claims({"instances": table(names, rows)})
+    sizes = [(5, 50, 5), (10, 50, 10)]
+    rows = [
+        row for size, one in zip(sizes, regrets, strict=False) for row in regret_rows(size, one)
+    ]
+    return fixed.FIGURE.claims({"instances": table(names, rows)})
+
+
+def test_fair_policies_pay_by_a_paired_double_ratio_and_best_policies_are_named() -> None:
+    better = {**POLICIES, "MOLB-UCB": (0.5, 2.0)}
+    claims = fixed_claims(POLICIES, better)
     pay = named(claims, "fair policies pay in effective regret, fixed arms")
-    assert [case.number.value for case in pay.cases[:2]] == pytest.approx([4 / 3.3, 2 / 1.1])
+    assert [case.number.value for case in pay.cases[:2]] == pytest.approx([5 / 3.9, 2 / 1.3])
     assert pay.verdict == "reproduced"
     best = named(claims, "both regrets have the same best policy, fixed arms")
     assert [case.outcome for case in best.cases] == ["holds", "fails"]
     assert best.closest.where == "(10, 50, 10): MOLB-UCB in Pareto, MOGRO-RR in effective"
+
+
+def test_both_settings_have_verdicts_of_their_own() -> None:
+    claims = fixed_claims(POLICIES)
+    verdicts = {
+        claim.setting: claim.verdict
+        for claim in claims
+        if claim.name == "MOGRO-RW lowest effective Pareto regret, fixed arms"
+    }
+    assert verdicts == {
+        "at mogro's default": "reproduced",
+        "at B = 1 with the paper's exploration": "not reproduced",
+    }
+
+
+def test_what_is_certain_is_checked_in_every_row() -> None:
+    name = "Pareto regret never above effective regret"
+    assert named(fixed_claims(POLICIES), name).verdict == "reproduced"
+    equal = {**POLICIES, "MOL-TS": (2.0, 2.0)}  # the mean ratio is 1: nothing is undecided
+    assert named(fixed_claims(equal), name).verdict == "reproduced"
+    wrong = {**POLICIES, "MOL-TS": (2.0, 2.0 - 1e-6)}
+    assert named(fixed_claims(wrong), name).verdict == "not reproduced"

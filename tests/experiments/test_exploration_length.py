@@ -9,26 +9,29 @@ from tests.simulation.test_parallel import Here
 
 from mogro._validation import FloatArray
 from mogro.environments import Environment
-from mogro.experiments.contenders import EPS, OWN, RR, RW, Greedy
-from mogro.experiments.regrets import Runs, at_exploration_end, explored, finals
-from mogro.experiments.runs import Part, parts
-from mogro.experiments.scale import Scale
-from mogro.experiments.worlds import Fixed, Varying, World
-from mogro.simulation.parallel import run_pieces
+from mogro.experiments.lab.contenders import EPS, RR_AT_1, RW, RW_AT_1, Greedy
+from mogro.experiments.lab.fairness import at_exploration_end
+from mogro.experiments.lab.probes import explored
+from mogro.experiments.lab.regrets import Runs, finals
+from mogro.experiments.lab.runs import Simulation, split
+from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.worlds import Fixed, Varying, World
+from mogro.simulation.parallel import run_tasks
 
-SCALE = Scale(instances=2, repeats=3)
+SAMPLE = (2, 3)
 
 
 def still_exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
     return np.asarray(policy.exploring, dtype=np.float64)
 
 
-@pytest.mark.parametrize("contender", [RW, RR, OWN[0]], ids=lambda one: one.label)
+@pytest.mark.parametrize("contender", [RW_AT_1, RR_AT_1, RW], ids=lambda one: one.label)
 @pytest.mark.parametrize("world", [Fixed(5, 20, 3), Varying(5, 20, 3)])
 def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greedy) -> None:
-    every_round = Part(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()
-    runs: Runs = {(world, contender): parts(world, contender, SCALE, rounds=400, probe=explored)}
-    data = finals(runs, run_pieces(runs[world, contender], executor=Here()))
+    every_round = Simulation(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()
+    tasks = split(world, contender, Scale(), rounds=400, sample=SAMPLE, probe=explored)
+    runs: Runs = {(world, contender): tasks}
+    data = finals(runs, run_tasks(runs[world, contender], executor=Here()))
     assert len(every_round.checkpoints) == 100
     assert np.array_equal(data["exploration"], every_round.probed.sum(axis=0).mean(axis=-1))
 
@@ -36,12 +39,14 @@ def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greed
 def test_what_came_after_exploration_is_unknown_if_it_never_ended() -> None:
     world = Fixed(5, 20, 3)
     runs: Runs = {
-        (world, contender): parts(world, contender, SCALE, rounds=10, probe=explored)
-        for contender in (RW, EPS)
+        (world, contender): split(
+            world, contender, Scale(), rounds=10, sample=SAMPLE, probe=explored
+        )
+        for contender in (RW_AT_1, EPS)
     }
-    pieces = [piece for pieces in runs.values() for piece in pieces]
-    data = finals(runs, run_pieces(pieces, executor=Here()))
-    ours = data["policy"] == RW.label
+    tasks = [task for tasks in runs.values() for task in tasks]
+    data = finals(runs, run_tasks(tasks, executor=Here()))
+    ours = data["policy"] == RW_AT_1.label
     assert np.isnan(data["effective_explored"][ours]).all()
     assert (data["exploration"][ours] == 10).all()
     assert not np.isnan(data["effective_explored"][~ours]).any()

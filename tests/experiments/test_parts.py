@@ -5,9 +5,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mogro.experiments import statistics, table
-from mogro.experiments.claims import Claim, above, as_table, below, within
-from mogro.experiments.statistics import Interval
+from mogro import _intervals
+from mogro._intervals import ConfidenceInterval as Interval
+from mogro.experiments.lab import tables
+from mogro.experiments.report import statistics
+from mogro.experiments.report.claims import (
+    Case,
+    Claim,
+    above,
+    alike,
+    as_table,
+    below,
+    certain,
+    higher,
+    lower,
+)
+from mogro.experiments.report.conclusion import conclude
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1).map(
     lambda text: f"w{text}"
@@ -19,13 +32,8 @@ ROWS = st.lists(
 
 @settings(max_examples=30, deadline=None)
 @given(rows=ROWS)
-def test_csv_gives_the_very_same_numbers(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, int, float]]
-) -> None:
-    path = tmp_path_factory.mktemp("csv") / "a.csv"
-    before = table.table(("word", "whole", "real"), rows)
-    table.write(path, before)
-    after = table.read(path)
+def test_csv_gives_the_very_same_numbers(rows: list[tuple[str, int, float]]) -> None:
+    after = tables.from_csv(tables.to_csv(tables.table(("word", "whole", "real"), rows)))
     assert list(after) == ["word", "whole", "real"]
     assert after["word"].tolist() == [row[0] for row in rows]
     assert after["whole"].tolist() == [row[1] for row in rows]
@@ -33,14 +41,14 @@ def test_csv_gives_the_very_same_numbers(
 
 
 def test_select_and_distinct() -> None:
-    data = table.table(("a", "b"), [("x", 1), ("y", 2), ("x", 3)])
-    assert table.select(data, a="x")["b"].tolist() == [1, 3]
-    assert table.distinct(data, "a") == [("x",), ("y",)]
+    data = tables.table(("a", "b"), [("x", 1), ("y", 2), ("x", 3)])
+    assert tables.select(data, a="x")["b"].tolist() == [1, 3]
+    assert tables.distinct(data, "a") == [("x",), ("y",)]
 
 
 def test_bands_cover_the_mean_as_often_as_they_say() -> None:
     draws = np.random.default_rng(0).standard_normal((4000, 10))
-    _, low, high = statistics.band(draws)
+    _, low, high = _intervals.band(draws)
     assert 0.935 < float(((low <= 0) & (high >= 0)).mean()) < 0.965
     alone = statistics.mean(np.array([2.0]))
     assert alone.value == 2.0
@@ -86,33 +94,89 @@ def test_means_of_what_is_never_negative_have_intervals_above_zero(values: list[
     assert (low > 0) == (value > 0)
 
 
-def test_verdicts_follow_from_the_intervals() -> None:
-    low, high, wide = Interval(0.5, 0.4, 0.6), Interval(1.5, 1.4, 1.6), Interval(0.9, 0.5, 1.3)
-
-    def verdict(*numbers: Interval) -> str:
-        cases = below(1.0, [(str(n), number) for n, number in enumerate(numbers)])
-        return Claim("a", "b", "c", cases, varies="luck").verdict
-
-    assert verdict(low, low) == "reproduced"
-    assert verdict(high, wide) == "not reproduced"
-    assert verdict(low, wide) == "depends on luck (1 of 2)"
-    assert [case.holds for case in above(1.0, [("x", high), ("y", wide)])] == [True, False]
-    claim = Claim("a", "b", "c", below(1.0, [("x", low), ("y", high)]))
-    assert claim.closest.where == "y"
-    assert as_table([("figure", claim)])["outcome"].tolist() == ["holds", "fails"]
-    near = Interval(0.9, 0.85, 0.95)
-    assert Claim("a", "b", "c", below(1.0, [("x", low), ("y", near)])).closest.where == "y"
-    fitting = within(0.4, 1.0, [("x", low), ("y", wide)])
-    assert [case.holds for case in fitting] == [True, False]
+LOW, HIGH, WIDE = Interval(0.5, 0.4, 0.6), Interval(1.5, 1.4, 1.6), Interval(0.9, 0.5, 1.3)
+NEAR, ALONE = Interval(0.96, 0.93, 0.99), Interval(0.5, np.nan, np.nan)
+BORDER = Interval(0.92, 0.86, 0.98)
 
 
-def test_nobody_can_tell_without_an_interval() -> None:
-    alone = statistics.ratio(np.array([1.0]), np.array([2.0]))
-    good = Interval(0.5, 0.4, 0.6)
+def outcomes(cases: list[Case]) -> list[str]:
+    return [str(case.outcome) for case in cases]
 
-    def verdict(*numbers: Interval) -> str:
-        cases = below(1.0, [(str(n), number) for n, number in enumerate(numbers)])
-        return Claim("a", "b", "c", cases).verdict
 
-    assert verdict(alone, alone) == "too few runs"
-    assert verdict(alone, good) == "too few runs (1 of 2 cases)"
+def test_one_rule_for_all_cases() -> None:
+    numbers = [("", number) for number in (LOW, HIGH, WIDE, NEAR, BORDER, ALONE)]
+    undecided = "undecided"
+    assert outcomes(below(1.0, numbers)) == [
+        "holds",
+        "fails",
+        undecided,
+        "holds",
+        "holds",
+        undecided,
+    ]
+    assert outcomes(above(1.0, numbers)) == [
+        "fails",
+        "holds",
+        undecided,
+        "fails",
+        "fails",
+        undecided,
+    ]
+    same = "no difference"
+    assert outcomes(lower(numbers)) == ["holds", "fails", undecided, same, "holds", undecided]
+    assert outcomes(higher(numbers)) == ["fails", "holds", undecided, same, "fails", undecided]
+    assert outcomes(alike(numbers)) == ["fails", "fails", undecided, "holds", undecided, undecided]
+    assert outcomes([certain("", WIDE, True), certain("", WIDE, False)]) == ["holds", "fails"]
+    assert outcomes([certain("", ALONE, True)]) == ["undecided"]
+
+
+bounds = st.floats(0.01, 10)
+
+
+@given(low=bounds, width=st.floats(0, 5), limit=bounds)
+def test_an_interval_around_the_limit_is_undecided_and_sides_mirror(
+    low: float, width: float, limit: float
+) -> None:
+    number = Interval(low + width / 2, low, low + width)
+    (under,), (over,) = below(limit, [("", number)]), above(limit, [("", number)])
+    if low < limit < low + width:
+        assert (under.outcome, over.outcome) == ("undecided", "undecided")
+    elif low != limit != low + width:
+        assert {under.outcome, over.outcome} == {"holds", "fails"}
+
+
+def claim(*numbers: Interval, setting: str = "", headline: bool = False) -> Claim:
+    cases = lower([(str(n), number) for n, number in enumerate(numbers)])
+    return Claim("a", "b", "c", cases, setting=setting, headline=headline)
+
+
+def test_verdicts_follow_from_the_cases() -> None:
+    assert claim(LOW, LOW).verdict == "reproduced"
+    assert claim(HIGH, LOW).verdict == "not reproduced"
+    assert claim(NEAR, LOW).verdict == "not reproduced"
+    assert claim(LOW, WIDE).verdict == "undecided"
+    assert claim(WIDE, HIGH).verdict == "not reproduced"
+    assert claim(LOW, ALONE).verdict == "undecided"
+    assert claim(LOW, WIDE, WIDE).tally == "holds in 1, undecided in 2 cases"
+    table = as_table([("figure", claim(LOW, HIGH, WIDE))])
+    assert table["outcome"].tolist() == ["holds", "fails", "undecided"]
+    assert set(table["verdict"]) == {"not reproduced"}
+
+
+def test_the_case_that_decides_is_quoted() -> None:
+    assert claim(LOW, HIGH, WIDE).closest.number == HIGH
+    assert claim(LOW, WIDE).closest.number == WIDE
+    assert claim(LOW, BORDER).closest.number == BORDER
+
+
+def test_the_conclusion_says_on_which_setting_it_depends() -> None:
+    one = claim(LOW, setting="at X", headline=True)
+    two = claim(LOW, HIGH, setting="at Y", headline=True)
+    said = conclude([one, two, claim(WIDE)])
+    assert said == (
+        "That MOGRO has the lowest regrets is reproduced at X, not reproduced (0 of 1 claims hold) "
+        "at Y, and the paper does not give B; of 3 claims checked here 1 is reproduced, 1 is not "
+        "reproduced and 1 is undecided."
+    )
+    both = conclude([one, claim(LOW, setting="at Y", headline=True)])
+    assert both.startswith("That MOGRO has the lowest regrets is reproduced at X and at Y; of 2")

@@ -1,5 +1,6 @@
 """All figures, very small: files, claims that follow from them, and the same bytes every time."""
 
+import html
 import json
 import os
 import shutil
@@ -8,18 +9,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from matplotlib.image import imread
 from tests.simulation.test_parallel import Here
 
 from mogro import cli
-from mogro.experiments import table
-from mogro.experiments.claims import as_table
 from mogro.experiments.figures import FIGURES
-from mogro.experiments.report import claims_of, write_report
-from mogro.experiments.reproduce import reproduce, tables_of, work
-from mogro.experiments.scale import Scale
+from mogro.experiments.lab.reproduce import all_tasks, is_made, reproduce
+from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import to_csv
+from mogro.experiments.report.claims import as_table
+from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.drawings import draw
+from mogro.experiments.report.figure import Figure
+from mogro.experiments.report.page import collect_claims, write_report
 
 SMALL = Scale(instances=2, repeats=2, rounds=24, quick=True)
 POSSIBLE = [figure for figure in FIGURES if not figure.missing()]
@@ -31,25 +38,39 @@ TINY = ["--rounds", "40", "--instances", "6", "--repeats", "2"]
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("out")
     reproduce(POSSIBLE, SMALL, executor=Here(), out=folder)
+    for figure in POSSIBLE:
+        draw(figure, folder)
     write_report(FIGURES, folder)
     return folder
 
 
 @pytest.mark.parametrize("figure", POSSIBLE, ids=lambda figure: figure.name)
-def test_every_figure_leaves_its_files(figure: object, out: Path) -> None:
-    name = figure.name  # type: ignore[attr-defined]
-    files = {path.suffix for path in (out / name).iterdir()}
+def test_every_figure_leaves_its_files(figure: Figure, out: Path) -> None:
+    name = figure.name
+    files = {path.suffix for path in (out / name).iterdir() if path.is_file()}
     assert files == {".csv", ".json", ".png", ".svg"}
     assert (out / name / f"{name}.png").stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("figure", POSSIBLE, ids=lambda figure: figure.name)
+def test_panels_make_up_the_drawing(figure: Figure, out: Path) -> None:
+    whole = imread(out / figure.name / f"{figure.name}.png")
+    panels: dict[int, dict[int, Any]] = {}
+    for path in (out / figure.name / "panels").glob("panel-*.png"):
+        row, column = map(int, path.stem.split("-")[1:])
+        panels.setdefault(row, {})[column] = imread(path)
+    rows = [np.hstack([row[n] for n in range(len(row))]) for _, row in sorted(panels.items())]
+    together = np.vstack(rows)
+    assert together.shape[1:] == whole.shape[1:]
+    assert np.array_equal(together, whole[-len(together) :])  # what is above is the legend
+    assert len(panels) * len(panels[0]) == sum(map(len, panels.values()))
+
+
 def test_claims_follow_from_the_tables_alone(out: Path) -> None:
-    claims = claims_of(FIGURES, out)
-    path = out / "again.csv"
-    table.write(path, as_table([(figure.name, claim) for figure, claim in claims]))
-    assert path.read_bytes() == (out / "claims.csv").read_bytes()
-    path.unlink()
-    names = [claim.name for _, claim in claims]
+    claims = collect_claims(FIGURES, out)
+    again = to_csv(as_table([(figure.name, claim) for figure, claim in claims]))
+    assert again == (out / "claims.csv").read_bytes()
+    names = [(claim.name, claim.setting) for _, claim in claims]
     assert len(set(names)) >= len(names) - 1  # the main figure and the timing share one
     judged = {figure.name for figure, _ in claims}
     assert judged == {figure.name for figure in POSSIBLE}
@@ -59,23 +80,32 @@ def test_the_report_stands_alone(out: Path) -> None:
     page = (out / "report.html").read_text(encoding="utf-8")
     for figure in POSSIBLE:
         assert f'id="{figure.name}"' in page
-    assert page.count("data:image/png;base64,") == len(POSSIBLE)
+        assert f'href="{figure.name}/{figure.name}.svg"><span class="legend">' in page
+    assert page.count("data:image/png;base64,") == len(list(out.glob("*/panels/*.png")))
     assert "http://" not in page and 'src="http' not in page  # noqa: PT018
-    for claim in (claim for _, claim in claims_of(FIGURES, out)):
-        assert claim.verdict.split(" (")[0] in page
+    claims = [claim for _, claim in collect_claims(FIGURES, out)]
+    assert html.escape(conclude(claims)) in page.split("<h2")[0]
+    assert {claim.verdict for claim in claims} <= {"reproduced", "not reproduced", "undecided"}
+
+
+def test_both_settings_of_mogro_stand_side_by_side(out: Path) -> None:
+    (main,) = [figure for figure in FIGURES if figure.name == "main"]
+    claims = [claim for _, claim in collect_claims([main], out)]
+    settings = [claim.setting for claim in claims if claim.headline]
+    assert settings == ["at mogro's default"] * 4 + ["at B = 1 with the paper's exploration"] * 4
 
 
 def test_figures_share_work() -> None:
     names = {figure.name: figure for figure in FIGURES}
-    both = work([names["main"], names["fixed"]], Scale())
-    alone = work([names["fixed"]], Scale())
-    assert sum(not piece.alone for piece in both) == len(alone)
+    both = all_tasks([names["main"], names["fixed"]], Scale())
+    alone = all_tasks([names["fixed"]], Scale())
+    assert sum(not task.alone for task in both) == len(alone)
 
 
 def command(*arguments: str) -> list[str]:
     # A shell may have told its children to ignore Ctrl-C.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    return [sys.executable, "-c", f"{heed}; from mogro.cli import main; main()", *arguments]
+    return [sys.executable, "-c", f"{heed}; from mogro_command import main; main()", *arguments]
 
 
 def tables(out: Path) -> dict[str, bytes]:
@@ -96,10 +126,10 @@ def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def wait_for_piece(out: Path, process: subprocess.Popen[bytes]) -> None:
+def wait_for_task(out: Path, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
-    while not list((out / "pieces").glob("*.npz")):
-        assert process.poll() is None or list((out / "pieces").glob("*.npz"))
+    while not list((out / "tasks").glob("*.npz")):
+        assert process.poll() is None or list((out / "tasks").glob("*.npz"))
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -109,10 +139,10 @@ def test_killed_and_resumed_it_is_the_same_to_the_byte(one_worker: Path, tmp_pat
     process = subprocess.Popen(
         command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    wait_for_piece(tmp_path, process)
+    wait_for_task(tmp_path, process)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = {path.name for path in (tmp_path / "pieces").glob("*.npz")}
+    kept = {path.name for path in (tmp_path / "tasks").glob("*.npz")}
     assert kept
     subprocess.run(command(*arguments), check=True, capture_output=True, timeout=120)
     assert tables(tmp_path) == tables(one_worker)
@@ -124,13 +154,34 @@ def test_ctrl_c_is_clean(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    wait_for_piece(tmp_path, process)
+    wait_for_task(tmp_path, process)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"run the same command again" in said
     assert b"Traceback" not in said
     assert b"leaked" not in said
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.2, 0.4, 0.8, 1.2, 1.6])
+def test_ctrl_c_while_starting_is_clean(delay: float, tmp_path: Path) -> None:
+    """The terminal sends it to all processes, also to workers that are just being started."""
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heed}; import mogro_command; print('ready', flush=True); mogro_command.main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "reproduce", "growth", "--workers", "2", "--out", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert b"Traceback" not in said
+    assert b"Stopped" in said
 
 
 def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(
@@ -187,7 +238,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(
             command("reproduce", "growth", *TINY, "--cluster", address, "--out", str(out)),
             **quiet,  # type: ignore[call-overload]
         )
-        wait_for_piece(out, client)
+        wait_for_task(out, client)
         workers[0].kill()
         assert client.wait(timeout=120) == 0
         assert tables(out) == tables(one_worker)
@@ -229,11 +280,11 @@ def test_the_manifest_names_the_source_the_run_began_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = iter(["begin", "later", "later"])
-    monkeypatch.setattr("mogro.experiments.reproduce._commit", lambda: next(commits))
+    monkeypatch.setattr("mogro.experiments.lab.reproduce._commit", lambda: next(commits))
     growth = next(figure for figure in FIGURES if figure.name == "growth")
     reproduce([growth], SMALL, executor=Here(), out=tmp_path)
     assert json.loads((tmp_path / "growth" / "manifest.json").read_text())["commit"] == "begin"
 
 
-def test_tables_of_what_was_never_made(tmp_path: Path) -> None:
-    assert tables_of(FIGURES[0], tmp_path) is None
+def test_what_was_never_made(tmp_path: Path) -> None:
+    assert not is_made(FIGURES[0].name, tmp_path)

@@ -1,5 +1,6 @@
-"""Pieces: done once, kept whole, the same from any executor."""
+"""Tasks: done once, kept whole, the same from any executor."""
 
+import io
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mogro.simulation.parallel import Arrays, key, local_pool, run_pieces
+from mogro.simulation.parallel import Arrays, key, local_pool, run_tasks
 
 
 class Here(Executor):
@@ -42,16 +43,16 @@ class Square:
         return {"square": np.array(self.number**2)}
 
 
-PIECES = [Square(n, alone=n % 3 == 0) for n in range(8)]
+TASKS = [Square(n, alone=n % 3 == 0) for n in range(8)]
 
 
-def test_finished_pieces_are_not_done_again(tmp_path: Path) -> None:
+def test_finished_tasks_are_not_done_again(tmp_path: Path) -> None:
     first = Here()
-    run_pieces(PIECES[:5] + PIECES[:2], executor=first, folder=tmp_path)
+    run_tasks(TASKS[:5] + TASKS[:2], executor=first, folder=tmp_path)
     assert first.count == 5
     second, told = Here(), []
-    results = run_pieces(
-        PIECES, executor=second, folder=tmp_path, done=lambda p, kept: told.append(kept)
+    results = run_tasks(
+        TASKS, executor=second, folder=tmp_path, done=lambda p, kept: told.append(kept)
     )
     assert second.count == 3
     assert sorted(told) == [False] * 3 + [True] * 5
@@ -60,28 +61,37 @@ def test_finished_pieces_are_not_done_again(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("damage", [b"", b"half a zip", None])
-def test_a_damaged_piece_is_done_again(tmp_path: Path, damage: bytes | None) -> None:
-    run_pieces(PIECES, executor=Here(), folder=tmp_path)
-    broken = tmp_path / f"{key(PIECES[4])}.npz"
-    broken.write_bytes(broken.read_bytes()[:-30] if damage is None else damage)
+def incomplete() -> bytes:
+    """Return a sound file of arrays, though not those of a task."""
+    buffer = io.BytesIO()
+    np.savez(buffer, other=np.zeros(3))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("damage", [b"", b"half a zip", incomplete(), "another's", None])
+def test_a_damaged_task_is_done_again(tmp_path: Path, damage: bytes | str | None) -> None:
+    run_tasks(TASKS, executor=Here(), folder=tmp_path)
+    broken = tmp_path / f"{key(TASKS[4])}.npz"
+    if damage == "another's":
+        damage = (tmp_path / f"{key(TASKS[5])}.npz").read_bytes()
+    broken.write_bytes(broken.read_bytes()[:-30] if damage is None else damage)  # type: ignore[arg-type]
     again = Here()
-    results = run_pieces(PIECES, executor=again, folder=tmp_path)
+    results = run_tasks(TASKS, executor=again, folder=tmp_path)
     assert again.count == 1
-    assert results[PIECES[4]]["square"] == 16
+    assert results[TASKS[4]]["square"] == 16
 
 
-def test_an_error_names_the_piece_and_loses_nothing(tmp_path: Path) -> None:
+def test_an_error_names_the_task_and_loses_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="negative") as caught:
-        run_pieces([*PIECES, Square(-1)], executor=Here(), folder=tmp_path)
+        run_tasks([*TASKS, Square(-1)], executor=Here(), folder=tmp_path)
     assert "Square(number=-1" in str(caught.value.__notes__)
     assert len(list(tmp_path.glob("*.npz"))) >= 5
 
 
 def test_processes_give_what_this_one_gives() -> None:
     with local_pool(2) as pool:
-        there = run_pieces(PIECES, executor=pool)
-    here = run_pieces(PIECES, executor=Here())
+        there = run_tasks(TASKS, executor=pool)
+    here = run_tasks(TASKS, executor=Here())
     assert there.keys() == here.keys()
-    assert all(np.array_equal(there[p]["square"], here[p]["square"]) for p in PIECES)
+    assert all(np.array_equal(there[p]["square"], here[p]["square"]) for p in TASKS)
     assert key(Square(3)) != key(Square(4)) != key(Square(4, alone=True))

@@ -170,6 +170,28 @@ def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("answer", [None, "much", [1, [2, 3]], {"a": 1}])
+def test_a_probe_that_returns_no_numbers_is_refused(answer: object, batched: bool) -> None:
+    make = mogro.RandomArm if batched else lambda dim, objectives: mogro.RandomArm(dim, objectives)
+    with pytest.raises(ValueError, match=r"^probe: expected it to return numbers"):
+        simulate(make, worlds(FixedArms), rounds=5, repeats=2, probe=lambda policy: answer)  # type: ignore[arg-type,return-value]
+
+
+def test_a_probe_that_does_not_fit_the_learners_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^probe: expected it to return numbers in the shape \(3"):
+        simulate(mogro.RandomArm, worlds(FixedArms), rounds=5, repeats=2, probe=lambda policy: 1.0)
+    lengths = iter(range(100))
+    with pytest.raises(ValueError, match=r"^probe: expected numbers of one shape"):
+        simulate(
+            mogro.RandomArm,
+            worlds(FixedArms),
+            rounds=5,
+            repeats=2,
+            probe=lambda policy: np.zeros((3, 2, next(lengths))),
+        )
+
+
 class Centring(mogro.RandomArm):  # type: ignore[misc]
     """A policy that changes what it is given."""
 

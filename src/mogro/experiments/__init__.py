@@ -1,1 +1,4 @@
-"""The paper's experiments, and some beyond it: one file a figure, claims, and the report."""
+"""The paper's experiments, and some beyond it.
+
+``figures`` has one file a figure, ``lab`` what runs them, ``report`` what judges and shows them.
+"""

@@ -71,7 +71,9 @@ class Together:
         self._policy.update(x, rewards)
 
     def probe(self) -> NDArray[Any]:
-        return np.zeros(self._batch) if self._probe is None else np.array(self._probe(self._policy))
+        if self._probe is None:
+            return np.zeros(self._batch)
+        return _numbers(self._probe(self._policy), self._batch)
 
 
 class OneByOne:
@@ -108,7 +110,7 @@ class OneByOne:
     def probe(self) -> NDArray[Any]:
         if self._probe is None:
             return np.zeros(self._batch)
-        values = np.array([self._probe(policy) for policy in self._policies.values()])
+        values = np.stack([_numbers(self._probe(one), ()) for one in self._policies.values()])
         return values.reshape(*self._batch, *values.shape[1:])
 
 
@@ -118,6 +120,18 @@ def _policy(made: Learner) -> Learner:
     if not able or isinstance(made, type):
         raise WrongPolicyError(f"expected an object with select and update, got {made!r}")
     return made
+
+
+def _numbers(probed: object, batch: tuple[int, ...]) -> NDArray[Any]:
+    """Refuse a probe's answer that is not numbers for each learner."""
+    try:
+        array = np.array(probed)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "biuf" or array.shape[: len(batch)] != batch:
+        what = f"numbers in the shape {batch}, or {batch} and more axes" if batch else "numbers"
+        raise ValueError(f"probe: expected it to return {what}, got {probed!r}")
+    return array
 
 
 def _checked(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""Independent pieces of work, given to any executor, kept as they finish, and never done twice."""
+"""Independent tasks, given to any executor, kept as they finish, and never done twice."""
 
 import contextlib
 import hashlib
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from functools import cache
-from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,24 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._files import read_arrays, write_whole
+from mogro.simulation._sources import code_digest, task_modules
 from mogro.simulation.trace import current_versions
 
 Arrays = dict[str, NDArray[Any]]
 
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-_NOT_RESULTS = ("cli.py", "live", "testing")  # parts of mogro that no piece calls
+_CHECKSUM = "checksum"
 
 
-class Piece(Protocol):
+class Task(Protocol):
     """Work that needs nothing but what it says: a frozen data class of plain values.
 
-    Its ``repr`` tells everything that its result depends on, so that equal pieces are equal work;
+    Its ``repr`` tells everything that its result depends on, so that equal tasks are equal work;
     it can be pickled.
     """
 
     @property
     def cost(self) -> float:
-        """How long it takes, roughly, in seconds; long pieces go first."""
+        """How long it takes, roughly, in seconds; long tasks go first."""
         ...
 
     @property
@@ -47,115 +48,124 @@ class Piece(Protocol):
         ...
 
 
-Results = Mapping[Piece, Arrays]
+Results = Mapping[Task, Arrays]
 
 
-def key(piece: Piece) -> str:
-    """Return the name under which the result of a piece is kept.
+def key(task: Task) -> str:
+    """Return the name under which the result of a task is kept.
 
-    It depends on what the piece says, on the versions, and on the source of mogro.
+    It depends on what the task says, on the versions, and on the code that makes its numbers: that
+    of its class and of everything its fields hold, and of all that is imported there in turn.
+    Comments and docstrings do not count.
     """
-    kind = type(piece)
-    text = f"{kind.__module__}.{kind.__qualname__} {piece!r} {current_versions()} {_sources(kind)}"
+    kind = type(task)
+    code = _digest(frozenset(task_modules(task)))
+    text = f"{kind.__module__}.{kind.__qualname__} {task!r} {_versions()} {code}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
-def _sources(kind: type) -> str:
-    """Return a digest of the code that makes results: mogro's, and the piece's own."""
-    core = Path(__file__).parents[1]
-    files = [
-        path
-        for path in sorted(core.rglob("*.py"))
-        if path.relative_to(core).parts[0] not in _NOT_RESULTS
-    ]
-    own = find_spec(kind.__module__)
-    if own is not None and own.origin is not None:
-        files.append(Path(own.origin))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+def _versions() -> str:
+    return str(current_versions())
 
 
-def run_pieces(
-    pieces: Iterable[Piece],
+@cache
+def _digest(modules: frozenset[str]) -> str:
+    return code_digest(modules)
+
+
+def run_tasks(
+    tasks: Iterable[Task],
     *,
     executor: Executor,
     folder: Path | None = None,
-    done: Callable[[Piece, bool], None] = lambda piece, kept: None,
-) -> dict[Piece, Arrays]:
-    """Do all pieces, or read what earlier runs left of them, and return their results.
+    done: Callable[[Task, bool], None] = lambda task, kept: None,
+) -> dict[Task, Arrays]:
+    """Do all tasks, or read what earlier runs left of them, and return their results.
 
     Parameters
     ----------
-    pieces
-        What is to be done; equal pieces are done once.
+    tasks
+        What is to be done; equal tasks are done once.
     executor
         Where: processes of this machine (:func:`local_pool`), a cluster, anything with ``submit``.
     folder
-        Where finished pieces are kept, each in a file of its own that appears when it is whole. A
+        Where finished tasks are kept, each in a file of its own that appears when it is whole. A
         run that was interrupted goes on from there. Without it nothing is kept.
     done
-        Called for every piece that is finished, with whether it was there already.
+        Called for every task that is finished, with whether it was there already.
     """
-    results: dict[Piece, Arrays] = {}
-    waiting: list[Piece] = []
-    for piece in dict.fromkeys(pieces):
-        kept = _read(folder, piece)
+    results: dict[Task, Arrays] = {}
+    waiting: list[Task] = []
+    for task in dict.fromkeys(tasks):
+        kept = _read(folder, task)
         if kept is None:
-            waiting.append(piece)
+            waiting.append(task)
         else:
-            results[piece] = kept
-            done(piece, True)
+            results[task] = kept
+            done(task, True)
 
-    def finish(future: Future[Arrays], piece: Piece) -> None:
+    def finish(future: Future[Arrays], task: Task) -> None:
         try:
-            results[piece] = future.result()
+            results[task] = future.result()
         except Exception as error:
-            error.add_note(f"in {piece!r}")
+            error.add_note(f"in {task!r}")
             raise
-        _write(folder, piece, results[piece])
-        done(piece, False)
+        _write(folder, task, results[task])
+        done(task, False)
 
-    together = sorted((p for p in waiting if not p.alone), key=lambda p: -p.cost)
-    futures = {executor.submit(_run, piece): piece for piece in together}
+    together = sorted((t for t in waiting if not t.alone), key=lambda t: -t.cost)
+    futures = {executor.submit(_run, task): task for task in together}
     try:
         for future in as_completed(futures):
             finish(future, futures[future])
     except BaseException:
         # Keep what is finished. Whoever owns the executor stops the rest: cancelling it here, while
         # its processes are being ended, would make the pool complain (Python 3.11).
-        for future, piece in futures.items():
-            finished = future.done() and not future.cancelled() and piece not in results
+        for future, task in futures.items():
+            finished = future.done() and not future.cancelled() and task not in results
             if finished and future.exception() is None:
-                finish(future, piece)
+                finish(future, task)
         raise
-    for piece in waiting:
-        if piece.alone:
-            finish(executor.submit(_run, piece), piece)
+    for task in waiting:
+        if task.alone:
+            finish(executor.submit(_run, task), task)
     return results
 
 
-def _run(piece: Piece) -> Arrays:
-    return piece.run()
+def _run(task: Task) -> Arrays:
+    return task.run()
 
 
-def _file(folder: Path, piece: Piece) -> Path:
-    return folder / f"{key(piece)}.npz"
+def _file(folder: Path, task: Task) -> Path:
+    return folder / f"{key(task)}.npz"
 
 
-def _read(folder: Path | None, piece: Piece) -> Arrays | None:
+def _read(folder: Path | None, task: Task) -> Arrays | None:
     if folder is None:
         return None
     try:
-        return read_arrays(_file(folder, piece))
+        arrays = read_arrays(_file(folder, task))
     except (OSError, ValueError):  # not there, or damaged: do it
         return None
+    checksum = arrays.pop(_CHECKSUM, None)
+    return arrays if np.array_equal(checksum, _checksum(task, arrays)) else None  # type: ignore[arg-type]
 
 
-def _write(folder: Path | None, piece: Piece, arrays: Arrays) -> None:
+def _write(folder: Path | None, task: Task, arrays: Arrays) -> None:
     if folder is None:
         return
-    with write_whole(_file(folder, piece), parents=True) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    with write_whole(_file(folder, task), parents=True) as file:
+        np.savez(file, **arrays, **{_CHECKSUM: _checksum(task, arrays)})  # type: ignore[arg-type]
+
+
+def _checksum(task: Task, arrays: Arrays) -> NDArray[np.uint8]:
+    """Return what tells the results of a task from others, or from some of them."""
+    digest = hashlib.sha256(key(task).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
 @contextlib.contextmanager
@@ -171,6 +181,7 @@ def local_pool(workers: int) -> Iterator[Executor]:
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_a_worker)
     mine = set(multiprocessing.active_children())
     try:
+        _start(pool, workers)
         yield pool
         pool.shutdown()
     except BaseException:
@@ -187,9 +198,21 @@ def local_pool(workers: int) -> Iterator[Executor]:
                 os.environ[name] = value
 
 
+def _start(pool: Executor, workers: int) -> None:
+    """Start all workers, so that a Ctrl-C does not reach one before it knows how to end quietly."""
+    resource_tracker.ensure_running()  # started later, it would let the signal through
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # workers begin like this
+    try:
+        for _ in range(workers):
+            pool.submit(os.getpid)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _be_a_worker() -> None:
     """End quietly on Ctrl-C, and when the process that wanted the work is gone."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = multiprocessing.parent_process()
     if parent is not None:
 

@@ -128,6 +128,9 @@ def simulate(
         learners.update(x, rewards)
         if checkpoint:
             notes.append(learners.probe())
+            if notes[-1].shape != notes[0].shape:
+                shapes = f"{notes[0].shape} and {notes[-1].shape}"
+                raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
     return ledger.trace(np.stack(notes), seeds)
 
 

@@ -1,0 +1,152 @@
+"""Sensitivity to the threshold B and to the exploration rule."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mogro._plots import Look, legend, look, panels
+from mogro.experiments.lab.contenders import BASELINES, RR, RW, Contender, Greedy
+from mogro.experiments.lab.regrets import (
+    KINDS,
+    MAIN_SIZES,
+    SAMPLE,
+    SIZE,
+    Runs,
+    by_size,
+    finals,
+    list_tasks,
+    plan_runs,
+    select_size,
+    size_name,
+)
+from mogro.experiments.lab.reproduce import Tables
+from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import Table, distinct, select, table
+from mogro.experiments.lab.worlds import Fixed
+from mogro.experiments.report import statistics
+from mogro.experiments.report.claims import Claim, lower
+from mogro.experiments.report.comparisons import against_best
+from mogro.experiments.report.figure import Figure
+from mogro.experiments.report.panels import level, sweep
+from mogro.exploration import Uniform, WeakestDirection
+from mogro.scalarization import RoundRobin
+from mogro.simulation.parallel import Results, Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+_THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
+_RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
+_LOOKS = {
+    "basis": Look("MOGRO-RW, basis round robin (paper)", "#0072B2", "-", "o"),
+    "uniform": Look("MOGRO-RW, uniform arms", "#9970C4", "--", "P"),
+    "weakest": Look("MOGRO-RW, weakest direction", "#2E0F5E", ":", "X"),
+}
+_LEVELS = {
+    RW.label: Look("MOGRO-RW, mogro's default", "#8B5A2B", "-."),
+    **{policy.label: look(policy.label) for policy in BASELINES},
+}
+_SHOWN = (0.1, 1.0)
+
+
+def _label(rule: str, threshold: float, kind: str = "RW") -> str:
+    return f"MOGRO-{kind} {rule} B={threshold:g}"
+
+
+_SWEPT = tuple(
+    Greedy(_label(rule, b), threshold=b, exploration=exploration)
+    for rule, exploration in _RULES.items()
+    for b in _THRESHOLDS
+)
+_ROUND_ROBIN = tuple(
+    Greedy(_label("basis", b, "RR"), RoundRobin(), threshold=b, exploration=None) for b in _SHOWN
+)
+_CONTENDERS: tuple[Contender, ...] = (*_SWEPT, *_ROUND_ROBIN, RW, RR, *BASELINES)
+_SETTINGS = {
+    **{
+        f"at B = {b:g} with the paper's exploration": [_label("basis", b, k) for k in ("RW", "RR")]
+        for b in _SHOWN
+    },
+    "at mogro's default": [RW.label, RR.label],
+}
+
+
+def _runs(scale: Scale) -> Runs:
+    return plan_runs((Fixed(*size) for size in MAIN_SIZES), _CONTENDERS, scale, sample=SAMPLE)
+
+
+def _tasks(scale: Scale) -> list[Task]:
+    return list_tasks(_runs(scale))
+
+
+def _tables(scale: Scale, results: Results) -> Tables:
+    data = finals(_runs(scale), results)
+    return {"instances": data, "sidebyside": _side_by_side(data)}
+
+
+def _side_by_side(data: Table) -> Table:
+    """Return the final regrets of all policies: MOGRO at B = 0.1, B = 1 and by default."""
+    shown = [label for labels in _SETTINGS.values() for label in labels]
+    shown += [policy.label for policy in BASELINES]
+    rows = []
+    for size in distinct(data, *SIZE):
+        for label in shown:
+            one = select(select_size(data, size), policy=label)
+            bands = [x for kind in KINDS for x in statistics.mean(one[kind])]
+            rows.append((*size, label, float(np.mean(one["exploration"])), *bands))
+    columns = [f"{kind}{part}" for kind in KINDS for part in ("", "_low", "_high")]
+    return table((*SIZE, "policy", "exploration", *columns), rows)
+
+
+def _draw(tables: Tables) -> "Drawing":
+    data = tables["instances"]
+    drawing, axes = panels(1, len(MAIN_SIZES), width=4.6, height=3.4)
+    for panel, size, (_, rows) in zip(axes[0], distinct(data, *SIZE), by_size(data), strict=True):
+        for rule, how in _LOOKS.items():
+            numbers = [statistics.mean(rows[_label(rule, b)]["effective"]) for b in _THRESHOLDS]
+            sweep(panel, how, _THRESHOLDS, numbers)
+        for policy, how in _LEVELS.items():
+            level(panel, how, statistics.mean(rows[policy]["effective"]))
+        panel.set_xscale("log")
+        panel.set_xticks(_THRESHOLDS, [f"{b:g}" for b in _THRESHOLDS])
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel("threshold B")
+        panel.set_ylabel("effective Pareto regret")
+        panel.set_title(size_name(size))
+    legend(drawing, axes[0, 0], columns=4)
+    return drawing
+
+
+def _claims(tables: Tables) -> list[Claim]:
+    return [
+        Claim(
+            f"MOGRO lowest {name}, by threshold",
+            f"Both MOGRO policies have the lowest {name} {setting} (fixed arms).",
+            "final regret / that of the best baseline, below 1",
+            lower(
+                case for label in labels for case in against_best(tables["instances"], label, kind)
+            ),
+            setting=setting,
+        )
+        for setting, labels in _SETTINGS.items()
+        for kind, name in KINDS.items()
+    ]
+
+
+FIGURE = Figure(
+    name="threshold",
+    title="Threshold and exploration",
+    about=(
+        "Beyond the paper: final effective Pareto regret of MOGRO-RW against the threshold B for "
+        "three exploration rules, with the baselines and mogro's default (weakest direction) as "
+        "levels. Bars and bands are 95 % intervals over "
+        "instances. The table has the final regrets of all policies side by side."
+    ),
+    tasks=_tasks,
+    tables=_tables,
+    draw=_draw,
+    claims=_claims,
+    sample=SAMPLE,
+    shown=("sidebyside",),
+    beyond=True,
+)

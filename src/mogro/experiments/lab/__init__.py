@@ -1,0 +1,1 @@
+"""What runs the experiments: worlds, contenders, tasks, tables, and the folder they go to."""

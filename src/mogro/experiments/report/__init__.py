@@ -1,0 +1,1 @@
+"""What judges and shows the experiments: claims, statistics, drawings, and the page."""

@@ -1,0 +1,174 @@
+"""Claims as checks: a number, an interval and an outcome for each case, and one rule for verdicts.
+
+A case *holds* if its whole interval is on the right side of the limit, *fails* if the whole
+interval is on the other side, and is *undecided* otherwise. Where a ratio is compared with 1, an
+interval within 0.9 to 1.1 is *no difference*, and whoever claims a difference fails there. A claim
+is reproduced if all of its cases hold, not reproduced if one of them fails, and undecided
+otherwise.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mogro._intervals import ConfidenceInterval
+from mogro.experiments.lab.tables import Table, table
+
+SAME = (0.9, 1.1)  # ratios between these are no difference
+Numbers = Iterable[tuple[str, ConfidenceInterval]]
+
+
+class Outcome(StrEnum):
+    """What came out of a case."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    SAME = "no difference"
+    UNDECIDED = "undecided"
+
+
+class Verdict(StrEnum):
+    """What came out of a claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One place where a claim is checked.
+
+    Attributes
+    ----------
+    where
+        What was looked at.
+    number
+        What came out.
+    outcome
+        Whether the claim holds there.
+    margin
+        How far the interval is on the right side of the limit, negative if it is not wholly there.
+    """
+
+    where: str
+    number: ConfidenceInterval
+    outcome: Outcome
+    margin: float = 0.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim and the cases that decide it.
+
+    Attributes
+    ----------
+    name
+        A short name.
+    says
+        What is claimed.
+    measure
+        What the numbers are, and what they have to be for the claim to hold; also why, where the
+        rule is not the usual one.
+    cases
+        At least one.
+    setting
+        How MOGRO explores, if the claim was checked for more than one way.
+    beyond
+        Whether it is no claim of the paper's experiments.
+    headline
+        Whether it is what the paper is about, to be told in the conclusion.
+    """
+
+    name: str
+    says: str
+    measure: str
+    cases: Sequence[Case]
+    setting: str = ""
+    beyond: bool = False
+    headline: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Reproduced if all cases hold, not reproduced if one fails, else undecided."""
+        outcomes = {case.outcome for case in self.cases}
+        if outcomes & {Outcome.FAILS, Outcome.SAME}:
+            return Verdict.NOT_REPRODUCED
+        return Verdict.REPRODUCED if outcomes == {Outcome.HOLDS} else Verdict.UNDECIDED
+
+    @property
+    def tally(self) -> str:
+        """How many cases came out how, as "holds in 4, undecided in 2 cases"."""
+        outcomes = [case.outcome for case in self.cases]
+        parts = [f"{which} in {n}" for which in Outcome if (n := outcomes.count(which))]
+        return f"{', '.join(parts)} {'case' if len(outcomes) == 1 else 'cases'}"
+
+    @property
+    def closest(self) -> Case:
+        """The case to quote: one that decides the verdict, the one least on the right side."""
+        order = (Outcome.FAILS, Outcome.SAME, Outcome.UNDECIDED, Outcome.HOLDS)
+        return min(self.cases, key=lambda case: (order.index(case.outcome), case.margin))
+
+
+def below(limit: float, numbers: Numbers) -> list[Case]:
+    """Return cases that hold where the whole interval is below the limit."""
+    return [_case(where, n, limit - n.high, limit - n.low) for where, n in numbers]
+
+
+def above(limit: float, numbers: Numbers) -> list[Case]:
+    """Return cases that hold where the whole interval is above the limit."""
+    return [_case(where, n, n.low - limit, n.high - limit) for where, n in numbers]
+
+
+def lower(ratios: Numbers) -> list[Case]:
+    """Return cases that hold where a ratio is below 1, by more than what is no difference."""
+    return [_unless_same(case) for case in below(1.0, ratios)]
+
+
+def higher(ratios: Numbers) -> list[Case]:
+    """Return cases that hold where a ratio is above 1, by more than what is no difference."""
+    return [_unless_same(case) for case in above(1.0, ratios)]
+
+
+def alike(ratios: Numbers) -> list[Case]:
+    """Return cases that hold where a ratio is no difference."""
+    low, high = SAME
+    return [
+        _case(where, n, min(n.low - low, high - n.high), min(n.high - low, high - n.low))
+        for where, n in ratios
+    ]
+
+
+def certain(where: str, number: ConfidenceInterval, holds: bool, margin: float = 0.0) -> Case:
+    """Return a case that was checked row by row, or in another way that leaves no doubt."""
+    if not number.known:
+        return Case(where, number, Outcome.UNDECIDED, margin)
+    return Case(where, number, Outcome.HOLDS if holds else Outcome.FAILS, margin)
+
+
+def _case(where: str, number: ConfidenceInterval, worst: float, best: float) -> Case:
+    """Return a case, given how far the ends of the interval are on the right side."""
+    if worst > 0:
+        return Case(where, number, Outcome.HOLDS, worst)
+    return Case(where, number, Outcome.FAILS if best <= 0 else Outcome.UNDECIDED, worst)
+
+
+def _unless_same(case: Case) -> Case:
+    same = SAME[0] <= case.number.low and case.number.high <= SAME[1]
+    return Case(case.where, case.number, Outcome.SAME, case.margin) if same else case
+
+
+def as_table(claims: Iterable[tuple[str, Claim]]) -> Table:
+    """Return one row for each case of claims, given with the names of their figures."""
+    names = ("figure", "claim", "setting", "says", "measure", "verdict")
+    return table(
+        (*names, "where", "value", "low", "high", "outcome"),
+        [
+            (
+                *(figure, c.name, c.setting, c.says, c.measure, str(c.verdict)),
+                *(case.where, *case.number, str(case.outcome)),
+            )
+            for figure, c in claims
+            for case in c.cases
+        ],
+    )

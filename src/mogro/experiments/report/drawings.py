@@ -1,0 +1,105 @@
+"""Drawings as files: whole, and in panels that a page can put beside or under each other."""
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._files import write_whole
+from mogro._plots import house_style
+from mogro.experiments.lab.reproduce import read_tables
+from mogro.experiments.report.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.transforms import Bbox
+
+Pixels = NDArray[np.uint8]
+
+
+def draw(figure: Figure, out: Path) -> None:
+    """Draw a figure from its tables on disk: as PNG, as SVG, and its panels and legend as PNG."""
+    data = read_tables(figure.name, out)
+    folder = out / figure.name
+    with house_style():
+        drawing = figure.draw(data)
+        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            with write_whole(folder / f"{figure.name}.{kind}", parents=True) as file:
+                drawing.savefig(file, format=kind, metadata=metadata)
+        cuttings = cut(drawing)
+    shutil.rmtree(panel_folder(figure, out), ignore_errors=True)
+    for name, pixels in cuttings.items():
+        _write_png(panel_folder(figure, out) / f"{name}.png", pixels)
+
+
+def panel_folder(figure: Figure, out: Path) -> Path:
+    """Return where the panels of a figure are: ``panel-ROW-COLUMN`` and ``legend-NUMBER``."""
+    return out / figure.name / "panels"
+
+
+def cut(drawing: "Drawing") -> dict[str, Pixels]:
+    """Return the panels of a drawing and the entries of its legend, by name."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas: Any = FigureCanvasAgg(drawing)
+    canvas.draw()
+    renderer, image = canvas.get_renderer(), np.asarray(canvas.buffer_rgba())
+    height, width = image.shape[:2]
+    top = float(height)
+    cuttings = {}
+    if drawing.legends:
+        top = float(drawing.legends[0].get_window_extent(renderer).y0)
+        for n, entry in enumerate(_legend_entries(drawing)):
+            box = entry.get_window_extent(renderer)
+            sides = (box.x0 - 2, box.x1 + 2, box.y0 - 2, box.y1 + 2)
+            cuttings[f"legend-{n:02}"] = _crop(image, *sides)
+    boxes = _panel_boxes(drawing, renderer)
+    rows = 1 + max(row for row, _ in boxes)
+    columns = 1 + max(column for _, column in boxes)
+    across = [[(b.x0, b.x1) for (_, c), b in boxes.items() if c == n] for n in range(columns)]
+    down = [[(-b.y1, -b.y0) for (r, _), b in boxes.items() if r == n] for n in range(rows)]
+    x, y = _borders(across, 0, width), _borders(down, -top, 0)
+    for row, column in boxes:
+        pixels = _crop(image, x[column], x[column + 1], -y[row + 1], -y[row])
+        cuttings[f"panel-{row}-{column}"] = pixels
+    return cuttings
+
+
+def _legend_entries(drawing: "Drawing") -> list[Any]:
+    box, *_ = drawing.legends[0].get_children()
+    *_, columns = box.get_children()
+    return [entry for column in columns.get_children() for entry in column.get_children()]
+
+
+def _panel_boxes(drawing: "Drawing", renderer: Any) -> dict[tuple[int, int], "Bbox"]:
+    boxes = {}
+    for axes in drawing.axes:
+        place, box = axes.get_subplotspec(), axes.get_tightbbox(renderer)
+        if place is not None and box is not None:
+            boxes[place.rowspan.start, place.colspan.start] = box
+    return boxes
+
+
+def _borders(groups: list[list[tuple[float, float]]], first: float, last: float) -> list[float]:
+    """Return where to cut: halfway between the extents of groups that follow each other."""
+    ends = [(min(low for low, _ in group), max(high for _, high in group)) for group in groups]
+    between = [(a[1] + b[0]) / 2 for a, b in pairwise(ends)]
+    return [first, *between, last]
+
+
+def _crop(image: Pixels, left: float, right: float, bottom: float, top: float) -> Pixels:
+    """Return a part of an image, given in pixels from its lower left corner."""
+    height, width = image.shape[:2]
+    rows = slice(max(0, round(height - top)), min(height, round(height - bottom)))
+    return image[rows, max(0, round(left)) : min(width, round(right))]
+
+
+def _write_png(path: Path, pixels: Pixels) -> None:
+    from matplotlib.image import imsave
+
+    options: Any = {"format": "png", "metadata": {"Software": None}}
+    with write_whole(path, parents=True) as file:
+        imsave(cast("BinaryIO", file), np.ascontiguousarray(pixels), **options)

@@ -1,0 +1,277 @@
+"""One page that a person wants to read: conclusion, claims, figures, settings."""
+
+import base64
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from mogro.experiments.lab.reproduce import is_made, read_manifest, read_tables, write_file
+from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import to_csv
+from mogro.experiments.report.claims import Claim, Verdict, as_table
+from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.drawings import panel_folder
+from mogro.experiments.report.figure import Figure
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1c2733; max-width: 1080px;
+       margin: 2.5rem auto; padding: 0 1.2rem; }
+h1 { font-size: 2rem; margin-bottom: .2rem; } h2 { margin-top: 3rem; }
+p.lead { color: #51606e; max-width: 46rem; }
+nav a { margin-right: 1rem; } a { color: #0072B2; text-decoration: none; }
+p.conclusion { font-size: 1.15rem; max-width: 46rem; }
+.panels { display: grid; grid-template-columns: var(--columns); margin: 1.2rem 0; }
+.panels img { width: 100%; height: auto; display: block; }
+.legend { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
+.legend img { width: auto; height: 1.25rem; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .45rem .7rem;
+         border-bottom: 1px solid #e3e8ed; }
+th { color: #51606e; font-weight: 600; } td.number { white-space: nowrap;
+     font-variant-numeric: tabular-nums; }
+.badge { display: inline-block; padding: .05rem .55rem; border-radius: 1rem; font-size: .85rem;
+         white-space: nowrap; }
+.yes { background: #d9efe6; color: #00563f; } .no { background: #f9e0d2; color: #8a3c00; }
+.open { background: #fdf1cf; color: #6d5200; }
+.tally { font-size: .8rem; color: #51606e; }
+details { font-size: .9rem; color: #51606e; } summary { cursor: pointer; }
+.note { background: #f4f6f8; border-radius: .5rem; padding: .6rem 1rem; }
+@media (max-width: 45rem) {
+  .panels { grid-template-columns: 1fr; }
+  table { display: block; overflow-x: auto; }
+  .claims, .claims tbody, .claims tr, .claims td, .claims th { display: block; border: 0; }
+  .badge { white-space: normal; } .claims > thead { display: none; }
+  .claims td, .claims th { padding: .05rem 0; }
+  .claims > tbody > tr { padding: .55rem 0; border-bottom: 1px solid #e3e8ed; }
+}
+"""
+
+_BADGES = {
+    Verdict.REPRODUCED: "yes",
+    Verdict.NOT_REPRODUCED: "no",
+    Verdict.UNDECIDED: "open",
+}
+
+Judged = list[tuple[Figure, Claim]]
+
+
+def collect_claims(figures: Sequence[Figure], out: Path) -> Judged:
+    """Return the claims of the figures that were made, from their tables on disk."""
+    return [
+        (figure, claim)
+        for figure in figures
+        if is_made(figure.name, out)
+        for claim in figure.claims(read_tables(figure.name, out))
+    ]
+
+
+def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figure] = ()) -> Path:
+    """Write ``claims.csv`` and ``report.html`` for the figures that were made; return the page.
+
+    For those of ``absent`` it says why they could not be made; of others it is silent.
+    """
+    claims = collect_claims(figures, out)
+    write_file(out / "claims.csv", to_csv(as_table([(f.name, c) for f, c in claims])))
+    made = [figure for figure in figures if is_made(figure.name, out)]
+    links = "".join(f'<a href="#{f.name}">{_text(f.title)}</a> ' for f in made)
+    conclusion = conclude([claim for _, claim in claims])
+    body = [
+        "<h1>Multi-objective linear bandits, reproduced</h1>",
+        f'<p class="conclusion">{_text(conclusion)}</p>' if claims else "",
+        '<p class="lead">What the paper on greedy choices with a randomised objective (MOGRO) '
+        "claims, run again on this machine. Every number below was computed from the CSV files "
+        "beside this page; d, K and M are the numbers of features, arms and objectives, MOLB and "
+        "MOL the families of the baselines.</p>",
+        f'<nav><a href="#claims">Claims</a> {links}<a href="#settings">Settings</a></nav>',
+        _summary(claims, small=[f for f in made if _smaller(f, out)]),
+        *(_section(figure, claims, out) for figure in made),
+        *(_absent(figure) for figure in absent),
+        _settings(made, out),
+    ]
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>mogro: report</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+    write_file(out / "report.html", page.encode())
+    return out / "report.html"
+
+
+def _smaller(figure: Figure, out: Path) -> bool:
+    scale = Scale(**read_manifest(figure.name, out)["scale"])
+    return scale.smaller_than_own(figure.rounds, figure.sample)
+
+
+def _summary(claims: Judged, *, small: Sequence[Figure]) -> str:
+    groups = (
+        ("Claims of the paper's experiments", [c for c in claims if not _beyond(*c)]),
+        ("Beyond the paper's experiments", [c for c in claims if _beyond(*c)]),
+    )
+    rows = "".join(
+        f'<tr><th colspan="4">{heading}</th></tr>' + "".join(_line(*claim) for claim in group)
+        for heading, group in groups
+        if group
+    )
+    titles = ", ".join(_text(figure.title) for figure in small)
+    warning = f"Fewer instances, repeats or rounds than a full run has, in {titles}. Verdicts of "
+    return (
+        '<h2 id="claims">Claims</h2>'
+        + (f'<p class="note">A small run. {warning}a full run may differ.</p>' if small else "")
+        + "<p>A claim is reproduced if the whole interval is on its side in every case, not "
+        "reproduced if it is wholly on the other side in some case, and undecided otherwise; a "
+        "ratio within 0.9 to 1.1 is no difference. The number is that of the case that decides; "
+        "what it means and all other cases stand with the figure.</p>"
+        "<table class='claims'><thead><tr><th>Claim</th><th>MOGRO</th>"
+        "<th>Number and 95 % interval</th><th>Verdict</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _beyond(figure: Figure, claim: Claim) -> bool:
+    return figure.beyond or claim.beyond
+
+
+def _line(figure: Figure, claim: Claim) -> str:
+    return (
+        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
+        f"<td>{_text(claim.setting)}</td>"
+        f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
+    )
+
+
+def _section(figure: Figure, claims: Judged, out: Path) -> str:
+    own = [claim for other, claim in claims if other is figure]
+    files = sorted(path.name for path in (out / figure.name).glob("*.csv"))
+    links = ", ".join(f'<a href="{figure.name}/{name}">{name}</a>' for name in files)
+    listed = "".join(_claim(claim) for claim in own)
+    judged = (
+        "<table class='claims'><thead><tr><th>Claim</th><th>Measure</th>"
+        "<th>Number and 95 % interval</th><th>Verdict</th></tr></thead>"
+        f"<tbody>{listed}</tbody></table>"
+    )
+    return (
+        f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
+        f"{_panels(figure, out)}{_shown(figure, out)}{judged if own else ''}"
+        f'<p>Data: {links}; drawing: <a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
+    )
+
+
+def _panels(figure: Figure, out: Path) -> str:
+    """Return the panels of a figure, in its grid, or one under the other on a narrow screen."""
+    images = {path.stem: path.read_bytes() for path in panel_folder(figure, out).glob("*.png")}
+    names = sorted(name for name in images if name.startswith("panel"))
+    entries = "".join(_image(images[n]) for n in sorted(images) if n.startswith("legend"))
+    panels = "".join(
+        _image(images[name], figure.title if name == names[0] else "") for name in names
+    )
+    widths = [_width(images[name]) for name in names if name.startswith("panel-0-")]
+    return (
+        f'<a class="panels" style="--columns: {" ".join(f"{w}fr" for w in widths)}" '
+        f'href="{figure.name}/{figure.name}.svg"><span class="legend">{entries}</span>{panels}</a>'
+    )
+
+
+def _image(png: bytes, alt: str = "") -> str:
+    data = base64.b64encode(png).decode()
+    return f'<img alt="{_text(alt)}" src="data:image/png;base64,{data}">'
+
+
+def _width(png: bytes) -> int:
+    return int.from_bytes(png[16:20])  # of the header
+
+
+def _shown(figure: Figure, out: Path) -> str:
+    """Return the tables that a figure wants to be read."""
+    data = read_tables(figure.name, out)
+    tables = []
+    for name in figure.shown:
+        heads = "".join(f"<th>{_text(column.replace('_', ' '))}</th>" for column in data[name])
+        columns = [
+            [f"{value:.3g}" if isinstance(value, float) else _text(value) for value in column]
+            for column in (column.tolist() for column in data[name].values())
+        ]
+        rows = "".join(
+            "<tr>" + "".join(f"<td class='number'>{cell}</td>" for cell in row) + "</tr>"
+            for row in zip(*columns, strict=True)
+        )
+        tables.append(f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")
+    return "".join(tables)
+
+
+def _claim(claim: Claim) -> str:
+    cases = "".join(
+        f"<tr><td>{_text(case.where)}</td><td class='number'>{case.number}</td>"
+        f"<td>{case.outcome}</td></tr>"
+        for case in claim.cases
+    )
+    more = (
+        f"<details><summary>all {len(claim.cases)} cases</summary><table>{cases}</table></details>"
+        if len(claim.cases) > 1
+        else ""
+    )
+    return (
+        f"<tr><td>{_text(claim.says)}{_setting(claim)}{more}</td><td>{_text(claim.measure)}</td>"
+        f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
+    )
+
+
+def _setting(claim: Claim) -> str:
+    return f" <em>MOGRO {_text(claim.setting)}.</em>" if claim.setting else ""
+
+
+def _absent(figure: Figure) -> str:
+    return (
+        f'<h2 id="{figure.name}">{_text(figure.title)}</h2>'
+        f'<p class="note">Not made here: {_text(figure.missing() or "")}.</p>'
+    )
+
+
+def _settings(figures: list[Figure], out: Path) -> str:
+    rows = []
+    for figure in figures:
+        made = read_manifest(figure.name, out)
+        versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+        others = len(made["together with"])
+        share = f" for {others} figures" if others > 1 else ""
+        rows.append(
+            f"<tr><td>{_text(figure.title)}</td><td>{_text(_scale(figure, out))}</td>"
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
+            f"{_text(_short(made['commit']))}, {_text(made['made'])}</td></tr>"
+        )
+    return (
+        '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '
+        "sigma = the noise of the environment, epsilon = 0.1; Thompson sampling selects by random "
+        "weights, as in the paper's experiments. MOGRO is at mogro's default unless a figure says "
+        "otherwise. Every policy meets the same instances, contexts and noise. "
+        "Intervals take instances as the sample; repeats within an instance are averaged first. "
+        "Tasks kept from an earlier run count no time.</p>"
+        "<table><thead><tr><th>Figure</th><th>Scale</th><th>Time</th><th>Made with</th></tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _short(commit: str | None) -> str:
+    name, *mark = (commit or "no commit").split("-")
+    return "-".join([name[:12], *mark])
+
+
+def _scale(figure: Figure, out: Path) -> str:
+    scale = Scale(**read_manifest(figure.name, out)["scale"])
+    instances, repeats = scale.sample(*figure.sample)
+    return (
+        f"{instances} instances x {repeats} repeats, {scale.horizon(figure.rounds)} rounds, "
+        f"seed {scale.seed}{', quick' * scale.quick}"
+    )
+
+
+def _badge(claim: Claim) -> str:
+    """Return the verdict and, where cases differ, how many came out how."""
+    differ = len({case.outcome for case in claim.cases}) > 1
+    tally = f'<br><span class="tally">{_text(claim.tally)}</span>' if differ else ""
+    return f'<span class="badge {_BADGES[claim.verdict]}">{_text(claim.verdict)}</span>{tally}'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))

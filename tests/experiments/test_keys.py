@@ -1,0 +1,108 @@
+"""The key of a task covers the code that makes its numbers, found by imports, and no more."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mogro
+from mogro.experiments.figures import FIGURES
+from mogro.experiments.lab.scale import Scale
+from mogro.simulation._sources import code_digest, import_closure, task_modules
+
+QUICK = Scale(quick=True, rounds=10)
+MODULES = {f.name: {frozenset(task_modules(task)) for task in f.tasks(QUICK)} for f in FIGURES}
+EVERY = set(MODULES)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    package = Path(mogro.__file__).parent
+    shutil.copytree(package, tmp_path / "mogro", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def finder(root: Path) -> Callable[[str], Path | None]:
+    def find(name: str) -> Path | None:
+        place = root / name.replace(".", "/")
+        files = (place.with_suffix(".py"), place / "__init__.py")
+        return next((file for file in files if file.is_file()), None)
+
+    return find
+
+
+def changed(path: str, edit: Callable[[str], str], copy: Path) -> set[str]:
+    """Return the figures some of whose tasks have another key after an edit of a copy."""
+    find = finder(copy)
+
+    def digests() -> dict[str, list[str]]:
+        known = {m: code_digest(m, find=find) for ms in MODULES.values() for m in ms}
+        return {name: sorted(known[m] for m in ms) for name, ms in MODULES.items()}
+
+    before = digests()
+    file = copy / "mogro" / path
+    text = file.read_text()
+    assert edit(text) != text
+    file.write_text(edit(text))
+    after = digests()
+    return {name for name in before if before[name] != after[name]}
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "figures"),
+    [
+        ("experiments/report/page.py", "A small run", "A tiny run", set()),
+        ("experiments/report/comparisons.py", "has the lowest", "has lowest", set()),
+        ("experiments/figures/main.py", "Bands are", "The bands are", set()),
+        ("experiments/lab/regrets.py", "ROUNDS = 1000", "ROUNDS = 999", set()),  # the repr tells
+        ("live/agent.py", "def ", "def x() -> None: ...\n\n\ndef ", set()),
+        ("linear.py", "np.", "numpy.", EVERY),
+        ("linear.py", '"""', '"""Not code: ', set()),
+        ("linear.py", "import numpy", "# why\nimport numpy", set()),
+        ("pareto/effective.py", "import", "import os\nimport", EVERY),
+        ("experiments/lab/probes.py", "_WEIGHTS = 64", "_WEIGHTS = 65", None),
+        ("experiments/lab/fairness.py", "_EVERY = 5", "_EVERY = 4", {"fairness"}),
+        ("experiments/lab/timing.py", "_TURNS = 20", "_TURNS = 21", {"main", "time", "arms"}),
+        (
+            "experiments/lab/goodness.py",
+            "gamma: float = 0.99",
+            "gamma: float = 0.9",
+            {"conditions"},
+        ),
+        ("theory/contexts.py", "samples", "draws", {"conditions"}),
+    ],
+)
+def test_what_an_edit_does_again(
+    path: str, old: str, new: str, figures: set[str] | None, copy: Path
+) -> None:
+    again = changed(path, lambda text: text.replace(old, new, 1), copy)
+    if figures is None:
+        assert {"main", "varying", "growth"} <= again
+        assert "time" not in again
+    else:
+        assert again == figures
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_no_task_depends_on_how_it_is_told(name: str) -> None:
+    roots = {module for modules in MODULES[name] for module in modules}
+    told = ("mogro.experiments.figures", "mogro.experiments.report", "mogro.cli", "mogro.live")
+    closure = import_closure(roots)
+    assert "mogro" not in closure
+    assert not [module for module in closure if module.startswith(told)]
+
+
+def test_imports_are_followed_wherever_they_stand(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name, text in {
+        "__init__": "import a.never",
+        "root": "from . import inner\nfrom a.package import thing\nimport numpy",
+        "inner": "def f():\n    import a.late",
+        "late": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a.never",
+        "package": "",
+        "never": "",
+    }.items():
+        (tmp_path / "a" / f"{name}.py").write_text(text)
+    closure = import_closure(["a.root"], find=finder(tmp_path))
+    assert set(closure) == {"a.root", "a.inner", "a.package", "a.late"}

@@ -1,0 +1,168 @@
+"""Comparisons: what they refuse before any work, and intervals and looks that do not mislead."""
+
+import importlib
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro._plots import LOOKS
+from mogro.environments import FixedArms
+
+module = importlib.import_module("mogro.compare")  # the attribute of that name is the function
+
+WORLD = FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(0))
+
+
+class Own:
+    """Always the first arm."""
+
+    answer: object = 0
+
+    def __init__(self, dim: int, objectives: int) -> None: ...
+
+    def select(self, features: Any, *, rng: Any) -> Any:
+        return self.answer
+
+    def update(self, features: Any, reward: Any) -> None: ...
+
+
+class Real(Own):
+    answer = 1.0
+
+
+class WithBatch(Own):
+    def __init__(self, dim: int, objectives: int, batch: tuple[int, ...] = ()) -> None: ...
+
+
+def compare(policies: Any, **options: Any) -> mogro.Comparison:
+    return mogro.compare(policies, WORLD, **({"rounds": 20, "repeats": 3} | options))
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ({}, r"policies: expected at least one"),
+        ([mogro.MOGRO], r"policies: expected a dict of name to policy class or function, got \["),
+        (mogro.MOGRO, r"policies: expected a dict of name to policy class or function, got <class"),
+        ({"a": Own, 1: Own}, r"policies: expected names that are strings, got 1"),
+        ({"b": Own, "a": mogro.MOGRO(3, 2)}, r"policies\['a'\]: expected a policy class or func"),
+    ],
+)
+def test_policies_are_checked_before_any_plays(
+    policies: object, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "simulate", None)
+    with pytest.raises(ValueError, match=message):
+        compare(policies)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("x.foo", r"path: expected an ending of .*png.*, got '.*x\.foo'"),
+        ("x", r"path: expected an ending"),
+        ("nowhere/x.png", r"path: expected a folder that exists"),
+    ],
+)
+def test_the_path_is_checked_before_any_plays(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "simulate", None)
+    with pytest.raises(ValueError, match=message):
+        compare({"a": Own}, path=tmp_path / name)
+
+
+def test_a_plot_is_saved(tmp_path: Path) -> None:
+    compare({"a": Own}, path=tmp_path / "plot.PNG")
+    found = compare({"a": Own}, path=str(tmp_path / "plot.svg"))
+    assert {path.name for path in tmp_path.iterdir()} == {"plot.PNG", "plot.svg"}
+    with pytest.raises(ValueError, match="path: expected an ending"):
+        found.save(tmp_path / "plot.foo")
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (
+            Real,
+            r"^policies\['a'\]: expected its policy to select one integer, from 0 to 7, got 1.0$",
+        ),
+        (
+            WithBatch,
+            r"^policies\['a'\]: .* in the shape \(1, 3\), from 0 to 7, got 0; its constructor "
+            r"takes batch, so it must return one arm for each learner$",
+        ),
+        (lambda dim, objectives: 1, r"^policies\['a'\]: expected an object with select and update"),
+    ],
+)
+def test_a_wrong_policy_is_named_as_it_was_given(policy: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare({"a": policy})
+
+
+@pytest.mark.parametrize("worlds", [1, 2])
+def test_one_run_has_no_interval(worlds: int) -> None:
+    found = mogro.compare({"a": mogro.RandomArm}, [WORLD] * worlds, rounds=20, repeats=1)
+    number = found.table["a"]["effective_regret"]
+    assert number.value > 0
+    assert math.isnan(number.low) == math.isnan(number.high) == (worlds == 1)
+    assert ("[" in repr(found)) == ("[" in found._repr_html_().split("<img")[0]) == (worlds > 1)
+    assert f"{number.value:.3g}" in repr(found)
+
+
+def test_intervals_and_bands_of_regrets_do_not_go_below_zero() -> None:
+    found = compare({"a": mogro.EpsilonGreedy}, rounds=60, repeats=2)
+    for column in ("effective_regret", "pareto_regret"):
+        ends = getattr(found.traces["a"], column)[-1, 0]
+        value, low, high = found.table["a"][column]
+        assert value == pytest.approx(ends.mean())
+        half = 12.706 * abs(ends[0] - ends[1]) / 2  # Student's t for two runs
+        assert half > value  # unclipped it would go below 0
+        assert low == 0
+        assert high == pytest.approx(value + half, rel=1e-4)
+    for panel in found.plot().axes:
+        (band,) = panel.collections
+        assert min(np.asarray(path.vertices)[:, 1].min() for path in band.get_paths()) >= 0
+
+
+def looks(names: list[str]) -> list[tuple[object, ...]]:
+    return [(look.colour, look.line) for look in module._looks(dict.fromkeys(names)).values()]
+
+
+def test_own_names_look_different() -> None:
+    own = [f"own {n}" for n in range(30)]
+    assert len(set(looks([*own, *LOOKS]))) == 30 + len(LOOKS)
+    assert len({line for _, line in looks(own[:5])}) == 5
+
+
+def test_names_of_the_paper_have_its_colours() -> None:
+    paper = LOOKS["MOGRO-RW"]
+    assert looks(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line)
+    assert module._looks({"MOGRO": None})["MOGRO"].name == "MOGRO"
+    assert len(set(looks(["MOGRO", "MOGRO-RW", "MOGRO-RR"]))) == 3
+
+
+def test_without_matplotlib_it_says_what_to_install(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["matplotlib"] = None
+import numpy as np, mogro
+compare = sys.modules['mogro.compare']
+world = mogro.environments.FixedArms(np.eye(2), np.eye(2), noise=0.1)
+found = mogro.compare({{"MOGRO": mogro.MOGRO}}, world, rounds=5)
+compare.simulate = None
+policies, path = {{"MOGRO": mogro.MOGRO}}, {str(tmp_path / "a.png")!r}
+for call in (found.plot, lambda: mogro.compare(policies, world, rounds=5, path=path)):
+    try:
+        call()
+    except ImportError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "drawing needs matplotlib: pip install 'mogro[lab]'\n" * 2
