@@ -6,6 +6,7 @@ learner; ``()`` is a single one.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -348,23 +349,23 @@ def explorers(
         return None
     check_finite(offered, offered)
     inverse, unseen = beliefs.coverage  # which may be computed only now
-    exploring = known.look(each, inverse, unseen, policy.threshold)
-    if not exploring.size:
+    if grams == 1:
+        inverse = inverse[..., 0, :, :]
+        unseen = None if unseen is None else unseen[..., 0, :, :]
+        return known.look(offered, inverse, unseen, policy.threshold, step=step)
+    context = known.look(each, inverse, unseen, policy.threshold, step=step)
+    if context is None:
         return None
-    learners = exploring // grams
-    own = _take(np.broadcast_to(offered, (*batch, *offered.shape[-2:])), batch, learners)
-    flat = inverse.reshape(-1, *inverse.shape[-2:])[exploring]
-    hidden = None if unseen is None else unseen.reshape(-1, *unseen.shape[-2:])[exploring]
-    context = ExplorationContext(own, flat, hidden, learners, batch, step)
-    return context if grams == 1 else context.only(_neediest(context))
+    learners = context.learners // grams
+    return replace(context, learners=learners, batch=batch).only(_neediest(context, learners))
 
 
-def _neediest(context: ExplorationContext) -> IntArray:
-    """Return, of entries of several objectives for each learner, those of the largest need."""
+def _neediest(context: ExplorationContext, learners: IntArray) -> IntArray:
+    """Return, of the entries of several objectives, that of the largest need of each learner."""
     need = needs(context.arms, context.inverse, context.unseen)
     places = []
-    for learner in np.unique(context.learners):
-        mine = np.flatnonzero(context.learners == learner)
+    for learner in np.unique(learners):
+        mine = np.flatnonzero(learners == learner)
         places.append(mine[(need[mine] >= need[mine].max() / SATISFIED).argmax()])
     return np.array(places)
 
