@@ -276,6 +276,10 @@ arms = {str(k): [float(k == j) for j in range(8)] for k in range(8)}
 for _ in range(2000):
     agent.decide(arms)
 agent.save(path)
+start = time.perf_counter()
+for _ in range(3):
+    agent.save(path)
+usual = (time.perf_counter() - start) / 3
 seen, changed = 2000, 0
 moments = random.Random(0)
 for _ in range(rounds):
@@ -284,7 +288,7 @@ for _ in range(rounds):
         while True:
             agent.decide(arms)
             agent.save(path)
-    time.sleep(moments.uniform(0.001, 0.03))
+    time.sleep(moments.uniform(0.1, 4.0) * usual)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     agent = mogro.Agent.load(path)

@@ -1,7 +1,7 @@
 """What a decision is based on, and the choice itself."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -133,12 +133,17 @@ def _explores(
         limit = policy.threshold
         if limit is None and arms.rows is not None:
             limit = DEFAULT_SHARE * arms.overview.largest
+        rule = cast("Rule", _Limit(limit))
         everything = arms.overview.representatives
-        if settled.covers(everything, limit):
-            return False
-        if not settled.look(everything, *beliefs.coverage, limit).size:
+        if explorers(rule, everything, beliefs, step=step, settled=settled) is None:
             return False
     return explorers(policy, arms.features, beliefs, step=step, settled=settled) is not None
+
+
+class _Limit(NamedTuple):
+    """All that the question whether to explore asks of a policy."""
+
+    threshold: float | None
 
 
 def read_weights(weights: Weights | None, units: Units, own: Selection) -> Selection:

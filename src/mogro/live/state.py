@@ -454,7 +454,8 @@ class State:
         if self.units.nearest < math.inf:
             part = self.ledger.gather(rows)
             for n, row in enumerate(rows.tolist()):
-                end = self.units.next_closing(part.state[n].tolist(), part.time.item(n), self.time)
+                # Also if it is over: a decision may have been late itself when it was made.
+                end = self.units.next_closing(part.state[n].tolist(), part.time.item(n), -math.inf)
                 if end < math.inf:
                     self._windows.append((end, part.serial.item(n), row))
             heapq.heapify(self._windows)
