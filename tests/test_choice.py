@@ -1,5 +1,6 @@
 """One way to choose: ties, refusals, uniform shares, per-objective Gram matrices."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -35,7 +36,7 @@ def picks(arms: FloatArray, theta: FloatArray, policy: mogro.MOGRO, n: int = 200
     return {int(choose(policy, arms, known(theta), step=t, rng=rng).arm) for t in range(n)}
 
 
-SELECTIONS = [
+SELECTIONS: list[mogro.Scalarization] = [
     mogro.RandomWeights(),
     mogro.RandomWeights(0.2),
     mogro.RoundRobin(),
@@ -48,7 +49,7 @@ SELECTIONS = [
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_outlier_that_does_not_compete_makes_no_ties(
-    selection: mogro.RandomWeights, dtype: type
+    selection: mogro.Scalarization, dtype: type
 ) -> None:
     policy = mogro.MOGRO(2, 2, scalarization=selection)
     theta = np.array([[1.0, -1.0], [1.0, -1.0]])  # the outlier is far behind
@@ -57,7 +58,7 @@ def test_an_outlier_that_does_not_compete_makes_no_ties(
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 def test_equal_scores_of_different_arms_are_drawn_each_alike(
-    selection: mogro.RandomWeights,
+    selection: mogro.Scalarization,
 ) -> None:
     arms = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     theta = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
@@ -69,7 +70,7 @@ def test_equal_scores_of_different_arms_are_drawn_each_alike(
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
-def test_before_any_reward_every_arm_is_chosen_alike(selection: mogro.RandomWeights) -> None:
+def test_before_any_reward_every_arm_is_chosen_alike(selection: mogro.Scalarization) -> None:
     policy = mogro.MOGRO(3, 2, scalarization=selection)
     assert picks(np.eye(3), np.zeros((2, 3)), policy) == {0, 1, 2}
 
@@ -79,7 +80,7 @@ def test_before_any_reward_every_arm_is_chosen_alike(selection: mogro.RandomWeig
 def test_copies_stay_with_the_first(seed: int, count: int, dtype: type) -> None:
     """Products of equal rows may differ in the last digits, depending on where they stand."""
     rng = np.random.default_rng(seed)
-    single = rng.standard_normal((count, 7)).astype(dtype)
+    single: FloatArray = rng.standard_normal((count, 7)).astype(dtype)
     arms = np.concatenate([single, single[rng.permutation(count)], single])
     policy = mogro.MOGRO(7, 2, scalarization=SELECTIONS[seed % len(SELECTIONS)])
     theta = rng.standard_normal((2, 7))
@@ -97,7 +98,7 @@ def test_no_random_number_is_drawn_where_nothing_ties() -> None:
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_features_that_are_not_finite_are_refused(
-    selection: mogro.RandomWeights, bad: float
+    selection: mogro.Scalarization, bad: float
 ) -> None:
     arms = np.array([[1.0, 0.0], [0.0, bad]])
     policies = [
@@ -129,7 +130,7 @@ class BrokenScore(Broken):
 
 @pytest.mark.parametrize("own", [Broken(), BrokenScore()])
 def test_weights_that_are_no_numbers_are_refused(own: Broken) -> None:
-    policy = mogro.MOGRO(2, 2, scalarization=own)  # type: ignore[arg-type]
+    policy = mogro.MOGRO(2, 2, scalarization=own)
     with pytest.raises(ValueError, match="weights"):
         choose(policy, np.eye(2), known(np.eye(2)), step=1, rng=np.random.default_rng(0))
 
@@ -161,7 +162,8 @@ class Optimist(mogro.LinearPolicy):
         return np.asarray(beliefs.estimates(arms) + self.bonus * np.sqrt(beliefs.variances(arms)))
 
 
-ALL = {
+Make = Callable[..., mogro.LinearPolicy]
+ALL: dict[str, Make] = {
     "mogro": lambda d, m, batch=(): mogro.MOGRO(d, m, batch=batch),
     "round robin": lambda d, m, batch=(): mogro.MOGRO(
         d, m, scalarization=mogro.RoundRobin(), batch=batch

@@ -273,7 +273,7 @@ def learned(dim: int, log: FloatArray, *, batch: tuple[int, ...] = ()) -> Linear
 
 
 def needs_of(model: LinearModel, arms: FloatArray) -> float:
-    unseen = None if model.unseen is None else model.unseen[None]
+    unseen = None if model.full else model.unseen[None]
     return float(needs(arms[None], model.inverse[None], unseen)[0])
 
 
@@ -303,7 +303,7 @@ def test_gains_do_not_depend_on_coordinates(x: FloatArray, seed: int, logged: in
     found = []
     for how in (np.eye(dim), np.eye(dim)[rng.permutation(dim)] * rng.choice([-1, 1], dim), turn):
         model = learned(dim, log @ how)
-        unseen = None if model.unseen is None else model.unseen[None]
+        unseen = None if model.full else model.unseen[None]
         found.append(gains((x @ how)[None], model.inverse[None], unseen)[0])
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=1e-6, atol=1e-9)
@@ -432,7 +432,7 @@ def stateless(
     offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:]))
     for where in np.ndindex(batch):
         B = default_threshold(offered[where]) if threshold is None else threshold
-        unseen = None if model.unseen is None else model.unseen[where][None]
+        unseen = None if model.full else model.unseen[where][None]
         need = needs(offered[where][None], model.inverse[where][None], unseen)
         answers.append(bool(explores(need, B)[0]))
         sure.append(abs(float(need[0] * B) - 1) > 1e-6)

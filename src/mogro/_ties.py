@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mogro._streams import Rng, part_of
-from mogro._validation import FloatArray, IntArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 
 _EPS = {np.dtype(kind): float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
 
@@ -76,7 +76,7 @@ def draw_best(
 def _draw(
     scores: FloatArray,
     arms: FloatArray,
-    close: FloatArray,
+    close: BoolArray,
     tolerance: Tolerance,
     at: tuple[Any, ...],
     rng: Rng,

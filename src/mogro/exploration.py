@@ -650,7 +650,8 @@ class BasisRoundRobin:
 
 def _certain(arms: IntArray, context: ExplorationContext) -> FloatArray:
     """Return probabilities (n, K) of arms (n,) that are chosen for certain."""
-    return (np.arange(context.arms.shape[1]) == arms[:, None]).astype(np.float64)
+    certain = np.arange(context.arms.shape[1]) == arms[:, None]
+    return np.asarray(certain, dtype=np.float64)
 
 
 def _basis(features: FloatArray) -> IntArray:

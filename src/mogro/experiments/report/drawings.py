@@ -3,7 +3,7 @@
 import shutil
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,4 +102,4 @@ def _write_png(path: Path, pixels: Pixels) -> None:
 
     options: Any = {"format": "png", "metadata": {"Software": None}}
     with write_whole(path, parents=True) as file:
-        imsave(cast("BinaryIO", file), np.ascontiguousarray(pixels), **options)
+        imsave(file, np.ascontiguousarray(pixels), **options)
