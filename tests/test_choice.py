@@ -240,7 +240,7 @@ def test_probabilities_are_those_of_choices(name: str) -> None:
             arm = policy.select(arms, rng=rng)
             policy.update(arms[arm], np.array([1.0, -1.0]) * arms[arm, :2] + rng.normal(size=2))
         found = policy.probabilities(arms)
-        drawn = [policy.copy().select(arms, rng=rng) for _ in range(1500)]
+        drawn = [int(policy.copy().select(arms, rng=rng)) for _ in range(1500)]
         shares = np.bincount(drawn, minlength=6) / 1500
         np.testing.assert_allclose(found.values.sum(), 1, atol=1e-9)
         error = np.sqrt(found.errors**2 + shares * (1 - shares) / 1500)
