@@ -120,7 +120,7 @@ class MOGRO(LinearPolicy):
         arms = self._offered(features)
         if self._settled.covers(arms, self.threshold):
             chosen = self._greedy(arms, self.model.theta, rng, self.batch)
-            self.state.exploring[:] = False
+            self.state.exploring.fill(False)
         else:
             chosen = self._explore_or_greedy(arms, rng)
         return self._answer(chosen)
