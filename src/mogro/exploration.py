@@ -33,7 +33,7 @@ DEFAULT_SHARE = 0.1
 SATISFIED = 1 + 1e-9
 
 _EPS = float(np.finfo(np.float64).eps)
-_SAMPLED = 1000  # arms that the default threshold looks at
+_MANY, _SAMPLED = 128, 32  # of more arms, the default threshold looks at this many
 _SAME = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _COMPARED = 2**16  # numbers in arms up to which they are compared with those of last time
 _AT_ONCE = 2**16  # numbers in arms looked at together, so that a batch stays in the cache
@@ -48,20 +48,29 @@ _TIED = 1e-8  # gains this close, relatively, are equal
 def default_threshold(arms: FloatArray) -> FloatArray:
     """Return the threshold (...) for arms (..., K, d): a tenth of their mean squared norm.
 
-    Of more than a thousand arms, evenly spaced ones stand for all: a decision among many arms must
-    not cost twice as much for a number of which the order of magnitude matters.
+    Of more than 128 arms, 32 evenly spaced ones stand for all: a decision among many arms must not
+    cost twice as much for a number of which only the order of magnitude matters.
 
     Examples
     --------
     >>> default_threshold(np.array([[2.0, 0.0], [0.0, 1.0]])).item()
     0.25
     """
-    if arms.shape[-2] > _SAMPLED:
-        arms = arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
+    sample = _sample(arms)
     if arms.ndim == 2:
-        return np.asarray(np.vdot(arms, arms) * (DEFAULT_SHARE / len(arms)))
-    flat = arms.reshape(*arms.shape[:-2], -1)
-    return np.asarray(np.vecdot(flat, flat) * (DEFAULT_SHARE / arms.shape[-2]))
+        return np.asarray(_mean_square(sample) * DEFAULT_SHARE)
+    flat = sample.reshape(*sample.shape[:-2], -1)
+    return np.asarray(np.vecdot(flat, flat) / sample.shape[-2] * DEFAULT_SHARE)
+
+
+def _sample(arms: FloatArray) -> FloatArray:
+    if arms.shape[-2] <= _MANY:
+        return arms
+    return arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
+
+
+def _mean_square(arms: FloatArray) -> float:
+    return float(np.vdot(arms, arms)) / len(arms)
 
 
 def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -310,15 +319,17 @@ class Settled:
         threshold
             For all learners or (*batch); None for :func:`default_threshold`.
         """
-        if self._repeats:
-            if self._same(arms):
-                highest = self._arms_default if threshold is None else _highest(threshold)
-                return min(self._arms_need, self._bound) * highest <= SATISFIED
-            self._repeats = False  # do not compare again before the next look
         if self._bound < np.inf:
-            highest = _highest(default_threshold(arms) if threshold is None else threshold)
-            return self._bound * highest <= SATISFIED
-        return False
+            highest = _default(arms) if threshold is None else _highest(threshold)
+            if self._bound * highest <= SATISFIED:
+                return True
+        if not self._repeats:
+            return False
+        self._repeats = self._same(arms)  # if not, do not compare again before the next look
+        if not self._repeats:
+            return False
+        highest = self._arms_default if threshold is None else _highest(threshold)
+        return self._arms_need * highest <= SATISFIED
 
     def look(
         self,
@@ -421,7 +432,7 @@ class Settled:
             self._arms, self._repeats = (), False
             return
         self._arms = (arms.shape, arms.dtype, arms.tobytes())
-        self._arms_default = _highest(default_threshold(arms) if default is None else default)
+        self._arms_default = _default(arms) if default is None else _highest(default)
         self._arms_needs, self._arms_need = found, largest
         self._repeats = largest < np.inf
 
@@ -501,6 +512,13 @@ def _is_below(matrix: FloatArray, bound: float) -> bool:
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def _default(arms: FloatArray) -> float:
+    """Return the highest default threshold, of one learner without making an array."""
+    if arms.ndim == 2:
+        return _mean_square(_sample(arms)) * DEFAULT_SHARE
+    return float(default_threshold(arms).max())
 
 
 def _highest(threshold: float | FloatArray) -> float:
