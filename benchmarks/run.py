@@ -35,8 +35,8 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
 - `contextual`: decide and learn with few arms a round and a block of context features for each; the
   first rounds of MOGRO at its defaults, exploration included, against arithmetic without any.
 - `propensity`: the probability of every one of 1000 arms to be selected, against one product of
-  4096 weights with all arms in single precision. Errors are standard errors, of the arm with
-  probability 0.01 or more whose relative error is largest; 0 where the answer is exact.
+  4096 weights with all arms in single precision. Errors are root mean squares over independent
+  answers, of the arm with probability 0.01 or more whose relative error is largest.
 - `simulation`: the plain loop is one replication in NumPy that books nothing.
 - `learning`: effective Pareto regret; above 1, MOGRO-RW is better. UCB and ThompsonSampling have
   the radius of the theory, which is wide. The first three worlds were fixed beforehand; the last

@@ -61,10 +61,10 @@ SHAPES = ("normal", "sphere", "hollow", "constant column", "copies", "clusters",
 @pytest.mark.parametrize("kind", RANDOM)
 @pytest.mark.parametrize("objectives", [2, 3, 5])
 def test_probabilities_are_frequencies(kind: str, objectives: int, name: str) -> None:
-    values = shape(name, 40, objectives, np.random.default_rng(objectives))
+    values = shape(name, 25, objectives, np.random.default_rng(objectives))
     selection = RANDOM[kind]
     result = found(values, selection)
-    draws = 40_000
+    draws = 20_000
     seen = frequencies(values, selection, draws=draws, rng=np.random.default_rng(5))
     assert result.values.sum() == pytest.approx(1, abs=1e-9)
     assert (result.values >= 0).all()
@@ -188,12 +188,12 @@ def test_errors_are_honest() -> None:
     values = np.random.default_rng(3).normal(size=(60, 4))
     for selection in (RandomWeights(), RandomChebyshev(), RandomHypervolume()):
         rng = np.random.default_rng(4)
-        truth = frequencies(values, selection, draws=400_000, rng=rng)
+        truth = frequencies(values, selection, draws=200_000, rng=rng)
         runs = [found(values, selection, seed=seed) for seed in range(40)]
         large = truth >= 0.01
         off = np.array([(run.values - truth)[large] for run in runs])
         errors = np.array([run.errors[large] for run in runs])
-        noise = np.sqrt(truth[large] / 400_000)  # of the oracle itself
+        noise = np.sqrt(truth[large] / 200_000)  # of the oracle itself
         assert (np.abs(off) <= 2 * np.hypot(errors, noise)).mean() > 0.9
         assert (
             np.abs(off.mean(axis=0)) <= 4 * np.hypot(errors.mean(axis=0) / 40**0.5, noise)

@@ -17,7 +17,7 @@ Draws = Callable[[int], Callable[[], FloatArray]]
 
 REPLICATES = 16
 _SIZES = (32, 160)  # arms that won most, at the first levels
-_TIME = 4e6  # nanoseconds for each level, about: decides how many weights it has
+_TIME = 3e6  # nanoseconds for each level, about: decides how many weights it has
 _MOST, _FEWEST = 4096, 16  # weights of a replicate
 _PILOT = 1024  # weights
 _LEAST = 0.005  # part of the pilot above which an arm may have probability 0.01
@@ -50,7 +50,7 @@ def estimated(scores: Scores, draws: Draws) -> tuple[FloatArray, FloatArray]:
     for size in (*sizes, arms):
         some = order[:size]
         race = _Race(scores.take(some), careful=careful)
-        points = race.points(_TIME * (1 if sizes else len(_SIZES)))
+        points = race.points(_TIME * (1 if sizes or arms > _SIZES[-1] else len(_SIZES)))
         found = _replicates(race, draws(points), known, points)
         values[some] += found.mean(axis=0)
         squares[some] += found.var(axis=0, ddof=1) / REPLICATES
@@ -78,7 +78,7 @@ class _Race:
         objectives, arms = self.values.shape
         each = 0.5 + 0.5 * objectives if self.scores.bend else 1.0 + 0.02 * objectives
         if self.careful:
-            each *= 3
+            each *= 2
         power = round(np.log2(nanoseconds / (each * arms * REPLICATES)))
         return int(np.clip(2.0**power, _FEWEST, _MOST))
 

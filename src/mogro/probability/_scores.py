@@ -61,12 +61,12 @@ class Scores:
 
     def rows(self, weights: FloatArray) -> FloatArray:
         """Return the scores (n, K) for weights (2, n) of two objectives."""
-        first = np.multiply.outer(weights[0], self.values[:, 0])
-        second = np.multiply.outer(weights[1], self.values[:, 1])
         if not self.bend:
-            return first + second
-        least = np.minimum(first, second)
-        return least + self.total * (first + second) if self.total else least
+            return np.asarray(weights.T @ self.values.T)
+        # The lower of two lines: with the minimum at the first, or at the second objective.
+        parts = self.total + self.bend * np.eye(2)
+        first, second = (weights.T @ (part * self.values).T for part in parts)
+        return np.minimum(first, second, out=first)
 
     def each(self, weights: FloatArray, arms: IntArray) -> FloatArray:
         """Return the score (n,) of one arm for each of the weights (M, n)."""
