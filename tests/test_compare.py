@@ -137,7 +137,8 @@ def looks(names: list[str]) -> list[tuple[object, ...]]:
 
 def test_own_names_look_different() -> None:
     own = [f"own {n}" for n in range(30)]
-    assert len(set(looks([*own, *LOOKS]))) == 30 + len(LOOKS)
+    known = [name for name in LOOKS if not name.endswith("B = 1")]  # thinner twins of others
+    assert len(set(looks([*own, *known]))) == 30 + len(known)
     assert len({line for _, line in looks(own[:5])}) == 5
 
 
