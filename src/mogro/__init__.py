@@ -1,6 +1,6 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them."""
 
-from mogro import environments, live, pareto, simulation, theory
+from mogro import environments, live, offpolicy, pareto, simulation, theory
 from mogro._streams import Rng, Streams
 from mogro.experiments.compare import Comparison, compare
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
@@ -59,6 +59,7 @@ __all__ = [
     "diagnose",
     "environments",
     "live",
+    "offpolicy",
     "pareto",
     "simulate",
     "simulation",
