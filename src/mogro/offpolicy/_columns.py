@@ -100,9 +100,7 @@ class Layout:
         excess, base = take(cap), take(baseline)
         weight = shared if weight is None else weight
         assert product is not None
-        return cls(
-            size, weight, weight if capped is None else capped, product, excess, seen, base
-        )
+        return cls(size, weight, weight if capped is None else capped, product, excess, seen, base)
 
     @property
     def sets(self) -> Places:

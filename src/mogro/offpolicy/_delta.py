@@ -15,6 +15,7 @@ sum of their squares is the variance, whether or not rows are independent.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mogro._validation import FloatArray
 from mogro.offpolicy._columns import Layout
@@ -34,7 +35,7 @@ class Parts(NamedTuple):
 
 
 class Influence(NamedTuple):
-    """The influence of a row: mean of its group (G, M), and coefficients (G, p, M) of deviations."""
+    """Of a row: mean of its group, (G, M), and coefficients of its deviations, (G, p, M)."""
 
     means: FloatArray
     coefficients: FloatArray
@@ -65,30 +66,30 @@ def estimate(
 
 
 def influence(
-    moments: Moments, layout: Layout, *, normalised: bool, capped: bool = True
+    counts: FloatArray, means: FloatArray, layout: Layout, *, normalised: bool, capped: bool = True
 ) -> Influence:
-    """Return how rows move the estimate."""
-    parts = estimate(moments.counts, moments.means, layout, normalised=normalised, capped=capped)
+    """Return how rows move the estimate, from counts (..., G) and means (..., G, p)."""
+    parts = estimate(counts, means, layout, normalised=normalised, capped=capped)
     with np.errstate(invalid="ignore", divide="ignore"):
-        by_product = 1 / parts.scale
-        by_weight = -parts.ratio / parts.scale if normalised else np.zeros_like(parts.ratio)
-    means = parts.products * by_product + parts.weights * by_weight + parts.baselines
-    means -= (parts.shares * means).sum(axis=0)
-    groups, objectives = means.shape
-    coefficients = np.zeros((groups, layout.size, objectives))
+        by_product = (1 / parts.scale)[..., None, :]
+        by_weight = -parts.ratio[..., None, :] * by_product * float(normalised)
+    both = parts.products * by_product + parts.weights * by_weight
+    level = both + parts.baselines
+    level = level - (parts.shares * level).sum(axis=-2, keepdims=True)
+    objectives = level.shape[-1]
+    coefficients = np.zeros((*means.shape, objectives))
     every = np.arange(objectives)
-    seen = 1.0 if layout.seen is None else moments.means[:, layout.seen]
+    seen = 1.0 if layout.seen is None else means[..., layout.seen]
     weight_places = layout.capped if capped else layout.weight
-    coefficients[:, layout.product, every] = _quotient(by_product, seen)
+    coefficients[..., layout.product, every] = _quotient(by_product, seen)
     if not capped and layout.excess is not None:
-        coefficients[:, layout.excess, every] = _quotient(by_product, seen)
-    coefficients[:, weight_places, every] += _quotient(by_weight, seen)
+        coefficients[..., layout.excess, every] = _quotient(by_product, seen)
+    coefficients[..., weight_places, every] += _quotient(by_weight, seen)
     if layout.seen is not None:
-        both = parts.products * by_product + parts.weights * by_weight
-        coefficients[:, layout.seen, every] = -_quotient(both, seen)
+        coefficients[..., layout.seen, every] = -_quotient(both, seen)
     if layout.baseline is not None:
-        coefficients[:, layout.baseline, every] = 1.0
-    return Influence(means, coefficients)
+        coefficients[..., layout.baseline, every] = 1.0
+    return Influence(level, coefficients)
 
 
 def covariance(moments: Moments, found: Influence) -> FloatArray:
@@ -104,19 +105,32 @@ def covariance(moments: Moments, found: Influence) -> FloatArray:
 
 
 def skewness(moments: Moments, found: Influence, layout: Layout) -> FloatArray:
-    """Return the skewness (M,) of the estimate: of the influences, over the root of their number."""
+    """Return the skewness (M,) of the estimate: of a row's influence, over the root of n."""
     sets = layout.sets
-    every = np.arange(len(sets))[:, None]
-    own = found.coefficients[:, sets, every]  # (G, M, q)
-    squares = np.einsum(
-        "gma,gmab,gmb->gm", own, moments.scatter[:, sets[:, :, None], sets[:, None, :]], own
-    )
+    own = _own(found, sets)
+    scatter = moments.scatter[:, sets[:, :, None], sets[:, None, :]]
+    squares = np.einsum("gma,gmab,gmb->gm", own, scatter, own)
     cubes = np.einsum("gma,gmb,gmc,gmabc->gm", own, own, own, moments.thirds, optimize=True)
     counts = moments.counts[:, None]
     third = (cubes + 3 * found.means * squares + counts * found.means**3).sum(axis=0)
     second = (squares + counts * found.means**2).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(third / second**1.5)
+
+
+def variances(
+    counts: FloatArray, scatter: FloatArray, found: Influence, layout: Layout
+) -> FloatArray:
+    """Return variances (..., M) of estimates, from the scatter (..., G, M, q, q) of the sets."""
+    own = _own(found, layout.sets)
+    within = np.einsum("...ma,...mab,...mb->...m", own, scatter, own)
+    each = counts[..., None]
+    return np.asarray((within + each * found.means**2).sum(axis=-2) / each.sum(axis=-2) ** 2)
+
+
+def _own(found: Influence, sets: NDArray[np.intp]) -> FloatArray:
+    """Return the coefficients (..., G, M, q) of each objective's own columns."""
+    return np.asarray(found.coefficients[..., sets, np.arange(len(sets))[:, None]])
 
 
 def _quotient(above: FloatArray, below: FloatArray | float) -> FloatArray:

@@ -16,6 +16,7 @@ class Calibration(NamedTuple):
     rows: float
     means: FloatArray  # (M, 2), of w and w r
     scatter: FloatArray  # (M, 2, 2)
+    thirds: FloatArray  # (M, 2, 2, 2)
 
 
 def skewed_interval(
@@ -71,32 +72,45 @@ def likelihood_interval(
     All distributions on the rows are considered whose mean weight is 1 and whose distance
     ``sum (n q - 1)^2`` from equal weights is at most a quantile beyond the least possible. With
     bounds on the rewards, weights that the log happens not to hold may make up for a mean weight
-    below 1, at the worst reward (Karampatziakis, Langford and Mineiro, 2020).
+    below 1, at the worst reward (Karampatziakis, Langford and Mineiro, 2020). This member of the
+    family is blind to skewness, so the quantile is corrected for it.
     """
-    reach = quantiles(level, sizes - 1) / found.rows
-    low = _lower(found, reach, None if within is None else within[0])
-    high = -_lower(_mirrored(found), reach, None if within is None else -within[1])
-    if within is not None:
-        low, high = np.clip(low, *within), np.clip(high, *within)
-    return np.stack([low, high], axis=-1)
+    z = quantiles(level, sizes - 1)
+    inside = _calibrated(found, z)
+    if within is None:
+        return inside
+    low = np.minimum(inside[:, 0], _lower(found, z, within[0]))
+    high = np.maximum(inside[:, 1], -_lower(_mirrored(found), z, -within[1]))
+    return np.asarray(np.clip(np.stack([low, high], axis=-1), *within))
+
+
+def _calibrated(found: Calibration, z: FloatArray) -> FloatArray:
+    """Return intervals (M, 2) of mean weight 1: a regression of w r on w, taken at w = 1."""
+    ww, wx = found.scatter[:, 0, 0], found.scatter[:, 0, 1]
+    slope = np.divide(wx, ww, out=np.zeros_like(wx), where=ww > 0)
+    rest = np.stack([-slope, np.ones_like(slope)], axis=-1)
+    value = found.means[:, 1] + slope * (1 - found.means[:, 0])
+    square = np.maximum(np.einsum("ma,mab,mb->m", rest, found.scatter, rest), 0)
+    cube = np.einsum("ma,mb,mc,mabc->m", rest, rest, rest, found.thirds)
+    skewness = np.divide(cube, square**1.5, out=np.zeros_like(cube), where=square > 0)
+    return skewed_interval(value, np.sqrt(square) / found.rows, skewness, z)
 
 
 def _mirrored(found: Calibration) -> Calibration:
     sign = np.array([1.0, -1.0])
-    return Calibration(found.rows, found.means * sign, found.scatter * np.outer(sign, sign))
+    return Calibration(
+        found.rows, found.means * sign, found.scatter * np.outer(sign, sign), found.thirds
+    )
 
 
-def _lower(found: Calibration, reach: FloatArray, worst: float | None) -> FloatArray:
+def _lower(found: Calibration, z: FloatArray, worst: float) -> FloatArray:
+    """Return the least value (M,) where weight is missing; infinite if that would be too much."""
     weight, product = found.means[:, 0], found.means[:, 1]
     ww, wx, xx = found.scatter[:, 0, 0], found.scatter[:, 0, 1], found.scatter[:, 1, 1]
-    slope = np.divide(wx, ww, out=np.zeros_like(wx), where=ww > 0)
-    left = np.sqrt(np.maximum(xx - slope * wx, 0))
-    calibrated = product + slope * (1 - weight) - reach * left
-    if worst is None:
-        return np.asarray(calibrated)
+    reach = z / found.rows
     # y = w (r - worst): any missing weight has the worst reward, and adds nothing to y.
     yy = np.maximum(xx - 2 * worst * wx + worst**2 * ww, 0)
     spread = np.sqrt(yy)
     tilt = np.divide(reach * (wx - worst * ww), spread, out=np.zeros_like(yy), where=spread > 0)
     free = worst + product - worst * weight - reach * spread
-    return np.asarray(np.where(weight - tilt <= 1, np.minimum(free, calibrated), calibrated))
+    return np.asarray(np.where(weight - tilt <= 1, free, np.inf))

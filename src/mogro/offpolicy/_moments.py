@@ -1,8 +1,8 @@
 """Counts, means, scatter and third moments of vectors, in groups; mergeable.
 
-Moments are central: a constant added to all rewards costs no digits. Two sets merge by the formulas of
-Chan, Golub and LeVeque (1979), for third moments of Pebay (2008), so that chunks and their order
-change nothing but the rounding.
+Moments are central: a constant added to all rewards costs no digits. Two sets merge by the
+formulas of Chan, Golub and LeVeque (1979), for third moments of Pebay (2008), so that chunks and
+their order change nothing but the rounding.
 """
 
 from collections.abc import Iterator

@@ -21,11 +21,43 @@ _POISSON = _table()
 
 
 class Replicates:
-    """Weighted sums of columns for every replicate, (R, G, 1 + p); the first is of ones."""
+    """Sums for every replicate: of ones, columns, and products of columns of the same set.
 
-    def __init__(self, replicates: int, groups: int, columns: int, key: int) -> None:
+    Products tell the variance of a replicate, which a Studentised interval needs.
+    """
+
+    def __init__(
+        self, replicates: int, groups: int, columns: int, sets: NDArray[np.intp], key: int
+    ) -> None:
         self.key = key
-        self.sums: FloatArray = np.zeros((replicates, groups, 1 + columns))
+        self._columns = columns
+        left, right = np.triu_indices(sets.shape[1])
+        self._pairs = left, right
+        self._left, self._right = sets[:, left].ravel(), sets[:, right].ravel()
+        self.sums: FloatArray = np.zeros((replicates, groups, 1 + columns + len(self._left)))
+
+    @property
+    def counts(self) -> FloatArray:
+        """Rows drawn, (R, G)."""
+        return self.sums[..., 0]
+
+    @property
+    def means(self) -> FloatArray:
+        """Means of the columns, (R, G, p)."""
+        sums = self.sums[..., 1 : 1 + self._columns]
+        return np.asarray(sums / np.maximum(self.counts, 1)[..., None])
+
+    def scatter(self, sets: NDArray[np.intp]) -> FloatArray:
+        """Return sums of products of deviations within the sets, (R, G, M, q, q)."""
+        objectives, q = sets.shape
+        flat = self.sums[..., 1 + self._columns :]
+        flat = flat.reshape(*flat.shape[:-1], objectives, len(self._pairs[0]))
+        result = np.empty((*flat.shape[:-1], q, q))
+        result[..., self._pairs[0], self._pairs[1]] = flat
+        result[..., self._pairs[1], self._pairs[0]] = flat
+        own = self.means[..., sets]
+        each = self.counts[..., None, None, None]
+        return np.asarray(result - each * own[..., :, None] * own[..., None, :])
 
     def add(self, columns: FloatArray, groups: NDArray[np.intp] | None, first: int) -> None:
         """Add rows, given as columns (p, n), the first of which has this number in the log."""
@@ -34,7 +66,8 @@ class Replicates:
             part = slice(start, min(start + _ROWS, size))
             draws = self._draws(first + start, part.stop - start)
             ones = np.ones((1, part.stop - start))
-            block = np.concatenate((ones, columns[:, part]))
+            here = columns[:, part]
+            block = np.concatenate((ones, here, here[self._left] * here[self._right]))
             if groups is None:
                 self.sums[:, 0] += draws.T @ block.T
                 continue

@@ -38,6 +38,7 @@ def least_error(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
+    >>> from mogro.offpolicy import Clip, weighted_rows
     >>> logged = rng.uniform(0.2, 1.0, 1000)
     >>> rows = weighted_rows(rng.random((1000, 1)), logged, np.full(1000, 0.5))
     >>> least_error(rows, Clip) is None or least_error(rows, Clip).limit > 0.5

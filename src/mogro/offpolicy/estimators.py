@@ -135,9 +135,7 @@ def doubly_robust(
     rows = predicted_rows(
         rewards, logged, arms, probabilities, predictions, observed=observed, errors=errors
     )
-    return _evaluate(
-        rows, self_normalised=self_normalised, cap=cap, replicates=replicates, rng=rng
-    )
+    return _evaluate(rows, self_normalised=self_normalised, cap=cap, replicates=replicates, rng=rng)
 
 
 def switch_doubly_robust(

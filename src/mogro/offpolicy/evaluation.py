@@ -76,7 +76,7 @@ class Evaluation:
     propensity_error
         Root mean squared relative standard error of the logged propensities; 0 if exact.
     replicates
-        Poisson-bootstrap replicates of the value, (R, M), or None.
+        Studentised deviations of Poisson-bootstrap replicates from the value, (R, M), or None.
     """
 
     rows: int
@@ -124,19 +124,15 @@ class Evaluation:
         return Region(self._skewed(joint_level(_level(level), inside)))
 
     def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
-        """Return intervals (M, 2) between quantiles of bootstrap replicates.
+        """Return Studentised intervals (M, 2) of the Poisson bootstrap.
 
-        They need ``replicates=`` when the sums are made. A bias that was estimated widens them.
+        They need ``replicates=`` when the sums are made, 500 or more for 95 %.
         """
         if self.replicates is None:
             raise ValueError("replicates: expected some for the bootstrap, got none")
         low = (1 - _level(level)) / 2
-        centre = self.value - self.replicates.mean(axis=0)  # NaN where there is no estimate
-        ends = np.quantile(self.replicates, (low, 1 - low), axis=0) + np.where(
-            np.isnan(centre), np.nan, 0.0
-        )
-        widening = abs(self.bias) * np.array([[-1.0], [1.0]])
-        return np.asarray((ends + widening).T)
+        steps = np.quantile(self.replicates, (1 - low, low), axis=0).T
+        return np.asarray(self.value[:, None] - self.error[:, None] * steps)
 
     def likelihood_interval(
         self, level: float = 0.95, *, within: tuple[float, float] | None = None

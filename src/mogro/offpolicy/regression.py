@@ -53,7 +53,7 @@ def cross_fitted(
     """
     values, seen = reward_rows(rewards, observed)
     n, objectives = values.shape
-    offered, chosen, own = _features(features, arms, n)
+    offered, _, own = _features(features, arms, n)
     parts = count(folds, "folds", minimum=2)
     result = np.empty((n, offered.shape[-2], objectives))
     for fold in range(parts):

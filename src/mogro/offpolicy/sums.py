@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, count, generator
 from mogro.offpolicy._columns import Cap, Layout
-from mogro.offpolicy._delta import Influence, covariance, estimate, influence, skewness
+from mogro.offpolicy._delta import (
+    Influence,
+    covariance,
+    estimate,
+    influence,
+    skewness,
+    variances,
+)
 from mogro.offpolicy._intervals import Calibration
 from mogro.offpolicy._moments import BLOCK, Moments
 from mogro.offpolicy._resampling import STEP, Replicates
@@ -58,6 +65,7 @@ class Sums:
     Examples
     --------
     >>> rng = np.random.default_rng(0)
+    >>> from mogro.offpolicy import weighted_rows
     >>> sums = Sums(1, self_normalised=True)
     >>> for _ in range(3):
     ...     sums.add(weighted_rows(rng.random((1000, 1)), np.full(1000, 0.5), rng.random(1000)))
@@ -109,7 +117,9 @@ class Sums:
         self._mass: FloatArray = np.zeros(settings.arm_count or 0)
         self._pulls: NDArray[np.int64] = np.zeros(settings.arm_count or 0, dtype=np.int64)
         self._spans: list[tuple[int, int]] = []
-        self._replicates = Replicates(settings.replicates, groups, layout.size, settings.key)
+        self._replicates = Replicates(
+            settings.replicates, groups, layout.size, layout.sets, settings.key
+        )
 
     def fresh(self) -> Self:
         """Return empty sums with the same settings and key, for another worker."""
@@ -186,9 +196,9 @@ class Sums:
         self._lost += rows.lost
         seen = rows.weights if rows.observed is None else rows.weights[:, None] * rows.observed
         self._largest = np.maximum(self._largest, seen.max(axis=0))
-        if self._settings.arm_count is not None and rows.mass is not None:
+        if self._settings.arm_count is not None and rows.mass is not None and rows.arms is not None:
             self._mass = self._mass + rows.mass
-            self._pulls = self._pulls + np.bincount(rows.arms, minlength=len(self._mass))
+            self._pulls += np.bincount(rows.arms, minlength=len(self._mass))
 
     def merge(self, other: "Sums") -> None:
         """Add what other sums with the same settings have seen of other rows."""
@@ -202,7 +212,7 @@ class Sums:
         self._largest = np.maximum(self._largest, other._largest)
         self._lost += other._lost
         self._mass = self._mass + other._mass
-        self._pulls = self._pulls + other._pulls
+        self._pulls += other._pulls
         self._replicates.sums += other._replicates.sums
 
     def result(self) -> Evaluation:
@@ -211,16 +221,16 @@ class Sums:
             raise ValueError("rows: expected at least one, got none")
         moments, layout = self._moments, self._layout
         normalised = self._settings.self_normalised
-        found = influence(moments, layout, normalised=normalised)
+        found = influence(moments.counts, moments.means, layout, normalised=normalised)
         value = estimate(moments.counts, moments.means, layout, normalised=normalised).value
         spread = covariance(moments, found)
         noise, drift = self._noise_parts(found)
         capped = self._cap_bias(found, value)
         size, weight, weight_error = self._weights()
         unsupported = self._unsupported(weight, weight_error)
+        replicates = self._replicated(value) if self._settings.replicates else None
         value = np.where((unsupported > TOLERATED) | (self._observed() == 0), np.nan, value)
         gone = np.where(np.isnan(value), np.nan, 0.0)
-        replicates = self._replicated() if self._settings.replicates else None
         return Evaluation(
             rows=len(self),
             value=value,
@@ -265,10 +275,10 @@ class Sums:
         whole = estimate(
             moments.counts, moments.means, layout, normalised=normalised, capped=False
         ).value
-        other = influence(moments, layout, normalised=normalised, capped=False)
-        change = Influence(
-            found.means - other.means, found.coefficients - other.coefficients
+        other = influence(
+            moments.counts, moments.means, layout, normalised=normalised, capped=False
         )
+        change = Influence(found.means - other.means, found.coefficients - other.coefficients)
         chance = np.diag(covariance(moments, change))
         square = np.maximum((value - whole) ** 2 - np.nan_to_num(chance), 0)
         return np.asarray(np.sign(value - whole) * np.sqrt(square))
@@ -311,15 +321,18 @@ class Sums:
             hidden = (moments.counts * moments.means[:, 0]) @ never / n
         return np.minimum(max(known, short) + hidden, 1.0)
 
-    def _replicated(self) -> FloatArray:
-        sums = self._replicates.sums
-        counts = sums[..., 0]
-        means = sums[..., 1:] / np.maximum(counts, 1)[..., None]
-        drawn = counts.sum(axis=-1) > 0
-        if not drawn.all():
-            counts, means = counts[drawn], means[drawn]
-        normalised = self._settings.self_normalised
-        return estimate(counts, means, self._layout, normalised=normalised).value
+    def _replicated(self, value: FloatArray) -> FloatArray:
+        """Return Studentised deviations (R, M) of replicates that drew anything."""
+        drawn = self._replicates.counts.sum(axis=-1) > 0
+        counts, means = self._replicates.counts[drawn], self._replicates.means[drawn]
+        normalised, layout = self._settings.self_normalised, self._layout
+        values = estimate(counts, means, layout, normalised=normalised).value
+        found = influence(counts, means, layout, normalised=normalised)
+        scatter = self._replicates.scatter(layout.sets)[drawn]
+        errors = np.sqrt(np.maximum(variances(counts, scatter, found, layout), 0))
+        return np.divide(
+            values - value, errors, out=np.zeros_like(values), where=errors > 1e-9 * abs(values)
+        )
 
     def _calibration(self) -> Calibration | None:
         settings, moments = self._settings, self._moments
@@ -327,7 +340,9 @@ class Sums:
             return None
         places = self._layout.sets
         scatter = moments.scatter[0][places[:, :, None], places[:, None, :]]
-        return Calibration(float(moments.counts[0]), moments.means[0][places], scatter)
+        return Calibration(
+            float(moments.counts[0]), moments.means[0][places], scatter, moments.thirds[0]
+        )
 
 
 def _joined(spans: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -335,9 +350,7 @@ def _joined(spans: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[t
     result: list[tuple[int, int]] = []
     for start, stop in sorted([*spans, *more]):
         if result and start < result[-1][1]:
-            raise ValueError(
-                f"first: expected numbers of new rows, got row {start} a second time"
-            )
+            raise ValueError(f"first: expected numbers of new rows, got row {start} a second time")
         if result and start == result[-1][1]:
             result[-1] = (result[-1][0], stop)
         else:
