@@ -24,6 +24,7 @@ SECTION = "offpolicy"
 RUNS = int(os.environ.get("MOGRO_COVERAGE_RUNS", "2000"))
 _SHARE = 0.1  # of uniform draws of learning agents
 _REPLICATES = 256
+_AT_ONCE = 250  # agents that learn side by side
 _SIZES = [100_000, 1_000_000, 4_000_000]
 Method = Callable[[Log, np.random.Generator], Evaluation]
 
@@ -36,9 +37,14 @@ def lines() -> Iterator[Line]:
         rng = np.random.default_rng(0)
         yield from coverage(world, (world.log(rng) for _ in range(RUNS)), METHODS)
     for world in learning_worlds():
-        logs = world.learning_logs(RUNS, np.random.default_rng(0), uniform=_SHARE)
-        yield from coverage(world, logs, METHODS)
+        yield from coverage(world, _learning(world), METHODS)
     yield from coverage_of_the_rest()
+
+
+def _learning(world: World) -> Iterator[Log]:
+    rng = np.random.default_rng(0)
+    for done in range(0, RUNS, _AT_ONCE):
+        yield from world.learning_logs(min(_AT_ONCE, RUNS - done), rng, uniform=_SHARE)
 
 
 def _ips(log: Log, rng: np.random.Generator) -> Evaluation:
@@ -103,7 +109,7 @@ def coverage_of_the_rest() -> Iterator[Line]:
     """Measure what is not promised everywhere: caps, missing rewards, uncertain propensities."""
     plain, _, heavy, *_ = worlds()
     runs = max(RUNS // 4, 100)
-    for world, methods in (
+    rest: list[tuple[World, dict[str, Method]]] = [
         (heavy, {"ips, clip by least error": _clipped, "switch, by least error": _switched}),
         (
             plain,
@@ -113,7 +119,8 @@ def coverage_of_the_rest() -> Iterator[Line]:
                 "ips, propensities +- 10 %": _uncertain,
             },
         ),
-    ):
+    ]
+    for world, methods in rest:
         rng = np.random.default_rng(1)
         yield from coverage(world, (world.log(rng) for _ in range(runs)), methods)
 
@@ -121,24 +128,27 @@ def coverage_of_the_rest() -> Iterator[Line]:
 def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> Iterator[Line]:
     """Yield how often intervals hold the truth, and how wide they are beside what is needed."""
     rng = np.random.default_rng(2)
-    hits, widths = defaultdict(list), defaultdict(list)
-    found = defaultdict(list)
+    hits: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    widths: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for log in logs:
         for name, method in methods.items():
             one = method(log, rng)
             found[name].append((*one.value, *one.effective_size, one.trusted))
             for kind, bounds in _intervals(one).items():
                 inside = (bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1])
-                hits[name, kind].append(inside.all() if kind == "joint" else inside)
+                if kind == "joint":
+                    inside = np.array([inside.all()])
+                hits[name, kind].append(inside)
                 widths[name, kind].append(bounds[:, 1] - bounds[:, 0])
     objectives = len(world.value)
-    for (name, kind), inside in hits.items():
+    for (name, kind), held in hits.items():
         figures = np.array(found[name])
         trusted = figures[:, -1] > 0
         needed = 2 * 1.96 * figures[:, :objectives].std(axis=0)
         wide = float((np.mean(widths[name, kind], axis=0) / needed).max())
         yield _line(
-            world, f"{name}, {kind}", np.array(inside), trusted, wide, figures[:, objectives].mean()
+            world, f"{name}, {kind}", np.array(held), trusted, wide, figures[:, objectives].mean()
         )
 
 
@@ -268,7 +278,7 @@ def _same_as_obp(
     def both(method: Callable[..., Evaluation]) -> tuple[Callable[[], Evaluation], ...]:
         return partial(weighted, method, log.rewards), partial(weighted, method, first)
 
-    robust = {
+    robust: dict[str, Callable[..., Evaluation]] = {
         "dr": offpolicy.doubly_robust,
         "sndr": partial(offpolicy.doubly_robust, self_normalised=True),
         "switch-dr": partial(offpolicy.switch_doubly_robust, threshold=5.0),

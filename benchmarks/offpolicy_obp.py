@@ -1,4 +1,4 @@
-"""What obp estimates from the arrays of a file, and how long it takes: run by a Python that has it."""
+"""What obp estimates from the arrays of a file, and how fast; run by a Python that has it."""
 
 import json
 import sys

@@ -162,7 +162,7 @@ def learning_worlds() -> list[World]:
     """Return worlds for logs of learning agents: a soft target, and one greedy for a trade-off."""
     soft = make(
         "learning agent, soft target",
-        seed=5, rows=2000, rewards="clicks", top=0.6, sharpness=1.0, uniform=0.0,
+        seed=5, rows=5000, rewards="clicks", top=0.6, sharpness=1.0, uniform=0.0,
     )  # fmt: skip
     best = (soft.means @ np.array([1.0, 4.0])).argmax(axis=1)
     greedy = np.eye(soft.means.shape[1])[best]

@@ -70,9 +70,9 @@ def influence(
 ) -> Influence:
     """Return how rows move the estimate, from counts (..., G) and means (..., G, p)."""
     parts = estimate(counts, means, layout, normalised=normalised, capped=capped)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        by_product = (1 / parts.scale)[..., None, :]
-        by_weight = -parts.ratio[..., None, :] * by_product * float(normalised)
+    # Without any weight the value is NaN; its influence need not be.
+    by_product = _quotient(np.ones_like(parts.scale), parts.scale)[..., None, :]
+    by_weight = -np.nan_to_num(parts.ratio)[..., None, :] * by_product * float(normalised)
     both = parts.products * by_product + parts.weights * by_weight
     level = both + parts.baselines
     level = level - (parts.shares * level).sum(axis=-2, keepdims=True)

@@ -22,7 +22,9 @@ from mogro.offpolicy._resampling import STEP, Replicates
 from mogro.offpolicy.evaluation import TOLERATED, Evaluation
 from mogro.offpolicy.rows import Rows
 
-_CHANCE = 5.0  # standard errors by which a mean weight below 1 is no chance
+# A mean weight below 1 is no chance if it is so by this many standard errors and, for large weights
+# may happen to be missing, this many times the part of the largest one (Bernstein's bound).
+_CHANCE, _MISSED = 5.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,8 @@ class Sums:
         size, weight, weight_error = self._weights()
         unsupported = self._unsupported(weight, weight_error)
         replicates = self._replicated(value) if self._settings.replicates else None
-        value = np.where((unsupported > TOLERATED) | (self._observed() == 0), np.nan, value)
+        unknown = (unsupported > TOLERATED) | (self._observed() == 0)
+        value = np.where(unknown, np.nan, value)
         gone = np.where(np.isnan(value), np.nan, 0.0)
         return Evaluation(
             rows=len(self),
@@ -312,7 +315,8 @@ class Sums:
         if self._pulls.any():
             known += float(self._mass[self._pulls == 0].sum()) / n
         short = 1 - mean
-        if not (mean == 0 or short > _CHANCE * error):
+        chance = _CHANCE * error + _MISSED * float(self._largest.max()) / n
+        if not (mean == 0 or short > chance):
             short = 0.0
         hidden = np.zeros(self._settings.objectives)
         if self._layout.seen is not None:
