@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from tests.offpolicy.logs import Log, draw
 from tests.oracles import offpolicy as oracle
 
 from mogro import offpolicy
 from mogro.offpolicy import Clip, Evaluation, Switch
 
-CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+
+def assert_close(one: ArrayLike, other: ArrayLike) -> None:
+    np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
 
 
 def by_objective(function: object, log: Log, *rest: float, predicted: bool = False) -> np.ndarray:
@@ -46,7 +49,7 @@ def test_formulas(seed: int) -> None:
             by_objective(oracle.doubly_robust, log, 1.2, predicted=True),
         ),
     ):
-        np.testing.assert_allclose(ours.value, theirs, **CLOSE)
+        assert_close(ours.value, theirs)
 
 
 @pytest.mark.parametrize("varying", [False, True])
@@ -60,19 +63,19 @@ def test_direct_is_the_mean_of_cross_fitted_predictions(varying: bool) -> None:
         others = np.arange(200) % 3 != i % 3
         theta = oracle.least_squares(own[others], log.rewards[others])
         offered = features[i] if varying else features
-        np.testing.assert_allclose(predictions[i], offered @ theta, **CLOSE)
+        assert_close(predictions[i], offered @ theta)
     found = offpolicy.direct(log.rewards, log.arms, log.probabilities, features, folds=3)
     expected = [oracle.direct(log.probabilities, predictions[..., m]) for m in range(3)]
-    np.testing.assert_allclose(found.value, expected, **CLOSE)
+    assert_close(found.value, expected)
 
 
 def test_covariance_of_ips_is_that_of_a_mean() -> None:
     log = draw(1, 500)
     weighted = log.rewards * (log.target / log.logged)[:, None]
     found = offpolicy.ips(*log.weighted)
-    np.testing.assert_allclose(found.covariance, np.cov(weighted.T) / 500, **CLOSE)
+    assert_close(found.covariance, np.cov(weighted.T) / 500)
     cubes = ((weighted - weighted.mean(axis=0)) ** 3).mean(axis=0) / weighted.std(axis=0) ** 3
-    np.testing.assert_allclose(found.skewness, cubes / np.sqrt(500), **CLOSE)
+    assert_close(found.skewness, cubes / np.sqrt(500))
 
 
 def jackknife(method: object, log: Log) -> np.ndarray:
@@ -95,7 +98,7 @@ def test_the_delta_method_agrees_with_the_jackknife(normalised: bool, missing: b
         log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
 
     def method(*arrays: np.ndarray) -> Evaluation:
-        return offpolicy.doubly_robust(*arrays, self_normalised=normalised)  # type: ignore[arg-type]
+        return offpolicy.doubly_robust(*arrays, self_normalised=normalised)
 
     found = method(*log)
     expected = jackknife(method, log)
@@ -117,7 +120,7 @@ def test_missing_rewards_count_by_their_arm(normalised: bool) -> None:
             log.rewards[:, m], weights, log.arms, observed[:, m], self_normalised=normalised
         )
         assert found.value[m] == pytest.approx(expected, rel=1e-10)
-    masked = method(*log.weighted, arms=log.arms, observed=observed)
+    masked = method(*log.weighted, arms=10**12 * log.arms, observed=observed)
     np.testing.assert_array_equal(masked.value, found.value)
     np.testing.assert_array_equal(masked.covariance, found.covariance)
 
@@ -161,8 +164,8 @@ def test_a_log_of_the_target_itself_is_a_mean() -> None:
     ones = np.full(100, 0.5)
     for method in (offpolicy.ips, offpolicy.snips):
         found = method(log.rewards, ones, ones)
-        np.testing.assert_allclose(found.value, log.rewards.mean(axis=0), **CLOSE)
-        np.testing.assert_allclose(found.error, log.rewards.std(axis=0, ddof=1) / 10, **CLOSE)
+        assert_close(found.value, log.rewards.mean(axis=0))
+        assert_close(found.error, log.rewards.std(axis=0, ddof=1) / 10)
         np.testing.assert_allclose(found.effective_size, 100)
 
 

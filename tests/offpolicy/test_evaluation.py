@@ -71,7 +71,8 @@ def test_an_arm_whose_rewards_were_never_observed() -> None:
     assert np.isnan(found.value).tolist() == [True, False, False]
     assert found.unsupported[0] > 0.1
     assert (found.unsupported[1:] == 0).all()
-    assert "NO SUPPORT" in found.warnings[0] and "objective 0" in found.warnings[0]
+    assert "NO SUPPORT" in found.warnings[0]
+    assert "objective 0" in found.warnings[0]
     assert np.isfinite(found.covariance[1:, 1:]).all()
 
 
@@ -118,7 +119,7 @@ def test_no_variation_and_rare_events_are_not_trusted() -> None:
 def test_wrong_probabilities_are_noticed() -> None:
     log = draw(0, 5000)
     found = offpolicy.ips(log.rewards, log.logged / 2, log.target)
-    assert "the mean weight is 2" in found.warnings[0] or "mean weight" in found.warnings[0]
+    assert "mean weight" in found.warnings[0]
     vague = offpolicy.ips(*log.weighted, errors=log.logged)
     assert any("propensities" in words for words in vague.warnings)
 
@@ -168,7 +169,7 @@ def test_intervals_nest_and_regions_hold_intervals() -> None:
     assert (region.bounds[:, 0] < found.interval()[:, 0]).all()
     assert (region.bounds[:, 1] > found.interval()[:, 1]).all()
     assert region.contains(found.value)
-    assert not region.contains(found.value + [0, 10, 0])
+    assert not region.contains(found.value + np.array([0, 10, 0]))
     bounded = found.likelihood_interval(within=(-5, 8))
     assert (bounded[:, 0] <= found.likelihood_interval()[:, 0]).all()
     assert (bounded[:, 1] >= found.likelihood_interval()[:, 1]).all()
@@ -221,16 +222,16 @@ def test_refusals() -> None:
         ((r, p, "x"), "target"),
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
-            offpolicy.snips(*bad)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="^arms: "):
+            offpolicy.snips(*bad)
+    with pytest.raises(ValueError, match=r"^arms: "):
         offpolicy.ips(r, p, t, arms=[0])
-    with pytest.raises(ValueError, match="^errors: "):
+    with pytest.raises(ValueError, match=r"^errors: "):
         offpolicy.ips(r, p, t, errors=-p)
-    with pytest.raises(ValueError, match="^observed: "):
+    with pytest.raises(ValueError, match=r"^observed: "):
         offpolicy.ips(r, p, t, observed=np.ones((10, 1), dtype=bool))
-    with pytest.raises(ValueError, match="^observed: |^rewards: "):
+    with pytest.raises(ValueError, match=r"^observed: |^rewards: "):
         offpolicy.ips(np.full_like(r, np.nan), p, t, observed=np.ones(r.shape, dtype=bool))
-    with pytest.raises(ValueError, match="^limit: "):
+    with pytest.raises(ValueError, match=r"^limit: "):
         offpolicy.Clip(0)
 
 
@@ -247,13 +248,13 @@ def test_refusals_of_tables() -> None:
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
             offpolicy.doubly_robust(*bad)
-    with pytest.raises(ValueError, match="^features: "):
+    with pytest.raises(ValueError, match=r"^features: "):
         offpolicy.direct(r, a, q, np.full((4, 2), np.nan))
-    with pytest.raises(ValueError, match="^arms: "):
+    with pytest.raises(ValueError, match=r"^arms: "):
         offpolicy.direct(r, a[:5], q, np.eye(4))
-    with pytest.raises(ValueError, match="^probabilities: "):
+    with pytest.raises(ValueError, match=r"^probabilities: "):
         offpolicy.direct(r, a, q, np.eye(5))
-    with pytest.raises(ValueError, match="^folds: "):
+    with pytest.raises(ValueError, match=r"^folds: "):
         offpolicy.direct(r, a, q, np.eye(4), folds=1)
 
 

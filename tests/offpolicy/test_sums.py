@@ -1,5 +1,6 @@
 """Sums: chunks, order and workers change nothing but the rounding."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -36,7 +37,7 @@ def assert_same(one: Evaluation, other: Evaluation) -> None:
         np.testing.assert_allclose(
             getattr(one, name), getattr(other, name), rtol=1e-8, atol=1e-10, err_msg=name
         )
-    if one.replicates is not None:
+    if one.replicates is not None and other.replicates is not None:
         np.testing.assert_allclose(one.replicates, other.replicates, rtol=1e-6, atol=1e-9)
 
 
@@ -74,7 +75,7 @@ def test_any_chunks_in_any_order(
     )
     parts = []
     edges = [0, *sorted(set(cuts)), 120]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         part = whole.fresh()
         part.add(part_of(log, start, stop, predicted=predicted, errors=True), first=start)
         parts.append(pickle.loads(pickle.dumps(part)))  # as an executor would
@@ -99,7 +100,9 @@ def test_replicates_depend_on_the_key_only() -> None:
     one, same, other = (
         snips(*log.weighted, replicates=100, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    assert one.replicates is not None and other.replicates is not None
+    assert one.replicates is not None
+    assert same.replicates is not None
+    assert other.replicates is not None
     assert one.replicates.shape == (112, 3)
     np.testing.assert_array_equal(one.replicates, same.replicates)
     assert abs(one.replicates - other.replicates).max() > 0.1
@@ -119,7 +122,7 @@ def test_no_row_twice() -> None:
     twin = sums.fresh()
     sums.add(rows)
     twin.add(rows)
-    with pytest.raises(ValueError, match="first: .* row 0 a second time"):
+    with pytest.raises(ValueError, match=r"first: .* row 0 a second time"):
         sums.merge(twin)
     with pytest.raises(ValueError, match="first"):
         sums.add(rows, first=5)
@@ -144,7 +147,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="rows: expected arms, one of 4"):
         Sums(3, arm_count=4).add(weighted_rows(*log.weighted))
     holes = weighted_rows(np.full((10, 3), np.nan), log.logged, log.target)
-    with pytest.raises(ValueError, match="rows: .*missing=True"):
+    with pytest.raises(ValueError, match=r"rows: .*missing=True"):
         Sums(3).add(holes)
     with pytest.raises(ValueError, match="rows: expected at least one"):
         Sums(3).result()

@@ -11,7 +11,7 @@ def weight(logged: Array, arms: Array, probabilities: Array, i: int) -> float:
 
 def ips(rewards: Array, logged: Array, arms: Array, probabilities: Array) -> float:
     n = len(rewards)
-    return sum(rewards[i] * weight(logged, arms, probabilities, i) for i in range(n)) / n
+    return float(sum(rewards[i] * weight(logged, arms, probabilities, i) for i in range(n)) / n)
 
 
 def clipped_ips(
@@ -19,21 +19,22 @@ def clipped_ips(
 ) -> float:
     n = len(rewards)
     weights = [min(weight(logged, arms, probabilities, i), limit) for i in range(n)]
-    return sum(rewards[i] * weights[i] for i in range(n)) / n
+    return float(sum(rewards[i] * weights[i] for i in range(n)) / n)
 
 
 def snips(rewards: Array, logged: Array, arms: Array, probabilities: Array) -> float:
     n = len(rewards)
     weights = [weight(logged, arms, probabilities, i) for i in range(n)]
     mean = sum(weights) / n
-    return sum(rewards[i] * weights[i] / mean for i in range(n)) / n
+    return float(sum(rewards[i] * weights[i] / mean for i in range(n)) / n)
 
 
 def direct(probabilities: Array, predictions: Array) -> float:
     n, arms = probabilities.shape
-    return (
-        sum(sum(probabilities[i, k] * predictions[i, k] for k in range(arms)) for i in range(n)) / n
-    )
+    total = 0.0
+    for i in range(n):
+        total += sum(probabilities[i, k] * predictions[i, k] for k in range(arms))
+    return float(total / n)
 
 
 def doubly_robust(
@@ -60,7 +61,7 @@ def self_normalised_doubly_robust(
     n = len(rewards)
     weights = [weight(logged, arms, probabilities, i) for i in range(n)]
     residuals = sum(weights[i] * (rewards[i] - predictions[i, arms[i]]) for i in range(n))
-    return residuals / sum(weights) + direct(probabilities, predictions)
+    return float(residuals) / sum(weights) + direct(probabilities, predictions)
 
 
 def by_arm(

@@ -1,5 +1,7 @@
 """Estimators over arrays: thin calls of :class:`Sums`."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -183,7 +185,8 @@ def _evaluate(
     if rows.mass is not None:
         arm_count = len(rows.mass)
     elif rows.arms is not None and rows.observed is not None:
-        arm_count = int(rows.arms.max()) + 1
+        names, places = np.unique(rows.arms, return_inverse=True)  # catalogue numbers may be large
+        arm_count, rows = len(names), replace(rows, arms=places)
     sums = Sums(
         rows.residuals.shape[1],
         self_normalised=self_normalised,
