@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +55,13 @@ def _snips(log: Log, rng: np.random.Generator) -> Evaluation:
     return offpolicy.snips(log.rewards, log.logged, log.target, replicates=_REPLICATES, rng=rng)
 
 
+@lru_cache(maxsize=1)
+def _predictions(log: Log) -> np.ndarray:
+    return offpolicy.cross_fitted(log.rewards, log.arms, log.features)
+
+
 def _robust(log: Log, rng: np.random.Generator, *, normalised: bool) -> Evaluation:
-    predictions = offpolicy.cross_fitted(log.rewards, log.arms, log.features)
+    predictions = _predictions(log)
     return offpolicy.doubly_robust(
         *(log.rewards, log.logged, log.arms, log.probabilities, predictions),
         self_normalised=normalised,
@@ -83,7 +88,7 @@ def _clipped(log: Log, rng: np.random.Generator) -> Evaluation:
 
 
 def _switched(log: Log, rng: np.random.Generator) -> Evaluation:
-    predictions = offpolicy.cross_fitted(log.rewards, log.arms, log.features)
+    predictions = _predictions(log)
     return offpolicy.switch_doubly_robust(
         log.rewards, log.logged, log.arms, log.probabilities, predictions
     )

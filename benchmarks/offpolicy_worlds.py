@@ -8,7 +8,7 @@ import numpy as np
 from mogro import MOGRO, RoundRobin, WeakestDirection
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Log:
     """One log: rewards (n, M), logged arms and propensities (n,), the target (n, K), features."""
 

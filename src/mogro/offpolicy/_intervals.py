@@ -1,5 +1,6 @@
 """Intervals from an estimate, its error and its skewness."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from mogro._validation import FloatArray
 
 _STEEP = 0.45  # beyond this skewness (about five clicks) the expansion is no guide
-_DRAWS = 2**16
+_DRAWS = 2**15
 
 
 class Calibration(NamedTuple):
@@ -59,9 +60,13 @@ def joint_level(level: float, covariance: FloatArray) -> float:
     scaled = covariance[np.ix_(varied, varied)] / np.outer(error[varied], error[varied])
     values, vectors = np.linalg.eigh(scaled)
     root = vectors * np.sqrt(np.maximum(values, 0))
-    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(root))) @ root.T
-    reach = np.quantile(abs(draws).max(axis=1), level)
+    reach = np.quantile(abs(root @ _normals(len(root))).max(axis=0), level)
     return float(2 * ndtr(reach) - 1)
+
+
+@lru_cache(maxsize=8)
+def _normals(size: int) -> FloatArray:
+    return np.random.default_rng(0).standard_normal((size, _DRAWS))
 
 
 def likelihood_interval(
