@@ -7,9 +7,9 @@ Saito, Aihara, Matsutani and Narita (2021), CC BY 4.0; nothing of them is kept h
 Two objectives: clicks, and clicks times the first feature of the item. From the log of the random
 policy the value of the Thompson policy is estimated and compared with the mean of its own log. Its
 probabilities in the contexts of the random log are not known: taken is its mean logged propensity
-for every item and position. A row is logged the more often the higher its propensity, so these means
-are too high (they sum to 1.7 to 3.7 at a position) and are scaled to sum to 1. Beside it stands the
-share of its rows that have the item at the position, which has no such bias.
+for every item and position. A row is logged the more often the higher its propensity, so these
+means are too high (they sum to 1.7 to 3.7 at a position) and are scaled to sum to 1. Beside it stands
+the share of its rows that have the item at the position, which has no such bias.
 """
 
 import csv
