@@ -8,7 +8,7 @@ Two objectives: clicks, and clicks times the first feature of the item. From the
 policy the value of the Thompson policy is estimated and compared with the mean of its own log. Its
 probabilities in the contexts of the random log are not known: taken is its mean logged propensity
 for every item and position. A row is logged the more often the higher its propensity, so these
-means are too high (they sum to 1.7 to 3.7 at a position) and are scaled to sum to 1. Beside it stands
+means are too high (they sum to 1.7 to 3.7 at a position) and are scaled to sum to 1. Beside it is
 the share of its rows that have the item at the position, which has no such bias.
 """
 
