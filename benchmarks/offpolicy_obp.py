@@ -31,7 +31,7 @@ def main(path: str) -> None:
         if name not in ("ips", "snips"):
             given = {"estimated_rewards_by_reg_model": None}
         seconds, first = [], []
-        for _ in range(7):
+        for _ in range(5):
             values, total = [], 0.0
             for m in range(objectives):
                 if given:
