@@ -38,7 +38,8 @@ def extreme(
         nearest = optimize.minimize(distance, start, bounds=bounds, constraints=constraints)
         least, start = distance(nearest.x), nearest.x
     constraints.append({"type": "ineq", "fun": lambda q: least + reach**2 - distance(q)})
-    found = optimize.minimize(
+    solve: Any = optimize.minimize
+    found = solve(
         lambda q: float(cost @ q),
         start,
         bounds=bounds,

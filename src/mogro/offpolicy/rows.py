@@ -125,7 +125,7 @@ def predicted_rows(
         chosen,
         _noise(errors, propensities),
         lost,
-        target.sum(axis=0),
+        np.ones(n) @ target,  # faster than a sum over the first axis
     )
 
 
