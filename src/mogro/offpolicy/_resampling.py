@@ -14,7 +14,7 @@ def _thresholds() -> NDArray[np.uint16]:
     """Return the 16-bit numbers from which a Poisson(1) count is at least 1, 2, 3 and so on."""
     chances = np.exp(-1.0) / np.cumprod([1.0, *range(1, 12)])
     places = np.rint(chances.cumsum() * _STATES)
-    return places[places < _STATES].astype(np.uint16)
+    return np.asarray(places[places < _STATES], dtype=np.uint16)
 
 
 _FROM = _thresholds()
