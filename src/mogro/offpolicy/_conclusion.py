@@ -26,17 +26,19 @@ def conclude(state: State) -> Evaluation:
     found = influence(moments.counts, moments.means, layout, normalised=normalised)
     value = estimate(moments.counts, moments.means, layout, normalised=normalised).value
     noise, drift = _noise_parts(state, found)
-    capped = _cap_bias(state, found, value)
+    capped, doubt = _cap_bias(state, found, value)
     size, weight, weight_error = _weights(state)
     unsupported = _unsupported(state, weight, weight_error)
     replicates = _replicated(state, value) if state.settings.replicates else None
     gone = np.where((unsupported > TOLERATED) | (_observed(state) == 0), np.nan, 0.0)
     spread = covariance(moments, found) + noise
     spread = spread + np.outer(capped, capped) + np.outer(drift, drift)
+    squares = np.diag(spread) + gone
     return Evaluation(
         rows=state.rows,
         value=value + gone,
-        covariance=spread + gone[:, None] + gone,
+        covariance=spread + doubt + gone[:, None] + gone,
+        squared_error=squares,
         skewness=skewness(moments, found, layout),
         bias=abs(capped) + abs(drift),
         effective_size=size,
@@ -65,10 +67,15 @@ def _noise_parts(state: State, found: Influence) -> tuple[FloatArray, FloatArray
     return spread / n**2, np.einsum("gpm,gp->m", by_weight, state.noise_bias) / n
 
 
-def _cap_bias(state: State, found: Influence, value: FloatArray) -> FloatArray:
-    """Return the bias (M,) of capping: the square of the change, less its variance."""
+def _cap_bias(state: State, found: Influence, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the bias (M,) of capping, and in what doubt that is (M, M).
+
+    The square of the bias is that of the change, less its variance. The bias is known no better
+    than the estimate without a cap, and neither is what predictions, fitted to the same log, have
+    wrong: an interval has to count the doubt, or it is a wish.
+    """
     if state.settings.cap is None:
-        return np.zeros_like(value)
+        return np.zeros_like(value), np.zeros((len(value), len(value)))
     moments, layout = state.moments, state.layout
     normalised = state.settings.self_normalised
     whole = estimate(
@@ -76,9 +83,9 @@ def _cap_bias(state: State, found: Influence, value: FloatArray) -> FloatArray:
     ).value
     other = influence(moments.counts, moments.means, layout, normalised=normalised, capped=False)
     change = Influence(found.means - other.means, found.coefficients - other.coefficients)
-    chance = np.diag(covariance(moments, change))
-    square = np.maximum((value - whole) ** 2 - np.nan_to_num(chance), 0)
-    return np.asarray(np.sign(value - whole) * np.sqrt(square))
+    doubt = covariance(moments, change)
+    square = np.maximum((value - whole) ** 2 - np.nan_to_num(np.diag(doubt)), 0)
+    return np.sign(value - whole) * np.sqrt(square), doubt
 
 
 def _observed(state: State) -> FloatArray:

@@ -23,8 +23,8 @@ def least_error(
     uncapped one, less the variance of that distance. Errors of objectives are compared with those
     without a cap, and summed, so that units do not matter.
 
-    The choice looks at the rewards. What it does to coverage is measured in the benchmarks;
-    without a cap intervals need no such excuse.
+    Intervals count the doubt about the bias too (see :class:`Evaluation`), and so are no narrower
+    than without a cap.
 
     Parameters
     ----------
@@ -71,4 +71,4 @@ def _squares(rows: Rows, cap: Cap | None, self_normalised: bool) -> np.ndarray:
         missing=rows.observed is not None,
     )
     sums.add(rows)
-    return np.nan_to_num(np.diag(sums.result().covariance))
+    return np.nan_to_num(sums.result().squared_error)

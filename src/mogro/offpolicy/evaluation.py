@@ -59,7 +59,11 @@ class Evaluation:
     value
         Estimates, (M,).
     covariance
-        Their covariance, (M, M), with the squares of the estimated ``bias``.
+        Their covariance, (M, M), with the squares of the estimated ``bias`` and, where weights are
+        capped, the doubt about it: so a cap makes better estimates, but not narrower intervals.
+    squared_error
+        Their estimated mean squared errors, (M,), without that doubt: what :func:`least_error`
+        goes by.
     skewness
         Their skewness, (M,): of a row's influence, over the root of n.
     bias
@@ -82,6 +86,7 @@ class Evaluation:
     rows: int
     value: FloatArray
     covariance: FloatArray
+    squared_error: FloatArray
     skewness: FloatArray
     bias: FloatArray
     effective_size: FloatArray

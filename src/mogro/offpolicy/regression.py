@@ -140,6 +140,7 @@ def direct(
         found,
         value=found.value + gone,
         covariance=found.covariance + gone[:, None] + gone,
+        squared_error=found.squared_error + gone,
         effective_size=sizes,
         unsupported=lost,
     )
