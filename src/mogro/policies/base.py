@@ -172,141 +172,6 @@ class LinearPolicy(ABC):
             Coverage(inverse, unseen),
         )
 
-    def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
-        """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
-        ...
-
-    def update(self, features: FloatArray, reward: FloatArray) -> None:
-        """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
-        ...
-
-
-@dataclass
-class Learned:
-    """What a policy has learned: all about it that changes."""
-
-    model: LinearModel
-    exploring: BoolArray  # (*batch): the last arm was chosen to explore; true before the first
-    empty: FloatArray  # directions (n, d) in which a linear oracle had nothing to offer
-    settled: Settled  # a cache, which is not saved
-    step: int = 0  # arms selected
-    covered: bool = False  # an oracle had nothing in a direction neither known nor empty
-    warned: bool = False
-
-    def save_state(self) -> dict[str, NDArray[np.generic]]:
-        """Return all of it that is worth keeping, as arrays under names."""
-        model = {f"model.{name}": array for name, array in self.model.save_state().items()}
-        own = {"step": np.array(self.step), "exploring": self.exploring.copy()}
-        return model | own | {"empty": self.empty.copy()}
-
-    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what :meth:`save_state` gave; refuse what does not fit, changing nothing."""
-        missing = self.save_state().keys() - arrays.keys()
-        if missing:
-            raise ValueError(
-                f"arrays: expected all that save_state() gives, missing {sorted(missing)}"
-            )
-        check_shape(arrays["step"], "step", ())
-        check_shape(arrays["exploring"], "exploring", self.exploring.shape)
-        rows = arrays["empty"].shape[:1]
-        check_shape(arrays["empty"], "empty", (*rows, self.model.dim))
-        own = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.load_state({name.removeprefix("model."): own[name] for name in own})
-        self.step = int(arrays["step"].astype(np.int64))
-        self.exploring = arrays["exploring"].astype(np.bool_)
-        self.empty = arrays["empty"].astype(np.float64)
-        self.covered = False
-        self.settled.reset()
-
-
-class LinearPolicy(ABC):
-    """A policy that estimates every objective by least squares.
-
-    A policy is frozen settings and a few answers, all over leading batch axes; what is learned is
-    a separate object, ``learned``. The answers, which :func:`mogro.choice.choose` asks for, are
-    used by :meth:`select`, by :func:`mogro.simulate` and by :class:`mogro.Agent` alike:
-
-    - :meth:`values`: what arms are worth, the estimates unless a subclass says otherwise;
-    - ``selection``: how to select by these values, a scalarisation or a front;
-    - ``exploration`` and ``threshold``: how and until when to explore, if at all;
-    - :meth:`teaches`: which decisions are learned from;
-    - ``uniform``: the probability of any arm instead; ``ridge``: the penalty of the estimates.
-
-    A policy of one's own is a frozen data class with at least the fields ``dim``, ``objectives``
-    and ``batch`` that overrides what it does differently.
-    """
-
-    dim: int
-    objectives: int
-    batch: tuple[int, ...]
-    learned: Learned
-
-    @property
-    def selection(self) -> Selection:
-        """How to select by the values of the arms: random weights."""
-        return _RANDOM_WEIGHTS
-
-    @property
-    def exploration(self) -> Exploration | None:
-        """How to explore: not at all."""
-        return None
-
-    @property
-    def threshold(self) -> float | None:
-        """Until when to explore, the paper's B; None is a default that follows the arms."""
-        return None
-
-    @property
-    def uniform(self) -> float:
-        """Probability of a uniformly random arm instead."""
-        return 0.0
-
-    @property
-    def ridge(self) -> float:
-        """Weight of the penalty of the estimates."""
-        return 0.0
-
-    def __post_init__(self) -> None:
-        """Check the sizes, and start with nothing learned."""
-        object.__setattr__(self, "dim", count(self.dim, "dim"))
-        object.__setattr__(self, "objectives", count(self.objectives, "objectives"))
-        if not isinstance(self.batch, tuple):
-            raise ValueError(f"batch: expected a tuple of sizes, got {self.batch!r}")
-        object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
-        model = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=self.batch)
-        start = np.full(self.batch, self.exploration is not None)
-        learned = Learned(model, start, np.zeros((0, self.dim)), Settled(self.batch))
-        object.__setattr__(self, "learned", learned)
-
-    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
-        """Return what arms (..., K, d) are worth, (..., K, M): the estimates."""
-        return beliefs.estimates(arms)
-
-    @property
-    def values_are_estimates(self) -> bool:
-        """Whether :meth:`values` are the plain estimates."""
-        return type(self).values is LinearPolicy.values
-
-    def teaches(self, exploring: BoolArray) -> BoolArray | None:
-        """Tell which decisions, (...), are learned from, by whether they explored; None: all."""
-        return None
-
-    def beliefs(self) -> Beliefs:
-        """Return what the policy knows now; later updates do not change it."""
-        model = self.learned.model
-        inverse = model.inverse[..., None, :, :]
-        unseen = None if model.full else model.unseen[..., None, :, :]
-        return Beliefs(
-            model.theta,
-            inverse,
-            unseen,
-            model.count,
-            model.rank[..., None],
-            model.squares,
-            model.totals,
-            Coverage(inverse, unseen),
-        )
-
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner.
 
@@ -368,8 +233,8 @@ class LinearPolicy(ABC):
     def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions; only policies linear in the arm can."""
         raise ValueError(
-            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises is "
-            "not linear in the arm; MOGRO with a linear scalarisation can"
+            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises "
+            "is not linear in the arm; MOGRO with a linear scalarisation can"
         )
 
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:
