@@ -86,4 +86,5 @@ class Choice(NamedTuple):
 
 
 def listed(arms: Arms) -> FloatArray:
+    """Return the features of arms, (..., K, d)."""
     return arms if isinstance(arms, np.ndarray) else arms.features
