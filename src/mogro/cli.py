@@ -36,7 +36,7 @@ from mogro.experiments.report.page import collect_claims, write_report
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Task, local_pool
 from mogro.theory import Diagnosis
-from mogro.theory import diagnose as diagnosis_of
+from mogro.theory import diagnose as diagnose_problem
 
 _NAMES = {figure.name: figure for figure in FIGURES}
 _OUT = click.Path(file_okay=False, path_type=Path)
@@ -190,7 +190,7 @@ def diagnose(
     if round_robin and weights is not None:
         raise click.UsageError("--weights are for random weights, not for --round-robin: give one")
     try:
-        found = diagnosis_of(
+        found = diagnose_problem(
             read_matrix(features, "features"),
             read_matrix(theta, "theta"),
             noise=noise,
