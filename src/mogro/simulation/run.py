@@ -123,7 +123,7 @@ def simulate(
     for t in range(T):
         features = worlds.offer()
         arms = learners.select(features)
-        x = _features_of(features, arms)
+        x = _chosen_features(features, arms)
         rewards = worlds.observe(x)
         checkpoint = ledger.note(t, features, arms, rewards)
         learners.update(x, rewards)
@@ -207,7 +207,7 @@ def _same(part: FloatArray, before: FloatArray) -> bool:
     return part is before or (part.ndim == 2 and np.array_equal(part, before))
 
 
-def _features_of(features: FloatArray, arms: IntArray) -> FloatArray:
+def _chosen_features(features: FloatArray, arms: IntArray) -> FloatArray:
     instance = np.arange(arms.shape[0])[:, None]
     repeat = np.arange(arms.shape[1]) if features.shape[1] > 1 else 0
     return np.asarray(features[instance, repeat, arms])
