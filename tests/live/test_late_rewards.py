@@ -1,5 +1,7 @@
 """Rewards that come late, in parts, revised, or under a condition."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -204,3 +206,23 @@ def test_a_decision_that_is_dropped_by_the_reward_that_completes_it() -> None:
     assert agent.reward("a", {"sale": 1.0}, now=5.0) == Outcome(late=1)
     assert agent.counters["forgotten"] == 1
     assert agent.theta.tolist() == [[0.0]]
+
+
+def test_a_decision_that_was_complete_before_its_last_window_is_completed_once(
+    tmp_path: Path,
+) -> None:
+    agent = mogro.Agent(
+        [
+            mogro.Objective("click", window=1.0, default=0.0),
+            mogro.Objective("score", window=10.0),
+        ],
+        dim=1,
+        seed=0,
+    )
+    agent.decide({"a": [1.0]}, id="one", now=0.0)
+    agent.reward("one", {"score": 3.0}, now=0.5)
+    agent.decide({"a": [1.0]}, id="two", now=2.0)  # closes the first window: all is learned
+    agent.decide({"a": [1.0]}, id="three", now=11.0)  # past the second window of the first
+    assert agent.counters["completed"] == 1
+    agent.save(tmp_path / "agent")
+    assert mogro.Agent.load(tmp_path / "agent").counters == agent.counters

@@ -318,7 +318,10 @@ class State:
             heapq.heappop(self._windows)
         for row, states in closing.states.items():
             block, i = self.ledger.place(row)
-            self._count(block.state[i].tolist(), states)
+            before = block.state[i].tolist()
+            if PENDING not in before:  # all of it had come before its last window closed
+                continue
+            self._count(before, states)
             block.state[i] = states
             if PENDING not in states:
                 self._complete(row)
