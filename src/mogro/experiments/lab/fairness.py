@@ -68,6 +68,33 @@ class FairnessRun:
         }
 
 
+@dataclass(frozen=True)
+class FinalFairness:
+    """The fairness index of one instance at the end: of each repeat, and of all pulls together."""
+
+    simulation: Simulation
+    epsilon: float
+
+    @property
+    def alone(self) -> bool:
+        """Others may run meanwhile."""
+        return False
+
+    @property
+    def cost(self) -> float:
+        """Seconds, roughly."""
+        return self.simulation.cost
+
+    def run(self) -> "Arrays":
+        """Simulate, and return the indices: (R,), and () of pooled pulls."""
+        played = self.simulation
+        means = played.world.instance(played.first, played.seed).means  # type: ignore[attr-defined]
+        pulls = played.trace().pulls()[-1, 0]
+        indices = [fairness_index(means, one, epsilon=self.epsilon) for one in pulls]
+        pooled = fairness_index(means, pulls.sum(axis=0), epsilon=self.epsilon)
+        return {"index": np.array(indices), "pooled": np.array(pooled)}
+
+
 def at_exploration_end(values: FloatArray, explored: FloatArray) -> FloatArray:
     """Return values (I, R) at the first checkpoint after exploration.
 
