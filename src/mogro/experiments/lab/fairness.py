@@ -70,10 +70,10 @@ class FairnessRun:
 
 @dataclass(frozen=True)
 class FinalFairness:
-    """The fairness index of one instance at the end: of each repeat, and of all pulls together."""
+    """Fairness indices of one instance at the end: of each repeat, and of all pulls together."""
 
     simulation: Simulation
-    epsilon: float
+    epsilons: tuple[float, ...]
 
     @property
     def alone(self) -> bool:
@@ -86,13 +86,16 @@ class FinalFairness:
         return self.simulation.cost
 
     def run(self) -> "Arrays":
-        """Simulate, and return the indices: (R,), and () of pooled pulls."""
+        """Simulate, and find the indices (E, R) of repeats and (E,) of pooled pulls."""
         played = self.simulation
         means = played.world.instance(played.first, played.seed).means  # type: ignore[attr-defined]
         pulls = played.trace().pulls()[-1, 0]
-        indices = [fairness_index(means, one, epsilon=self.epsilon) for one in pulls]
-        pooled = fairness_index(means, pulls.sum(axis=0), epsilon=self.epsilon)
-        return {"index": np.array(indices), "pooled": np.array(pooled)}
+        indices = [
+            [fairness_index(means, counts, epsilon=e) for counts in (*pulls, pulls.sum(axis=0))]
+            for e in self.epsilons
+        ]
+        *single, pooled = np.array(indices).T
+        return {"single": np.stack(single, axis=1), "pooled": pooled}
 
 
 def at_exploration_end(values: FloatArray, explored: FloatArray) -> FloatArray:
