@@ -241,8 +241,8 @@ def _claims(tables: Tables) -> list[Claim]:
             "regret below the theorems' bounds",
             "With the threshold of its theorem, MOGRO has an effective Pareto regret below the "
             "bound of the theorem.",
-            f"effective regret / bound, below 1; {sum(vacuous)} of {len(cells)} bounds are vacuous: "
-            "no policy can exceed them",
+            f"effective regret / bound, below 1; {sum(vacuous)} of {len(cells)} bounds are "
+            "vacuous: no policy can exceed them",
             against_bounds(below(1.0, ratios), vacuous=vacuous),
         ),
         Claim(
