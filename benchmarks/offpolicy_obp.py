@@ -27,15 +27,12 @@ def main(path: str) -> None:
     models = [np.ascontiguousarray(predictions[:, :, m])[:, :, None] for m in range(objectives)]
     found = {}
     for name, estimator in estimators.items():
-        given = {}
-        if name not in ("ips", "snips"):
-            given = {"estimated_rewards_by_reg_model": None}
         seconds, first = [], []
         for _ in range(5):
             values, total = [], 0.0
             for m in range(objectives):
-                if given:
-                    given["estimated_rewards_by_reg_model"] = models[m]
+                plain = name in ("ips", "snips")
+                given = {} if plain else {"estimated_rewards_by_reg_model": models[m]}
                 start = time.process_time()
                 values.append(
                     estimator.estimate_policy_value(
