@@ -90,7 +90,7 @@ def test_the_examples_come_out_as_the_paper_says() -> None:
     assert conditions.FIGURE.claims(swapped)[0].verdict == "not reproduced"
 
 
-def test_the_fresh_circle_has_unit_arms_that_are_good_nearly_always() -> None:
+def test_the_fresh_circle_has_unit_arms_that_all_differ() -> None:
     world = FreshCircle(0.001).instance(0, 0)
     arms = world.contexts(rng=np.random.default_rng(0), batch=(3,))
     assert arms.shape == (3, 60, 2)
