@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from tests.simulation.test_parallel import Here
 
-from mogro.experiments.figures import conditions, evidence
+from mogro.experiments.figures import conditions, evidence, guarantees
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.lab.worlds import Circle
+from mogro.experiments.lab.tables import table
+from mogro.experiments.lab.worlds import Circle, FreshCircle
 from mogro.simulation.parallel import run_tasks
 from mogro.theory import diagnose, objective_diversity
 
+CELL = ("objectives", "noise", "rounds", "policy")
 SMALL = Scale(instances=1, repeats=6, rounds=40, quick=True)
 
 
@@ -40,10 +42,32 @@ def test_evidence_holds_and_could_fail(runs: Tables) -> None:
     ):
         worse = {**runs["runs"], column: runs["runs"][column] * factor}
         assert verdicts({**runs, "runs": worse})[claim] == "not reproduced"
-    everything = np.full_like(runs["growth"]["below"], len(set(runs["runs"]["repeat"])))
-    below = {**runs["growth"], "below": everything, "allowed": 0 * runs["growth"]["allowed"]}
-    name = "the eigenvalue stays above the lemmas' line"
-    assert verdicts({**runs, "growth": below})[name] == "not reproduced"
+    for lemma, column, claim in (
+        ("growth", "below", "the eigenvalue stays above the lemmas' line"),
+        ("estimates", "outside", "estimates within the lemmas' bound"),
+    ):
+        everything = np.full_like(runs[lemma][column], len(set(runs["runs"]["repeat"])))
+        wrong = {**runs[lemma], column: everything, "allowed": 0 * runs[lemma]["allowed"]}
+        assert verdicts({**runs, lemma: wrong})[claim] == "not reproduced"
+
+
+def test_errors_of_estimates_are_judged_where_the_lemma_speaks(runs: Tables) -> None:
+    rows, bounds = runs["estimates"], runs["bounds"]
+    cells = zip(*(bounds[name].tolist() for name in CELL), strict=True)
+    starts = dict(zip(cells, bounds["initial_rounds"].tolist(), strict=True))
+    assert len(rows["round"])
+    for *key, t in zip(*(rows[n].tolist() for n in (*CELL, "round")), strict=True):
+        cycle = key[0] if key[-1] == "MOGRO-RR" else 0
+        assert t >= 2 * (starts[tuple(key)] + cycle)
+    assert (rows["largest"] >= rows["median"]).all()
+    assert (rows["outside"] == 0)[rows["largest"] <= rows["bound"]].all()
+    (claim,) = (
+        claim
+        for claim in evidence.FIGURE.claims(runs)
+        if claim.name == "estimates within the lemmas' bound"
+    )
+    vacuous = (rows["allowed"] >= 1).sum()
+    assert f"of {len(rows['round'])} bounds {vacuous} are vacuous" in claim.measure
 
 
 def test_growth_starts_where_the_theory_says_exploration_ends(runs: Tables) -> None:
@@ -64,3 +88,65 @@ def test_the_examples_come_out_as_the_paper_says() -> None:
     data = tables["conditions"]
     swapped = {"conditions": {**data, "goodness": 0 * data["goodness"], "low": 0 * data["low"]}}
     assert conditions.FIGURE.claims(swapped)[0].verdict == "not reproduced"
+
+
+def test_the_fresh_circle_has_unit_arms_that_all_differ() -> None:
+    world = FreshCircle(0.001).instance(0, 0)
+    arms = world.contexts(rng=np.random.default_rng(0), batch=(3,))
+    assert arms.shape == (3, 60, 2)
+    assert np.linalg.norm(arms, axis=-1) == pytest.approx(1.0)
+    assert len(np.unique(arms)) == arms.size
+
+
+def test_guarantees_of_short_runs_are_vacuous_and_say_so() -> None:
+    results = run_tasks(guarantees.FIGURE.tasks(SMALL), executor=Here())
+    tables = guarantees.FIGURE.tables(SMALL, results)
+    claims = guarantees.FIGURE.claims(tables)
+    assert [claim.verdict for claim in claims] == ["undecided", "undecided"]
+    for claim, cases in zip(claims, (6, 3), strict=True):
+        assert f"{cases} of {cases} bounds are vacuous" in claim.measure
+        assert all(case.where.endswith("bound vacuous") for case in claim.cases)
+    fair = tables["bounds"]["theorem"] != "regret, fresh arms"
+    assert (tables["bounds"]["all_runs"][fair] <= 1).all()
+    for row, theorem in enumerate(tables["bounds"]["theorem"][fair]):
+        runs = tables["runs"]
+        here = runs["theorem"] == theorem
+        here &= runs["rounds"] == tables["bounds"]["rounds"][row]
+        # The least share of all pulls is no less than the mean of the least shares.
+        assert runs["value"][here].mean() <= tables["bounds"]["all_runs"][row] + 1e-12
+
+
+FAIRNESS, REGRET = "fairness, slack 1", "regret, fresh arms"
+
+
+def guaranteed(index: float, regret: float) -> list[str]:
+    """Return the verdicts where bounds are 0.2 and 100, and others vacuous."""
+    bounds = [
+        (FAIRNESS, 10, 0.0, "nothing"),
+        (FAIRNESS, 40, 0.2, "something"),
+        (REGRET, 10, 100.0, "nothing"),
+        (REGRET, 90, 100.0, "something"),
+    ]
+    runs = [
+        (theorem, rounds, repeat, (index if theorem == FAIRNESS else regret) * wobble)
+        for theorem, rounds, *_ in bounds
+        for repeat, wobble in enumerate((0.99, 1.0, 1.01))
+    ]
+    tables = {
+        "bounds": table(("theorem", "rounds", "bound", "bound_says"), bounds),
+        "runs": table(("theorem", "rounds", "repeat", "value"), runs),
+    }
+    return [str(claim.verdict) for claim in guarantees.FIGURE.claims(tables)]
+
+
+@pytest.mark.parametrize(
+    ("index", "regret", "expected"),
+    [
+        (0.3, 5.0, ["reproduced", "reproduced"]),
+        (0.1, 5.0, ["not reproduced", "reproduced"]),
+        (0.0, 120.0, ["not reproduced", "not reproduced"]),
+        (0.2, 100.0, ["undecided", "undecided"]),
+    ],
+)
+def test_guarantees_can_fail(index: float, regret: float, expected: list[str]) -> None:
+    assert guaranteed(index, regret) == expected

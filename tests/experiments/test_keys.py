@@ -62,7 +62,7 @@ def changed(path: str, edit: Callable[[str], str], copy: Path) -> set[str]:
         ("linear.py", "import numpy", "# why\nimport numpy", set()),
         ("pareto/effective.py", "import", "import os\nimport", EVERY),
         ("experiments/lab/probes.py", "_WEIGHTS = 64", "_WEIGHTS = 65", None),
-        ("experiments/lab/fairness.py", "_EVERY = 5", "_EVERY = 4", {"fairness"}),
+        ("experiments/lab/fairness.py", "_EVERY = 5", "_EVERY = 4", {"fairness", "guarantees"}),
         ("experiments/lab/timing.py", "_TURNS = 20", "_TURNS = 21", {"main", "time", "arms"}),
         (
             "experiments/lab/goodness.py",

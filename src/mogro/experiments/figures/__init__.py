@@ -7,6 +7,7 @@ from mogro.experiments.figures import (
     fairness,
     fixed,
     growth,
+    guarantees,
     hard_instances,
     main,
     many_arms,
@@ -32,5 +33,6 @@ FIGURES: tuple[Figure, ...] = (
     growth.FIGURE,
     commit.FIGURE,
     evidence.FIGURE,
+    guarantees.FIGURE,
     conditions.FIGURE,
 )

@@ -1,8 +1,6 @@
 """Evidence that theory and code meet: runs beside the bounds and lemmas that are about them."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import cache
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,17 +8,18 @@ import numpy as np
 from mogro import theory
 from mogro._intervals import ConfidenceInterval
 from mogro._plots import legend, look, panels
-from mogro.experiments.lab.contenders import RR, RW, Greedy
+from mogro._validation import IntArray
+from mogro.experiments.lab.contenders import RR, RW
 from mogro.experiments.lab.probes import eigenvalue_and_error
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.runs import Simulation, gather
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
+from mogro.experiments.lab.theorems import Setup, horizons
 from mogro.experiments.lab.worlds import Circle
 from mogro.experiments.report import statistics
-from mogro.experiments.report.claims import Case, Claim, above, below, certain
+from mogro.experiments.report.claims import Case, Claim, above, against_bounds, below, certain
 from mogro.experiments.report.figure import Figure
-from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Arrays, Results, Task
 
 if TYPE_CHECKING:
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 _ROUNDS = 2500
 _REPEATS = 60
 _WORLDS = (Circle(2, 0.01), Circle(2, 0.1), Circle(2, 1.0), Circle(3, 0.1))
-_GREEDY_FOR: dict[str, RandomWeights | RoundRobin] = {
-    RW.label: RandomWeights(),
-    RR.label: RoundRobin(),
-}
 _REFUTED = "so few runs can refute a small probability, but never confirm it"
 _CELL = ("objectives", "noise", "rounds", "policy")
 
@@ -47,34 +42,18 @@ class _Run(NamedTuple):
 
 
 def _runs(scale: Scale) -> list[_Run]:
-    middle = scale.horizon(_ROUNDS)
     return [
-        _run(world, rounds, label, scale)
+        _run(Setup(world, rounds, label), scale)
         for world in _WORLDS
-        for rounds in (max(1, middle // 4), middle, 4 * middle)
-        for label in _GREEDY_FOR
+        for rounds in horizons(scale, _ROUNDS)
+        for label in (RW.label, RR.label)
     ]
 
 
-def _run(world: Circle, rounds: int, label: str, scale: Scale) -> _Run:
-    said = _diagnosis(world, rounds, label)
-    threshold = said.promises.threshold
-    contender = Greedy(label, _GREEDY_FOR[label], threshold=threshold, exploration=None)
-    _, repeats = scale.sample(1, _REPEATS)
-    task = Simulation(world, contender, rounds, repeats, scale.seed, 0, 1, eigenvalue_and_error)
-    return _Run((world.objectives, world.noise, rounds, label), said, task)
-
-
-@cache
-def _diagnosis(world: Circle, rounds: int, label: str) -> theory.Diagnosis:
-    problem = world.instance(0, 0)
-    return theory.diagnose(
-        problem.features,
-        problem.theta,
-        noise=world.noise,
-        rounds=rounds,
-        scalarization=_GREEDY_FOR[label],
-    )
+def _run(setup: Setup, scale: Scale) -> _Run:
+    said = setup.said
+    task = setup.simulation(scale, repeats=_REPEATS, probe=eigenvalue_and_error)
+    return _Run((said.objectives, said.noise, said.rounds, setup.label), said, task)
 
 
 def _tasks(scale: Scale) -> list[Task]:
@@ -87,6 +66,9 @@ def _tables(scale: Scale, results: Results) -> Tables:
         "bounds": table((*_CELL, *_SAID), [(*run.cell, *_said(run.said)) for run, _ in pairs]),
         "runs": table((*_CELL, *_ENDED), [row for pair in pairs for row in _ended(*pair)]),
         "growth": table((*_CELL, *_GROWN), [row for pair in pairs for row in _grown(*pair)]),
+        "estimates": table(
+            (*_CELL, *_ESTIMATED), [row for pair in pairs for row in _estimated(*pair)]
+        ),
     }
 
 
@@ -132,47 +114,45 @@ def _grown(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
     """Give for each checkpoint in the greedy rounds the eigenvalues, and the lemma's line."""
     for t, values in zip(arrays["rounds"].tolist(), arrays["probed"][:, 0, :, 0], strict=True):
         if (start := run.said.promises.initial_rounds) is not None and t > start:
-            line, failing = _lemma(run.said, t, start)
+            line = theory.eigenvalue_bound(run.said, t)
             lowest, median = float(values.min()), float(np.median(values))
-            yield (*run.cell, t, lowest, median, line, int((values < line).sum()), failing)
+            below = int((values < line.value).sum())
+            yield (*run.cell, t, lowest, median, line.value, below, line.failure)
 
 
-def _lemma(said: theory.Diagnosis, t: int, start: int) -> tuple[float, float]:
-    """Return a lower bound on the eigenvalue after t rounds, and how probably it may fail."""
-    promised, objectives = said.promises, said.objectives
-    assert promised.threshold is not None and promised.increment is not None  # noqa: PT018
-    failing = 2 * objectives / said.rounds  # that B does not keep the estimates in the radius
-    if promised.phi is None:
-        line = theory.gram_growth_round_robin(
-            t,
-            initial_rounds=start,
-            threshold=promised.threshold,
-            left=promised.increment,
-            objectives=objectives,
-        )
-        return line, min(1.0, failing)
-    increment, dim = promised.increment, said.rank
-    line = theory.gram_growth(
-        t, initial_rounds=start, threshold=promised.threshold, increment=increment
-    )
-    failing += theory.gram_growth_failure(t, initial_rounds=start, increment=increment, dim=dim)
-    return line, min(1.0, failing)
+_ESTIMATED = ("round", "median", "largest", "bound", "outside", "allowed")
+
+
+def _estimated(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
+    """Give for each checkpoint that the lemma speaks of the errors of estimates, and its bound."""
+    said, start = run.said, run.said.promises.initial_rounds
+    cycle = said.objectives if run.cell[-1] == RR.label else 0
+    for t, errors in zip(arrays["rounds"].tolist(), arrays["probed"][:, 0, :, 1], strict=True):
+        if start is not None and t > start and t >= 2 * (start + cycle):
+            bound = theory.estimate_bound(said, t)
+            median, largest = float(np.median(errors)), float(errors.max())
+            outside = int((errors > bound.value).sum())
+            yield (*run.cell, t, median, largest, bound.value, outside, bound.failure)
 
 
 def _draw(tables: Tables) -> "Drawing":
     worlds = distinct(tables["bounds"], "objectives", "noise")
-    drawing, axes = panels(2, len(worlds), width=3.1, height=2.8)
+    drawing, axes = panels(3, len(worlds), width=3.1, height=2.8)
     for column, (objectives, noise) in enumerate(worlds):
-        bounds, runs, growth = (
+        bounds, runs, growth, estimates = (
             select(tables[name], objectives=objectives, noise=noise)
-            for name in ("bounds", "runs", "growth")
+            for name in ("bounds", "runs", "growth", "estimates")
         )
         _draw_regret(axes[0, column], bounds, runs)
-        _draw_growth(axes[1, column], growth)
+        _draw_lemma(axes[1, column], growth, "lowest", "line")
+        axes[1, column].set_ylim(bottom=0)
+        _draw_lemma(axes[2, column], estimates, "largest", "bound")
+        axes[2, column].set_yscale("log")
         for panel in axes[:, column]:
             panel.set_title(f"M = {objectives}, noise {noise:g}")
         axes[0, column].set_ylabel("effective Pareto regret")
         axes[1, column].set_ylabel("smallest eigenvalue of V")
+        axes[2, column].set_ylabel("largest error of an estimate")
     legend(drawing, axes[0, 0])
     return drawing
 
@@ -199,36 +179,40 @@ def _draw_regret(panel: "Axes", bounds: Table, runs: Table) -> None:
     panel.set_xlabel("rounds T")
 
 
-def _draw_growth(panel: "Axes", growth: Table) -> None:
-    """Draw the lowest and the median eigenvalue of the longest runs, and the lemma's line."""
-    longest = select(growth, rounds=int(growth["rounds"].max(initial=0)))
+def _draw_lemma(panel: "Axes", data: Table, worst: str, line: str) -> None:
+    """Draw the longest runs from the worst to the median, and the lemma's line."""
+    longest = select(data, rounds=int(data["rounds"].max(initial=0)))
     for (policy,) in distinct(longest, "policy"):
         how, rows = look(policy), select(longest, policy=policy)
         t = rows["round"]
         panel.plot(t, rows["median"], color=how.colour)
-        panel.fill_between(t, rows["lowest"], rows["median"], color=how.colour, alpha=0.3)
-        panel.plot(t, rows["line"], color=how.colour, linestyle=":")
+        panel.fill_between(t, rows[worst], rows["median"], color=how.colour, alpha=0.3)
+        panel.plot(t, rows[line], color=how.colour, linestyle=":")
     if not len(longest["round"]):
-        panel.text(0.5, 0.5, "exploration never ends", ha="center", transform=panel.transAxes)
+        panel.text(0.5, 0.5, "exploration takes too long", ha="center", transform=panel.transAxes)
     panel.set_xlabel("round")
     panel.set_xlim(left=0)
-    panel.set_ylim(bottom=0)
 
 
 class _Cell(NamedTuple):
-    """One case: what was said of it, its runs, and how V grew in its greedy rounds."""
+    """One case: what was said of it, its runs, and V and the estimates in greedy rounds."""
 
     said: dict[str, Any]
     runs: Table
     growth: Table
+    estimates: Table
 
     @property
     def where(self) -> str:
         said = self.said
         names = "{policy}, M = {objectives}, noise {noise:g}, T = {rounds}".format(**said)
         endless = ", B > T / d: exploration never ends" * (said["exploration"] == "never ends")
-        vacuous = ", bound vacuous" * (said["bound_says"] == "nothing")
-        return f"{names}{endless}{vacuous}"
+        return f"{names}{endless}"
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound on regret says nothing."""
+        return bool(self.said["bound_says"] == "nothing")
 
 
 def _cells(tables: Tables) -> Iterator[_Cell]:
@@ -236,14 +220,16 @@ def _cells(tables: Tables) -> Iterator[_Cell]:
     for values in zip(*(column.tolist() for column in bounds.values()), strict=True):
         said = dict(zip(bounds, values, strict=True))
         cell = {name: said[name] for name in _CELL}
-        yield _Cell(said, select(tables["runs"], **cell), select(tables["growth"], **cell))
+        parts = (select(tables[name], **cell) for name in ("runs", "growth", "estimates"))
+        yield _Cell(said, *parts)
 
 
 def _claims(tables: Tables) -> list[Claim]:
     cells = list(_cells(tables))
     greedy = [cell for cell in cells if len(cell.growth["round"])]
     rising = [cell for cell in greedy if cell.growth["line"][-1] > cell.said["threshold"]]
-    vacuous = sum(cell.said["bound_says"] == "nothing" for cell in cells)
+    vacuous = [cell.vacuous for cell in cells]
+    ratios = [(c.where, statistics.mean(c.runs["effective"] / c.said["bound"])) for c in cells]
     claims = [
         Claim(
             "assumptions met on a dense circle",
@@ -255,9 +241,9 @@ def _claims(tables: Tables) -> list[Claim]:
             "regret below the theorems' bounds",
             "With the threshold of its theorem, MOGRO has an effective Pareto regret below the "
             "bound of the theorem.",
-            f"effective regret / bound, below 1; {vacuous} of {len(cells)} bounds are vacuous: no "
-            "policy can exceed them",
-            [_bounded(cell) for cell in cells],
+            f"effective regret / bound, below 1; {sum(vacuous)} of {len(cells)} bounds are "
+            "vacuous: no policy can exceed them",
+            against_bounds(below(1.0, ratios), vacuous=vacuous),
         ),
         Claim(
             "the eigenvalue grows at the lemmas' rate",
@@ -270,7 +256,15 @@ def _claims(tables: Tables) -> list[Claim]:
             "In no round are more runs below the lemma's line than its probability of failure.",
             "share of runs below at the worst checkpoint that the lemma speaks of; the interval "
             f"has to reach down to that probability at all of them ({_REFUTED})",
-            [case for cell in greedy for case in _below_line(cell)],
+            [case for c in greedy for case in _exceptions(c, c.growth["below"], c.growth)],
+        ),
+        Claim(
+            "estimates within the lemmas' bound",
+            "In no round are more runs outside the lemma's bound on the errors of all estimates "
+            "than its probability of failure.",
+            "share of runs outside at the worst checkpoint that the lemma speaks of; the interval "
+            f"has to reach down to that probability at all of them ({_REFUTED}); {_silent(cells)}",
+            [case for c in cells for case in _exceptions(c, c.estimates["outside"], c.estimates)],
         ),
         Claim(
             "the threshold keeps estimates within their radius",
@@ -289,25 +283,32 @@ def _assumed(cell: _Cell) -> Case:
     return certain(cell.where, alpha, cell.said["assumptions"] == "hold", alpha.value)
 
 
-def _bounded(cell: _Cell) -> Case:
-    number = statistics.mean(cell.runs["effective"] / cell.said["bound"])
-    (case,) = below(1.0, [(cell.where, number)])
-    # A bound that says nothing is not worth quoting.
-    return replace(case, margin=np.inf) if cell.said["bound_says"] == "nothing" else case
-
-
 def _relative_growth(cell: _Cell) -> ConfidenceInterval:
     threshold, line = cell.said["threshold"], cell.growth["line"][-1]
     return statistics.mean((cell.runs["eigenvalue"] - threshold) / (line - threshold))
 
 
-def _below_line(cell: _Cell) -> Iterator[Case]:
-    spoken = cell.growth["allowed"] < 1
-    hits, allowed = (cell.growth[name][spoken].tolist() for name in ("below", "allowed"))
-    if hits:
-        shares = [statistics.share(n, len(cell.runs["repeat"])) for n in hits]
-        fits = all(share.low <= most for share, most in zip(shares, allowed, strict=True))
-        yield certain(cell.where, max(shares), fits)
+def _exceptions(cell: _Cell, hits: IntArray, lemma: Table) -> Iterator[Case]:
+    """Compare numbers of runs, one for each checkpoint, with the lemma's probability of failure."""
+    spoken = lemma["allowed"] < 1
+    if spoken.any():
+        size, counts = len(cell.runs["repeat"]), hits[spoken].tolist()
+        shares = {n: statistics.share(n, size) for n in set(counts)}
+        allowed = lemma["allowed"][spoken].tolist()
+        fits = all(shares[n].low <= most for n, most in zip(counts, allowed, strict=True))
+        yield certain(cell.where, shares[max(counts)], fits)
+
+
+def _silent(cells: Sequence[_Cell]) -> str:
+    """Say how often the bound on estimates is vacuous, or larger than what is estimated."""
+    bounds, allowed = (
+        np.concatenate([cell.estimates[name] for cell in cells]) for name in ("bound", "allowed")
+    )
+    vacuous, loose = (allowed >= 1).sum(), ((allowed < 1) & (bounds >= 1)).sum()
+    return (
+        f"of {len(bounds)} bounds {vacuous} are vacuous, with a probability of 1, and {loose} more "
+        "are above 1, the length of the parameters"
+    )
 
 
 def _outside(cell: _Cell) -> Case:
@@ -326,9 +327,11 @@ FIGURE = Figure(
         "assumptions hold, 100 arms around the unit circle and M evenly spread objectives. "
         "Above: effective Pareto regret, and its bound (dotted); a bound above the grey line is "
         "vacuous, for no policy can do worse. With noise 1, B may exceed T / d: then exploration "
-        "never ends, and the policy is absent below. Below: the smallest eigenvalue of V in the "
+        "never ends, and the policy is absent below. Middle: the smallest eigenvalue of V in the "
         "greedy rounds of the longest runs, from the lowest run to the median, and the line of the "
-        "lemma (dotted). The lower bound has a figure of its own."
+        "lemma (dotted). Below: the largest error of an estimate in these runs, from the median to "
+        "the worst run, and the lemma's bound (dotted), from twice the rounds of exploration on. "
+        "Lower bound, fairness and fresh arms have figures of their own."
     ),
     tasks=_tasks,
     tables=_tables,

@@ -68,6 +68,36 @@ class FairnessRun:
         }
 
 
+@dataclass(frozen=True)
+class FinalFairness:
+    """Fairness indices of one instance at the end: of each repeat, and of all pulls together."""
+
+    simulation: Simulation
+    epsilons: tuple[float, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Others may run meanwhile."""
+        return False
+
+    @property
+    def cost(self) -> float:
+        """Seconds, roughly."""
+        return self.simulation.cost
+
+    def run(self) -> "Arrays":
+        """Simulate, and find the indices (E, R) of repeats and (E,) of pooled pulls."""
+        played = self.simulation
+        means = played.world.instance(played.first, played.seed).means  # type: ignore[attr-defined]
+        pulls = played.trace().pulls()[-1, 0]
+        indices = [
+            [fairness_index(means, counts, epsilon=e) for counts in (*pulls, pulls.sum(axis=0))]
+            for e in self.epsilons
+        ]
+        *single, pooled = np.array(indices).T
+        return {"single": np.stack(single, axis=1), "pooled": pooled}
+
+
 def at_exploration_end(values: FloatArray, explored: FloatArray) -> FloatArray:
     """Return values (I, R) at the first checkpoint after exploration.
 

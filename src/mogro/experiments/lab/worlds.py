@@ -1,13 +1,15 @@
 """The problems of the experiments: what draws instance number i."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
 
+from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import Environment, FixedArms, VaryingContexts, lower_bound_instance, wine
+from mogro.environments.examples import DrawnArms
 from mogro.simulation import Purpose, stream
 
 
@@ -128,5 +130,27 @@ class Circle:
         return FixedArms(arms, theta, noise=self.noise)
 
 
+@dataclass(frozen=True)
+class FreshCircle:
+    """Arms anywhere on the unit circle, anew in each round; one objective along each axis."""
+
+    noise: float
+    arms: int = 60
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """(d, K, M)."""
+        return 2, self.arms, 2
+
+    def instance(self, number: int, seed: int) -> DrawnArms:
+        """Return the only instance; nothing is drawn but the arms of each round."""
+        draw = partial(_anywhere, self.arms)
+        return DrawnArms(np.eye(2), draw, arms=self.arms, noise=self.noise)
+
+
+def _anywhere(arms: int, rng: Rng, batch: tuple[int, ...]) -> FloatArray:
+    return _directions(2 * np.pi * rng.random((*batch, arms)))
+
+
 def _directions(angles: FloatArray) -> FloatArray:
-    return np.column_stack([np.cos(angles), np.sin(angles)])
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)

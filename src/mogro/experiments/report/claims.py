@@ -8,8 +8,9 @@ otherwise.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 
 from mogro._intervals import ConfidenceInterval
 from mogro.experiments.lab.tables import Table, table
@@ -144,6 +145,22 @@ def certain(where: str, number: ConfidenceInterval, holds: bool, margin: float =
     if not number.known:
         return Case(where, number, Outcome.UNDECIDED, margin)
     return Case(where, number, Outcome.HOLDS if holds else Outcome.FAILS, margin)
+
+
+def against_bounds(cases: Sequence[Case], *, vacuous: Sequence[bool]) -> list[Case]:
+    """Return cases that compare runs with bounds, some of which no run could break.
+
+    Those hold, say so, and are the last to be quoted. If all are such, nothing was checked.
+    """
+    marked = [
+        replace(case, where=f"{case.where}, bound vacuous", outcome=Outcome.HOLDS, margin=inf)
+        if empty and case.number.known
+        else case
+        for case, empty in zip(cases, vacuous, strict=True)
+    ]
+    if all(vacuous):
+        return [replace(case, outcome=Outcome.UNDECIDED) for case in marked]
+    return marked
 
 
 def _case(where: str, number: ConfidenceInterval, worst: float, best: float) -> Case:
