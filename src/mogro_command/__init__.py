@@ -24,7 +24,3 @@ def main() -> None:
 def _stop(number: int, frame: object) -> None:
     os.write(2, b"Stopped before anything was begun.\n")
     os._exit(130)  # an exception would have to pass half-imported modules
-
-
-if __name__ == "__main__":
-    main()

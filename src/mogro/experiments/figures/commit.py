@@ -4,18 +4,9 @@ from typing import TYPE_CHECKING
 
 from mogro._intervals import ConfidenceInterval
 from mogro._plots import legend, panels
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import COMMIT, COMMIT_AT_1, RW, RW_AT_1, Contender
 from mogro.experiments.lab.probes import explored
-from mogro.experiments.lab.regrets import (
-    MAIN_SIZES,
-    SIZE,
-    Runs,
-    by_size,
-    curves,
-    finals,
-    list_tasks,
-    size_name,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.runs import split
 from mogro.experiments.lab.scale import Scale
@@ -40,31 +31,31 @@ _PAIRS = dict(
 )
 
 
-def _runs(scale: Scale) -> Runs:
+def _runs(scale: Scale) -> regrets.Runs:
     return {
         (world, contender): split(
             world, contender, scale, rounds=_ROUNDS, sample=_SAMPLE, probe=explored
         )
-        for world in (Fixed(*size, noise=_NOISE) for size in MAIN_SIZES)
+        for world in (Fixed(*size, noise=_NOISE) for size in regrets.MAIN_SIZES)
         for contender in _CONTENDERS
     }
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     runs = _runs(scale)
-    return {"curves": curves(runs, results), "instances": finals(runs, results)}
+    return {"curves": regrets.curves(runs, results), "instances": regrets.finals(runs, results)}
 
 
 def _draw(tables: Tables) -> "Drawing":
     data = tables["curves"]
-    drawing, axes = panels(1, len(MAIN_SIZES), width=4.4, height=3.3)
-    for panel, size in zip(axes[0], distinct(data, *SIZE), strict=True):
+    drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.4, height=3.3)
+    for panel, size in zip(axes[0], distinct(data, *regrets.SIZE), strict=True):
         regret_panel(panel, data, size, "effective")
-        panel.set_title(f"{size_name(size)}, noise {_NOISE}")
+        panel.set_title(f"{regrets.size_name(size)}, noise {_NOISE}")
         panel.set_ylabel("effective Pareto regret")
         panel.set_xlabel("round")
     legend(drawing, axes[0, 0])
@@ -78,7 +69,9 @@ def _claims(tables: Tables) -> list[Claim]:
             "Learning from greedy rounds is needed: a policy that explores like MOGRO and then "
             "commits to its estimates goes on paying.",
             "effective regret added in the second half / that of explore-then-commit, below 1",
-            lower([(name, _later(rows, pair)) for name, rows in by_size(tables["instances"])]),
+            lower(
+                [(name, _later(rows, pair)) for name, rows in regrets.by_size(tables["instances"])]
+            ),
             setting=setting,
         )
         for setting, pair in _PAIRS.items()

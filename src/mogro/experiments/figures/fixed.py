@@ -5,31 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
-from mogro.experiments.lab.regrets import (
-    GRID,
-    KINDS,
-    SAMPLE,
-    Runs,
-    by_size,
-    curves,
-    finals,
-    list_tasks,
-    plan_runs,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table
 from mogro.experiments.lab.worlds import Fixed
-from mogro.experiments.report import statistics
+from mogro.experiments.report import comparisons, statistics
 from mogro.experiments.report.claims import SAME, Case, Claim, above, below, certain
-from mogro.experiments.report.comparisons import (
-    BASELINES,
-    BY_SETTING,
-    epsilon_greedy_worst,
-    fair_policies_pay,
-    lowest_regret,
-)
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import draw_curves
 from mogro.simulation.parallel import Results, Task
@@ -38,17 +21,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def _runs(scale: Scale) -> Runs:
-    return plan_runs((Fixed(*size) for size in GRID), ALL, scale, sample=SAMPLE)
+def _runs(scale: Scale) -> regrets.Runs:
+    return regrets.plan_runs(
+        (Fixed(*size) for size in regrets.GRID), ALL, scale, sample=regrets.SAMPLE
+    )
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     runs = _runs(scale)
-    return {"curves": curves(runs, results), "instances": finals(runs, results)}
+    return {"curves": regrets.curves(runs, results), "instances": regrets.finals(runs, results)}
 
 
 def _draw(tables: Tables) -> "Drawing":
@@ -58,7 +43,7 @@ def _draw(tables: Tables) -> "Drawing":
 def _claims(tables: Tables) -> list[Claim]:
     data = tables["instances"]
     return [
-        *lowest_regret(data, where="fixed arms"),
+        *comparisons.lowest_regret(data, where="fixed arms"),
         *_after_exploration(data),
         *_baselines(data),
         *_both_regrets(data),
@@ -82,12 +67,12 @@ def _after_exploration(data: Table) -> list[Claim]:
                         ),
                     )
                     for ours in policies
-                    for name, rows in by_size(data)
+                    for name, rows in regrets.by_size(data)
                 ],
             ),
             setting=setting,
         )
-        for setting, policies in BY_SETTING.items()
+        for setting, policies in comparisons.BY_SETTING.items()
     ]
 
 
@@ -100,8 +85,8 @@ def _baselines(data: Table) -> list[Claim]:
                 rows[policy]["effective"],
             ),
         )
-        for policy in BASELINES
-        for name, rows in by_size(data)
+        for policy in comparisons.BASELINES
+        for name, rows in regrets.by_size(data)
     ]
     return [
         Claim(
@@ -116,8 +101,8 @@ def _baselines(data: Table) -> list[Claim]:
             "share of the final regret added in the second half, below 0.5 (a straight line)",
             below(0.5, going_on),
         ),
-        epsilon_greedy_worst(data, where="fixed arms"),
-        fair_policies_pay(data, where="fixed arms"),
+        comparisons.epsilon_greedy_worst(data, where="fixed arms"),
+        comparisons.fair_policies_pay(data, where="fixed arms"),
     ]
 
 
@@ -130,7 +115,7 @@ def _both_regrets(data: Table) -> list[Claim]:
             "inequality that is certain is checked in every row (up to rounding)",
             [
                 _ordered(f"{p} at {name}", r)
-                for name, rows in by_size(data)
+                for name, rows in regrets.by_size(data)
                 for p, r in rows.items()
             ],
         ),
@@ -140,7 +125,7 @@ def _both_regrets(data: Table) -> list[Claim]:
             "policy that is best in Pareto regret is best in effective Pareto regret, too.",
             "effective regret of the policy best in Pareto regret / of the one best in effective, "
             f"below {SAME[1]}: no difference",
-            below(SAME[1], [_same_best(name, rows) for name, rows in by_size(data)]),
+            below(SAME[1], [_same_best(name, rows) for name, rows in regrets.by_size(data)]),
         ),
     ]
 
@@ -155,7 +140,7 @@ def _ordered(where: str, rows: Table) -> Case:
 
 
 def _same_best(name: str, rows: dict[str, Table]) -> tuple[str, ConfidenceInterval]:
-    plain, effective = (min(rows, key=lambda p: float(rows[p][k].mean())) for k in KINDS)
+    plain, effective = (min(rows, key=lambda p: float(rows[p][k].mean())) for k in regrets.KINDS)
     number = statistics.ratio(rows[plain]["effective"], rows[effective]["effective"])
     return f"{name}: {plain} in Pareto, {effective} in effective", number
 
@@ -173,5 +158,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
-    sample=SAMPLE,
+    sample=regrets.SAMPLE,
 )

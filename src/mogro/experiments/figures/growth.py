@@ -7,18 +7,9 @@ import numpy as np
 from mogro._intervals import ConfidenceInterval, band
 from mogro._plots import curve, legend, look, panels
 from mogro._validation import FloatArray
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import COMMIT, FIVE, Contender
 from mogro.experiments.lab.probes import smallest_eigenvalue
-from mogro.experiments.lab.regrets import (
-    MAIN_SIZES,
-    SIZE,
-    Runs,
-    by_size,
-    list_tasks,
-    plan_runs,
-    select_size,
-    size_name,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.runs import gather
 from mogro.experiments.lab.scale import Scale
@@ -37,13 +28,13 @@ _SAMPLE = (50, 1)
 _CONTENDERS: tuple[Contender, ...] = (*FIVE, COMMIT)
 
 
-def _runs(scale: Scale) -> Runs:
-    worlds = (Fixed(*size) for size in MAIN_SIZES)
-    return plan_runs(worlds, _CONTENDERS, scale, sample=_SAMPLE, probe=smallest_eigenvalue)
+def _runs(scale: Scale) -> regrets.Runs:
+    worlds = (Fixed(*size) for size in regrets.MAIN_SIZES)
+    return regrets.plan_runs(worlds, _CONTENDERS, scale, sample=_SAMPLE, probe=smallest_eigenvalue)
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
@@ -53,7 +44,7 @@ def _tables(scale: Scale, results: Results) -> Tables:
         values = arrays["probed"].mean(axis=-1)
         for t, eigenvalues in zip(arrays["rounds"].tolist(), values.tolist(), strict=True):
             rows += [(*world.sizes, contender.label, t, i, v) for i, v in enumerate(eigenvalues)]
-    return {"eigenvalue": table((*SIZE, "policy", "round", "instance", "eigenvalue"), rows)}
+    return {"eigenvalue": table((*regrets.SIZE, "policy", "round", "instance", "eigenvalue"), rows)}
 
 
 def _by_round(data: Table) -> tuple[FloatArray, FloatArray]:
@@ -64,14 +55,14 @@ def _by_round(data: Table) -> tuple[FloatArray, FloatArray]:
 
 def _draw(tables: Tables) -> "Drawing":
     data = tables["eigenvalue"]
-    drawing, axes = panels(1, len(MAIN_SIZES), width=4.4, height=3.3)
-    for panel, size in zip(axes[0], distinct(data, *SIZE), strict=True):
-        here = select_size(data, size)
+    drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.4, height=3.3)
+    for panel, size in zip(axes[0], distinct(data, *regrets.SIZE), strict=True):
+        here = regrets.select_size(data, size)
         for (policy,) in distinct(here, "policy"):
             rounds, values = _by_round(select(here, policy=policy))
             middle, low, high = band(values)
             curve(panel, look(policy), rounds, middle, np.maximum(low, 0), high)
-        panel.set_title(size_name(size))
+        panel.set_title(regrets.size_name(size))
         panel.set_xlabel("round")
         panel.set_ylabel("smallest eigenvalue of V")
         panel.set_xlim(left=0)
@@ -83,7 +74,7 @@ def _draw(tables: Tables) -> "Drawing":
 def _claims(tables: Tables) -> list[Claim]:
     def since_middle(policy: str) -> list[tuple[str, ConfidenceInterval]]:
         found = []
-        for name, rows in by_size(tables["eigenvalue"]):
+        for name, rows in regrets.by_size(tables["eigenvalue"]):
             _, values = _by_round(rows[policy])
             number = statistics.ratio(values[-1], values[len(values) // 2 - 1])
             found.append((f"{policy} at {name}", number))

@@ -3,20 +3,8 @@
 from typing import TYPE_CHECKING
 
 from mogro._plots import legend, panels
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
-from mogro.experiments.lab.regrets import (
-    KINDS,
-    MAIN_SIZES,
-    SAMPLE,
-    Runs,
-    by_size,
-    curves,
-    finals,
-    list_tasks,
-    plan_runs,
-    select_size,
-    size_name,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.times import WHOLE_FRONT, Stopwatches, stopwatches, timing_table
@@ -32,38 +20,40 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def _runs(scale: Scale) -> Runs:
-    return plan_runs((Fixed(*size) for size in MAIN_SIZES), ALL, scale, sample=SAMPLE)
+def _runs(scale: Scale) -> regrets.Runs:
+    return regrets.plan_runs(
+        (Fixed(*size) for size in regrets.MAIN_SIZES), ALL, scale, sample=regrets.SAMPLE
+    )
 
 
 def _watches(scale: Scale) -> Stopwatches:
-    return stopwatches(MAIN_SIZES, scale, builds=[WHOLE_FRONT])
+    return stopwatches(regrets.MAIN_SIZES, scale, builds=[WHOLE_FRONT])
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return [*list_tasks(_runs(scale)), *_watches(scale).values()]
+    return [*regrets.list_tasks(_runs(scale)), *_watches(scale).values()]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     runs = _runs(scale)
     return {
-        "curves": curves(runs, results),
-        "instances": finals(runs, results),
+        "curves": regrets.curves(runs, results),
+        "instances": regrets.finals(runs, results),
         "seconds": timing_table(_watches(scale), results),
     }
 
 
 def _draw(tables: Tables) -> "Drawing":
-    drawing, axes = panels(len(MAIN_SIZES), 3, width=3.3, height=2.6)
-    for row, size in enumerate(MAIN_SIZES):
-        for n, (kind, name) in enumerate(KINDS.items()):
+    drawing, axes = panels(len(regrets.MAIN_SIZES), 3, width=3.3, height=2.6)
+    for row, size in enumerate(regrets.MAIN_SIZES):
+        for n, (kind, name) in enumerate(regrets.KINDS.items()):
             regret_panel(axes[row, n], tables["curves"], size, kind)
             axes[row, n].set_ylabel(name)
             axes[row, n].set_xlabel("round")
-        time_panel(axes[row, 2], select_size(tables["seconds"], size))
+        time_panel(axes[row, 2], regrets.select_size(tables["seconds"], size))
         axes[row, 2].set_ylabel("processor seconds")
         for panel in axes[row]:
-            panel.set_title(size_name(size))
+            panel.set_title(regrets.size_name(size))
     legend(drawing, axes[0, 0], columns=4)
     return drawing
 
@@ -90,7 +80,7 @@ def _claims(tables: Tables) -> list[Claim]:
                                 )
                             ),
                         )
-                        for name, rows in by_size(data)
+                        for name, rows in regrets.by_size(data)
                     ],
                 ),
                 setting=setting,
@@ -116,5 +106,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
-    sample=SAMPLE,
+    sample=regrets.SAMPLE,
 )

@@ -3,17 +3,8 @@
 from typing import TYPE_CHECKING
 
 from mogro._plots import legend, look, panels
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import RW, RW_AT_1, Contender, Optimist, Thompson
-from mogro.experiments.lab.regrets import (
-    MAIN_SIZES,
-    SIZE,
-    Runs,
-    by_size,
-    finals,
-    list_tasks,
-    plan_runs,
-    size_name,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import distinct
@@ -45,22 +36,26 @@ _CONTENDERS: tuple[Contender, ...] = (
 )
 
 
-def _runs(scale: Scale) -> Runs:
-    return plan_runs((Fixed(*size) for size in MAIN_SIZES), _CONTENDERS, scale, sample=_SAMPLE)
+def _runs(scale: Scale) -> regrets.Runs:
+    return regrets.plan_runs(
+        (Fixed(*size) for size in regrets.MAIN_SIZES), _CONTENDERS, scale, sample=_SAMPLE
+    )
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    return {"instances": finals(_runs(scale), results)}
+    return {"instances": regrets.finals(_runs(scale), results)}
 
 
 def _draw(tables: Tables) -> "Drawing":
     data = tables["instances"]
-    drawing, axes = panels(1, len(MAIN_SIZES), width=4.2, height=3.2)
-    for panel, size, (_, rows) in zip(axes[0], distinct(data, *SIZE), by_size(data), strict=True):
+    drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.2, height=3.2)
+    for panel, size, (_, rows) in zip(
+        axes[0], distinct(data, *regrets.SIZE), regrets.by_size(data), strict=True
+    ):
         for base in _BASES:
             numbers = [statistics.mean(rows[_label(base, f)]["effective"]) for f in _FACTORS]
             sweep(panel, look(base), _FACTORS, numbers)
@@ -72,7 +67,7 @@ def _draw(tables: Tables) -> "Drawing":
         panel.set_ylim(bottom=0)
         panel.set_xlabel("radius, as a multiple of the formula")
         panel.set_ylabel("effective Pareto regret")
-        panel.set_title(size_name(size))
+        panel.set_title(regrets.size_name(size))
     legend(drawing, axes[0, 0])
     return drawing
 
@@ -93,7 +88,7 @@ def _claims(tables: Tables) -> list[Claim]:
                         ),
                     )
                     for f in _FACTORS
-                    for size, rows in by_size(tables["instances"])
+                    for size, rows in regrets.by_size(tables["instances"])
                 ]
             ),
             setting=setting,

@@ -5,19 +5,10 @@ from typing import TYPE_CHECKING
 from mogro._intervals import ConfidenceInterval
 from mogro._plots import legend, panels
 from mogro._validation import FloatArray
-from mogro.experiments.lab.regrets import GRID, SIZE, by_size, select_size, size_name
+from mogro.experiments.lab import regrets, times
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select
-from mogro.experiments.lab.times import (
-    INSTANCES,
-    LOCKSTEP,
-    TOGETHER,
-    WHOLE_FRONT,
-    Stopwatches,
-    stopwatches,
-    timing_table,
-)
 from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, above, below, higher
 from mogro.experiments.report.comparisons import BASELINES, OURS, fastest
@@ -29,13 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _BUILDS = {
-    WHOLE_FRONT: "one learner, whole front every round",
-    LOCKSTEP: f"as mogro runs them: {TOGETHER} learners in lockstep",
+    times.WHOLE_FRONT: "one learner, whole front every round",
+    times.LOCKSTEP: f"as mogro runs them: {times.TOGETHER} learners in lockstep",
 }
 
 
-def _watches(scale: Scale) -> Stopwatches:
-    return stopwatches(GRID, scale, builds=list(_BUILDS))
+def _watches(scale: Scale) -> times.Stopwatches:
+    return times.stopwatches(regrets.GRID, scale, builds=list(_BUILDS))
 
 
 def _tasks(scale: Scale) -> list[Task]:
@@ -43,26 +34,26 @@ def _tasks(scale: Scale) -> list[Task]:
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    return {"seconds": timing_table(_watches(scale), results)}
+    return {"seconds": times.timing_table(_watches(scale), results)}
 
 
 def _draw(tables: Tables) -> "Drawing":
     data = tables["seconds"]
-    sizes = distinct(data, *SIZE)
+    sizes = distinct(data, *regrets.SIZE)
     columns = max(1, len(sizes) // 2)
     drawing, axes = panels(4, columns, width=3.3, height=2.6)
     for half, (build, name) in enumerate(_BUILDS.items()):
         for n, size in enumerate(sizes):
             panel = axes[2 * half + n // columns, n % columns]
-            time_panel(panel, select_size(select(data, build=build), size))
-            panel.set_title(f"{size_name(size)}\n{name}", fontsize=8)
+            time_panel(panel, regrets.select_size(select(data, build=build), size))
+            panel.set_title(f"{regrets.size_name(size)}\n{name}", fontsize=8)
             panel.set_ylabel("processor seconds")
     legend(drawing, axes[0, 0])
     return drawing
 
 
 def _seconds(data: Table, policy: str, *, dim: int, arms: int) -> FloatArray:
-    rows = select(data, build=WHOLE_FRONT, policy=policy, dim=dim, arms=arms)
+    rows = select(data, build=times.WHOLE_FRONT, policy=policy, dim=dim, arms=arms)
     return rows["seconds"]
 
 
@@ -127,7 +118,7 @@ def _claims(tables: Tables) -> list[Claim]:
                 0.5,
                 [
                     (name, statistics.ratio(rows["MOGRO-RW"]["seconds"], rows["MOL-TS"]["seconds"]))
-                    for name, rows in by_size(select(data, build=WHOLE_FRONT))
+                    for name, rows in regrets.by_size(select(data, build=times.WHOLE_FRONT))
                 ],
             ),
         ),
@@ -148,5 +139,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
-    sample=(INSTANCES, 1),
+    sample=(times.INSTANCES, 1),
 )

@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._plots import Look, legend, look, panels
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import BASELINES, RR, RW, Contender, Greedy
-from mogro.experiments.lab.regrets import (
-    KINDS,
-    MAIN_SIZES,
-    SAMPLE,
-    SIZE,
-    Runs,
-    by_size,
-    finals,
-    list_tasks,
-    plan_runs,
-    select_size,
-    size_name,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
@@ -71,16 +59,18 @@ _SETTINGS = {
 }
 
 
-def _runs(scale: Scale) -> Runs:
-    return plan_runs((Fixed(*size) for size in MAIN_SIZES), _CONTENDERS, scale, sample=SAMPLE)
+def _runs(scale: Scale) -> regrets.Runs:
+    return regrets.plan_runs(
+        (Fixed(*size) for size in regrets.MAIN_SIZES), _CONTENDERS, scale, sample=regrets.SAMPLE
+    )
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    data = finals(_runs(scale), results)
+    data = regrets.finals(_runs(scale), results)
     return {"instances": data, "sidebyside": _side_by_side(data)}
 
 
@@ -89,19 +79,21 @@ def _side_by_side(data: Table) -> Table:
     shown = [label for labels in _SETTINGS.values() for label in labels]
     shown += [policy.label for policy in BASELINES]
     rows = []
-    for size in distinct(data, *SIZE):
+    for size in distinct(data, *regrets.SIZE):
         for label in shown:
-            one = select(select_size(data, size), policy=label)
-            bands = [x for kind in KINDS for x in statistics.mean(one[kind])]
+            one = select(regrets.select_size(data, size), policy=label)
+            bands = [x for kind in regrets.KINDS for x in statistics.mean(one[kind])]
             rows.append((*size, label, float(np.mean(one["exploration"])), *bands))
-    columns = [f"{kind}{part}" for kind in KINDS for part in ("", "_low", "_high")]
-    return table((*SIZE, "policy", "exploration", *columns), rows)
+    columns = [f"{kind}{part}" for kind in regrets.KINDS for part in ("", "_low", "_high")]
+    return table((*regrets.SIZE, "policy", "exploration", *columns), rows)
 
 
 def _draw(tables: Tables) -> "Drawing":
     data = tables["instances"]
-    drawing, axes = panels(1, len(MAIN_SIZES), width=4.6, height=3.4)
-    for panel, size, (_, rows) in zip(axes[0], distinct(data, *SIZE), by_size(data), strict=True):
+    drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.6, height=3.4)
+    for panel, size, (_, rows) in zip(
+        axes[0], distinct(data, *regrets.SIZE), regrets.by_size(data), strict=True
+    ):
         for rule, how in _LOOKS.items():
             numbers = [statistics.mean(rows[_label(rule, b)]["effective"]) for b in _THRESHOLDS]
             sweep(panel, how, _THRESHOLDS, numbers)
@@ -112,7 +104,7 @@ def _draw(tables: Tables) -> "Drawing":
         panel.set_ylim(bottom=0)
         panel.set_xlabel("threshold B")
         panel.set_ylabel("effective Pareto regret")
-        panel.set_title(size_name(size))
+        panel.set_title(regrets.size_name(size))
     legend(drawing, axes[0, 0], columns=4)
     return drawing
 
@@ -129,7 +121,7 @@ def _claims(tables: Tables) -> list[Claim]:
             setting=setting,
         )
         for setting, labels in _SETTINGS.items()
-        for kind, name in KINDS.items()
+        for kind, name in regrets.KINDS.items()
     ]
 
 
@@ -146,7 +138,7 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
-    sample=SAMPLE,
+    sample=regrets.SAMPLE,
     shown=("sidebyside",),
     beyond=True,
 )

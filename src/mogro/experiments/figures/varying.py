@@ -4,33 +4,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
 from mogro.experiments.lab.probes import in_region
-from mogro.experiments.lab.regrets import (
-    GRID,
-    SAMPLE,
-    SIZE,
-    Runs,
-    by_size,
-    curves,
-    finals,
-    list_tasks,
-    plan_runs,
-)
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.runs import gather
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, table
 from mogro.experiments.lab.worlds import Varying
-from mogro.experiments.report import statistics
+from mogro.experiments.report import comparisons, statistics
 from mogro.experiments.report.claims import Claim, above, below, lower
-from mogro.experiments.report.comparisons import (
-    BY_SETTING,
-    epsilon_greedy_worst,
-    fair_policies_pay,
-    lowest_regret,
-    regret_ratios,
-)
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import draw_curves
 from mogro.simulation.parallel import Arrays, Results, Task
@@ -39,29 +22,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def _runs(scale: Scale) -> Runs:
-    worlds = (Varying(*size) for size in GRID)
-    return plan_runs(worlds, ALL, scale, sample=SAMPLE, probe=in_region)
+def _runs(scale: Scale) -> regrets.Runs:
+    worlds = (Varying(*size) for size in regrets.GRID)
+    return regrets.plan_runs(worlds, ALL, scale, sample=regrets.SAMPLE, probe=in_region)
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return list_tasks(_runs(scale))
+    return regrets.list_tasks(_runs(scale))
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     runs = _runs(scale)
     phases: dict[Task, Arrays] = {
         task: {**results[task], "probed": results[task]["probed"][..., 0]}
-        for task in list_tasks(runs)
+        for task in regrets.list_tasks(runs)
     }
     return {
-        "curves": curves(runs, results),
-        "instances": finals(runs, phases),
+        "curves": regrets.curves(runs, results),
+        "instances": regrets.finals(runs, phases),
         "region": _region(runs, results),
     }
 
 
-def _region(runs: Runs, results: Results) -> Table:
+def _region(runs: regrets.Runs, results: Results) -> Table:
     """Return how often estimates lie in the objective region, averaged over all checkpoints.
 
     The eigenvalue is that at the end and in the middle.
@@ -76,7 +59,7 @@ def _region(runs: Runs, results: Results) -> Table:
             for i, values in enumerate(np.hstack([shares, moments]))
         ]
     names = ("weighted", "single", "eigenvalue", "eigenvalue_half")
-    return table((*SIZE, "policy", "instance", *names), rows)
+    return table((*regrets.SIZE, "policy", "instance", *names), rows)
 
 
 def _draw(tables: Tables) -> "Drawing":
@@ -88,12 +71,12 @@ def _claims(tables: Tables) -> list[Claim]:
     return [
         *(
             claim
-            for claim in lowest_regret(data, where="varying contexts")
+            for claim in comparisons.lowest_regret(data, where="varying contexts")
             if claim.name.startswith("MOGRO-RW")
         ),
         *(
             claim
-            for setting, (weighted, in_turn) in BY_SETTING.items()
+            for setting, (weighted, in_turn) in comparisons.BY_SETTING.items()
             for claim in (
                 *_first_rounds(data, weighted, setting),
                 *_ranking(data, weighted, in_turn, setting),
@@ -105,17 +88,17 @@ def _claims(tables: Tables) -> list[Claim]:
             "MOL-TS ahead of MOLB-UCB, varying contexts",
             "In effective Pareto regret, MOL-TS does better than MOLB-UCB.",
             "ratio of final effective regrets, below 1",
-            lower(regret_ratios(data, "MOL-TS", "MOLB-UCB")),
+            lower(comparisons.regret_ratios(data, "MOL-TS", "MOLB-UCB")),
         ),
-        epsilon_greedy_worst(data, where="varying contexts"),
-        fair_policies_pay(data, where="varying contexts"),
+        comparisons.epsilon_greedy_worst(data, where="varying contexts"),
+        comparisons.fair_policies_pay(data, where="varying contexts"),
     ]
 
 
 def _first_rounds(data: Table, ours: str, setting: str) -> list[Claim]:
     near_zero = [
         (name, statistics.ratio(rows[ours]["effective"], rows["MOLB-eps-greedy"]["effective"]))
-        for name, rows in by_size(data)
+        for name, rows in regrets.by_size(data)
     ]
     flat = [
         (
@@ -125,7 +108,7 @@ def _first_rounds(data: Table, ours: str, setting: str) -> list[Claim]:
                 rows[ours]["effective"],
             ),
         )
-        for name, rows in by_size(data)
+        for name, rows in regrets.by_size(data)
     ]
     return [
         Claim(
@@ -157,7 +140,7 @@ def _ranking(data: Table, weighted: str, in_turn: str, setting: str) -> list[Cla
             "{} ahead of {}, varying contexts".format(*names),
             "In effective Pareto regret, {} does better than {}.".format(*names),
             "ratio of final effective regrets, below 1",
-            lower(regret_ratios(data, one, other)),
+            lower(comparisons.regret_ratios(data, one, other)),
             setting=setting,
         )
         for one, other in pairs
@@ -169,7 +152,7 @@ def _free_exploration(region: Table, policies: tuple[str, ...], setting: str) ->
     grown = [
         (f"{p} at {name}", statistics.ratio(rows[p]["eigenvalue"], rows[p]["eigenvalue_half"]))
         for p in policies
-        for name, rows in by_size(region)
+        for name, rows in regrets.by_size(region)
     ]
     return Claim(
         "varying contexts explore by themselves",
@@ -184,7 +167,7 @@ def _free_exploration(region: Table, policies: tuple[str, ...], setting: str) ->
 def _weighted_estimates(region: Table, ours: str, setting: str) -> Claim:
     inside = [
         (name, statistics.mean(rows[ours]["weighted"] - rows[ours]["single"]))
-        for name, rows in by_size(region)
+        for name, rows in regrets.by_size(region)
     ]
     return Claim(
         "weighted estimates in the objective region",
@@ -210,5 +193,5 @@ FIGURE = Figure(
     tables=_tables,
     draw=_draw,
     claims=_claims,
-    sample=SAMPLE,
+    sample=regrets.SAMPLE,
 )
