@@ -12,7 +12,17 @@ from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
-from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling, errors
+from mogro.live import (
+    Agent,
+    Bilinear,
+    Catalogue,
+    Decision,
+    HalfLife,
+    Objective,
+    Outcome,
+    Scaling,
+    errors,
+)
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -43,6 +53,7 @@ __all__ = [
     "Agent",
     "BasisRoundRobin",
     "Beliefs",
+    "Bilinear",
     "Catalogue",
     "Comparison",
     "Decision",

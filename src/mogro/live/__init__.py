@@ -1,6 +1,7 @@
 """Live use: decisions with ids, late and partial rewards, arms that come and go."""
 
 from mogro.live.agent import Agent
+from mogro.live.bilinear import Bilinear
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
 from mogro.live.decisions import Decision, Propensities
 from mogro.live.draws import draws
@@ -21,6 +22,7 @@ from mogro.live.views import Explanation, Front, Rival
 __all__ = [
     "Agent",
     "BadReward",
+    "Bilinear",
     "Catalogue",
     "ConflictingReward",
     "DamagedSnapshot",

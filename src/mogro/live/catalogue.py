@@ -107,6 +107,11 @@ class Version:
         return max(float(np.vecdot(part, part).max()) for part in parts)
 
     @cached_property
+    def largest_square(self) -> float:
+        """The largest squared norm of the arms as they are."""
+        return self.largest(lambda part: part.astype(np.float64, copy=False))
+
+    @cached_property
     def survey(self) -> Survey:
         """Look at every arm, once."""
         chunks = range(0, len(self.features), _CHUNK)

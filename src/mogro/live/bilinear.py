@@ -1,0 +1,299 @@
+"""A context beside the arms: the learner sees products of both, a decision sees arms alone.
+
+The learner's features of an arm x in a context c are the products ``z = (1, c) (x) (1, x)``, less
+what is left out. In one context they are a linear map of the arm, ``z = U y`` with orthonormal
+columns U and the arm ``y``, which is (1, x) up to the size of the context. So everything that is
+believed about z can be said about y, in the same units: theta becomes ``U^T theta``, V^+ becomes
+``U^T V^+ U``, squared norms and variances stay what they are. That costs once what a single arm
+costs, and no product of an arm is ever computed but that of the arm chosen.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
+from mogro.choice import Beliefs
+from mogro.live.catalogue import Version
+from mogro.live.objective import LARGEST
+from mogro.policies import LinearPolicy
+
+_ROUNDING = 1e-28  # a squared part of a unit vector that is rounding of a projector
+
+
+@dataclass(frozen=True)
+class Bilinear:
+    """Rewards that depend on a context and an arm together, linear in each.
+
+    The learner sees all products of (1, context) and (1, arm), so that an arm may be good for some
+    users and bad for others.
+
+    Parameters
+    ----------
+    arm
+        Number of features of an arm, A.
+    context
+        Number of features of the context of a decision, C.
+    arm_alone
+        Whether an arm counts whatever the context, A features.
+    context_alone
+        Whether the context counts whatever the arm, C features. They change no choice, but without
+        them what a context is worth by itself is taken for noise, or for a part of the arms.
+    constant
+        Whether there is a constant, one feature.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> both = mogro.Bilinear(arm=2, context=1)
+    >>> both.size
+    6
+    >>> both.products([2.0, 3.0], context=[10.0]).tolist()
+    [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
+    >>> both.names
+    ('1', 'arm 0', 'arm 1', 'context 0', 'context 0 * arm 0', 'context 0 * arm 1')
+    """
+
+    arm: int
+    context: int
+    _: KW_ONLY
+    arm_alone: bool = True
+    context_alone: bool = True
+    constant: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("arm", "context"):
+            object.__setattr__(self, name, count(getattr(self, name), name))
+        for name in ("arm_alone", "context_alone", "constant"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}: expected True or False, got {getattr(self, name)!r}")
+
+    @property
+    def dim(self) -> int:
+        """Number of features of an arm."""
+        return self.arm
+
+    @property
+    def size(self) -> int:
+        """Number of features that the learner sees, at most (1 + C)(1 + A)."""
+        alone = self.arm_alone * self.arm + self.context_alone * self.context + self.constant
+        return self.arm * self.context + alone
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each of these features is the product of."""
+        arms = ["1", *(f"arm {j}" for j in range(self.arm))]
+        contexts = ["1", *(f"context {i}" for i in range(self.context))]
+        named = [_product(one, other) for one in contexts for other in arms]
+        return tuple(name for name, kept in zip(named, self.kept.tolist(), strict=True) if kept)
+
+    @cached_property
+    def kept(self) -> BoolArray:
+        """Which of the products of (1, context) and (1, arm) there are, contexts first."""
+        kept = np.ones((1 + self.context, 1 + self.arm), dtype=np.bool_)
+        kept[0, 0], kept[0, 1:], kept[1:, 0] = self.constant, self.arm_alone, self.context_alone
+        return kept.ravel()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self.arm_alone and self.context_alone and self.constant
+
+    def products(self, arm: ArrayLike, *, context: ArrayLike) -> FloatArray:
+        """Return what the learner sees, (..., p), of arms (..., A) in a context (C,)."""
+        x = floats(arm, "arm", shape=(..., self.dim)).astype(np.float64, copy=False)
+        return self.at(context).products(x)
+
+    def at(self, context: ArrayLike | None) -> "InContext":
+        """Return what the learner and a policy see of arms in a context."""
+        if context is None:
+            raise ValueError(
+                f"context: expected {self.context} features beside features=Bilinear(...), got None"
+            )
+        vector = as_floats(context, "context")
+        if vector.shape != (self.context,):
+            check_shape(vector, "context", (self.context,))
+        vector = vector.astype(np.float64)
+        if not float(np.vdot(vector, vector)) <= LARGEST:
+            floats(vector, "context", shape=vector.shape)
+            raise ValueError(f"context: expected squares that sum to at most {LARGEST:g}")
+        return InContext(self, vector)
+
+    def lines(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return slopes (M, p) in the products, and constants (M,), of estimates (M, p)."""
+        return theta, np.zeros(len(theta))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {
+            "arm": self.arm,
+            "context": self.context,
+            "arm_alone": self.arm_alone,
+            "context_alone": self.context_alone,
+            "constant": self.constant,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Bilinear":
+        """Make again what :meth:`to_plain` gave."""
+        return cls(**plain)
+
+
+def _product(context: str, arm: str) -> str:
+    if context == "1":
+        return arm
+    return context if arm == "1" else f"{context} * {arm}"
+
+
+class InContext:
+    """Arms in one context: as a policy sees them, y (..., a), and as the learner does, z (..., p).
+
+    y is (1, x), times the norms of the columns by which it turns into z; without the 1 if neither
+    a constant nor the context counts by itself.
+    """
+
+    contextual: ClassVar[bool] = True
+
+    def __init__(self, features: Bilinear, context: FloatArray) -> None:
+        self.features = features
+        self.context = context
+        self.dim = features.dim
+        square = float(np.vdot(context, context))
+        # Norms of the columns of an arm's features, and of the 1 beside them.
+        self.stretch = features.arm_alone + square  # of squared norms of arms
+        self._size = math.sqrt(self.stretch)
+        self._size_alone = math.sqrt(features.constant + features.context_alone * square)
+        self._first = int(features.constant or features.context_alone)
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """Return what a policy sees, (..., a), of arms (..., A)."""
+        seen = np.empty((*arms.shape[:-1], self._first + self.dim))
+        if self._first:
+            seen[..., 0] = self._size_alone
+        np.multiply(arms, self._size, out=seen[..., self._first :])
+        return seen
+
+    def products(self, arms: FloatArray) -> FloatArray:
+        """Return what the learner sees, (..., p), of arms (..., A)."""
+        ones = np.ones((*arms.shape[:-1], 1))
+        wide = np.concatenate([ones, arms], axis=-1)[..., None, :]
+        grid = np.concatenate([[1.0], self.context])[:, None] * wide
+        flat = grid.reshape(*arms.shape[:-1], -1)
+        return flat if self.features.whole else np.asarray(flat[..., self.features.kept])
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """U, (p, a): what the learner sees of arms y that a policy sees is ``U y``.
+
+        Its columns are orthonormal, but zero where y is.
+        """
+        contexts, arms = 1 + self.features.context, 1 + self.dim
+        grid: FloatArray = np.zeros((contexts, arms, arms))
+        grid[:, 0, 0] = self._direction(self.features.constant, self.features.context_alone)
+        every = np.arange(1, arms)
+        grid[:, every, every] = self._direction(self.features.arm_alone, True)[:, None]
+        columns = grid.reshape(contexts * arms, arms)[self.features.kept]
+        return np.asarray(columns[:, 1 - self._first :])
+
+    def _direction(self, alone: bool, context: bool) -> FloatArray:
+        """Return (1, c), less what is left out, with norm 1, or zero."""
+        vector = np.concatenate([[float(alone)], context * self.context])
+        norm = math.sqrt(np.vdot(vector, vector))
+        return vector / norm if norm > 0 else vector
+
+    def lift(self, seen: FloatArray) -> FloatArray:
+        """Return what the learner sees, (r, p), of vectors (r, a) that a policy sees."""
+        return seen @ self.columns.T
+
+    def lines(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return slopes (n, A) and constants (n,) in x of estimates (n, a) for what is seen."""
+        slopes = self._size * theta[:, self._first :]
+        constants = self._size_alone * theta[:, 0] if self._first else np.zeros(len(theta))
+        return slopes, constants
+
+    def second_moments(self, mean: FloatArray, scatter: FloatArray, *, count: int) -> FloatArray:
+        """Return the sum of outer products, (a, a), of what is seen of ``count`` arms."""
+        seen = self(mean)
+        total = count * (seen[:, None] * seen)
+        total[self._first :, self._first :] += self.stretch * scatter
+        return np.asarray(total)
+
+    def largest(self, version: Version) -> float:
+        """Return the largest squared norm of what is seen of the arms of a catalogue."""
+        alone = self._size_alone**2 if self._first else 0.0
+        return alone + self.stretch * version.largest_square
+
+    def policy(self, policy: LinearPolicy) -> LinearPolicy:
+        """Return a policy as it is in this context."""
+        if type(policy).contracted is LinearPolicy.contracted:  # nothing to do, as usual
+            return policy
+        return policy.contracted(self.columns)
+
+    def contract(self, beliefs: Beliefs) -> Beliefs:
+        """Return what is believed about the arms that a policy sees, y, in this context."""
+        return beliefs._replace(
+            theta=self._contracted(beliefs.theta),
+            inverse=self._contracted_twice(beliefs.inverse),
+            unseen=self._contracted_unseen(beliefs.unseen),
+            coverage=_ContractedCoverage(self, beliefs.coverage),
+        )
+
+    def contract_theta(self, theta: FloatArray) -> FloatArray:
+        """Return estimates (M, a) for what a policy sees, of (M, p) for what the learner sees."""
+        return self._contracted(theta)
+
+    def _contracted(self, rows: FloatArray) -> FloatArray:
+        """Return ``rows U``, (..., a), of rows (..., p)."""
+        if not self.features.whole:
+            return rows @ self.columns
+        grid = rows.reshape(*rows.shape[:-1], 1 + self.features.context, 1 + self.dim)
+        return np.asarray(np.vecmat(self._direction(True, True), grid))
+
+    def _contracted_twice(self, matrices: FloatArray) -> FloatArray:
+        """Return ``U^T V U`` of symmetric matrices V, (G, p, p)."""
+        return self._contracted(self._contracted_columns(matrices))
+
+    def _contracted_columns(self, matrices: FloatArray) -> FloatArray:
+        """Return ``U^T V``, (G, a, p), of matrices V (G, p, p)."""
+        if not self.features.whole:
+            return np.asarray(self.columns.T @ matrices)
+        grams, p = matrices.shape[:2]
+        contexts = 1 + self.features.context  # the first axis of the products: one pass over V
+        found = np.vecmat(self._direction(True, True), matrices.reshape(grams, contexts, -1))
+        return np.asarray(found.reshape(grams, -1, p))
+
+    def _contracted_unseen(self, unseen: FloatArray | None) -> FloatArray | None:
+        """Return symmetric S with ``|S y| = |P U y|`` for projectors P on what was never seen.
+
+        The part of U y never seen need not be an arm in this context, so that S is no projector,
+        but S y is as large as that part. None if no arm in this context can have any.
+        """
+        if unseen is None:
+            return None
+        parts = self._contracted_columns(unseen)
+        if float(np.square(parts).max()) <= _ROUNDING:
+            return None
+        vectors, sizes, _ = np.linalg.svd(parts, full_matrices=False)
+        return np.asarray((vectors * sizes[:, None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+class _ContractedCoverage:
+    """What exploration goes by in a context, computed when it is asked for."""
+
+    def __init__(self, mapping: InContext, coverage: Any) -> None:
+        self._mapping = mapping
+        self._coverage = coverage
+
+    @cached_property
+    def _parts(self) -> tuple[FloatArray, FloatArray | None]:
+        inverse, unseen = self._coverage
+        mapping = self._mapping
+        return mapping._contracted_twice(inverse), mapping._contracted_unseen(unseen)
+
+    def __iter__(self) -> Iterator[FloatArray | None]:
+        return iter(self._parts)
