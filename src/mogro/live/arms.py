@@ -145,16 +145,14 @@ class Overview:
     @cached_property
     def representatives(self) -> FloatArray:
         """A few vectors (r, p) with the span and the mean square of all arms."""
-        return self.mapping.lift(_representatives(self._gram, len(self.version.ids)))
-
-    @property
-    def mean_square(self) -> float:
-        """The mean squared norm."""
-        return float(np.trace(self._gram)) / len(self.version.ids)
+        count = len(self.version.ids)
+        gram = self.mapping.second_moments(*self.version.survey, count=count)
+        return self.mapping.lift(_representatives(gram, count))
 
     @cached_property
-    def _gram(self) -> FloatArray:
-        return self.mapping.second_moments(*self.version.survey, count=len(self.version.ids))
+    def mean_square(self) -> float:
+        """The mean squared norm."""
+        return self.mapping.mean_square(self.version)
 
     @cached_property
     def largest(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
+from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, count, floats
 from mogro.choice import Beliefs
 from mogro.live.catalogue import Version
 from mogro.live.objective import LARGEST
@@ -200,6 +200,10 @@ class InContext:
         columns = grid.reshape(contexts * arms, arms)[self.features.kept]
         return np.asarray(columns[:, 1 - self._first :])
 
+    @cached_property
+    def _unit(self) -> FloatArray:
+        return self._direction(True, True)
+
     def _direction(self, alone: bool, context: bool) -> FloatArray:
         """Return (1, c), less what is left out, with norm 1, or zero."""
         vector = np.concatenate([[float(alone)], context * self.context])
@@ -223,6 +227,11 @@ class InContext:
         total[self._first :, self._first :] += self.stretch * scatter
         return np.asarray(total)
 
+    def mean_square(self, version: Version) -> float:
+        """Return the mean squared norm of what is seen of the arms of a catalogue."""
+        alone = self._size_alone**2 if self._first else 0.0
+        return alone + self.stretch * version.mean_square
+
     def largest(self, version: Version) -> float:
         """Return the largest squared norm of what is seen of the arms of a catalogue."""
         alone = self._size_alone**2 if self._first else 0.0
@@ -236,27 +245,18 @@ class InContext:
 
     def contract(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about the arms that a policy sees, y, in this context."""
-        return beliefs._replace(
-            theta=self._contracted(beliefs.theta),
-            inverse=self._contracted_twice(beliefs.inverse),
-            unseen=self._contracted_unseen(beliefs.unseen),
-            coverage=_ContractedCoverage(self, beliefs.coverage),
-        )
+        return BeliefsInContext.of(beliefs, self)
 
-    def contract_theta(self, theta: FloatArray) -> FloatArray:
-        """Return estimates (M, a) for what a policy sees, of (M, p) for what the learner sees."""
-        return self._contracted(theta)
-
-    def _contracted(self, rows: FloatArray) -> FloatArray:
-        """Return ``rows U``, (..., a), of rows (..., p)."""
+    def contract_rows(self, rows: FloatArray) -> FloatArray:
+        """Return ``rows U``, (..., a), of rows (..., p): estimates for what a policy sees."""
         if not self.features.whole:
             return rows @ self.columns
         grid = rows.reshape(*rows.shape[:-1], 1 + self.features.context, 1 + self.dim)
-        return np.asarray(np.vecmat(self._direction(True, True), grid))
+        return np.asarray(np.vecmat(self._unit, grid))
 
-    def _contracted_twice(self, matrices: FloatArray) -> FloatArray:
-        """Return ``U^T V U`` of symmetric matrices V, (G, p, p)."""
-        return self._contracted(self._contracted_columns(matrices))
+    def contract_matrices(self, matrices: FloatArray) -> FloatArray:
+        """Return ``U^T V U``, (G, a, a), of symmetric matrices V, (G, p, p)."""
+        return self.contract_rows(self._contracted_columns(matrices))
 
     def _contracted_columns(self, matrices: FloatArray) -> FloatArray:
         """Return ``U^T V``, (G, a, p), of matrices V (G, p, p)."""
@@ -264,10 +264,10 @@ class InContext:
             return np.asarray(self.columns.T @ matrices)
         grams, p = matrices.shape[:2]
         contexts = 1 + self.features.context  # the first axis of the products: one pass over V
-        found = np.vecmat(self._direction(True, True), matrices.reshape(grams, contexts, -1))
+        found = np.vecmat(self._unit, matrices.reshape(grams, contexts, -1))
         return np.asarray(found.reshape(grams, -1, p))
 
-    def _contracted_unseen(self, unseen: FloatArray | None) -> FloatArray | None:
+    def contract_unseen(self, unseen: FloatArray | None) -> FloatArray | None:
         """Return symmetric S with ``|S y| = |P U y|`` for projectors P on what was never seen.
 
         The part of U y never seen need not be an arm in this context, so that S is no projector,
@@ -282,18 +282,48 @@ class InContext:
         return np.asarray((vectors * sizes[:, None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
-class _ContractedCoverage:
+class BeliefsInContext(Beliefs):
+    """Beliefs about arms in one context; what few policies ask for is computed when they do.
+
+    As a tuple it holds V^+ and the projector that the learner knows.
+    """
+
+    _view: InContext
+
+    @classmethod
+    def of(cls, beliefs: Beliefs, view: InContext) -> "BeliefsInContext":
+        """Contract what a learner believes with the context of a view."""
+        coverage: Any = _CoverageInContext(beliefs.coverage, view)
+        made = cls._make([view.contract_rows(beliefs.theta), *beliefs[1:-1], coverage])
+        made._view = view
+        return made
+
+    @cached_property
+    def inverse(self) -> FloatArray:  # type: ignore[override]
+        """``U^T V^+ U``, (G, a, a)."""
+        return self._view.contract_matrices(self[1])
+
+    @cached_property
+    def unseen(self) -> FloatArray | None:  # type: ignore[override]
+        """Matrices whose products with arms are as large as their parts never seen."""
+        return self._view.contract_unseen(self[2])
+
+    def take(self, learners: IntArray) -> Beliefs:
+        """Return the beliefs of some learners."""
+        return Beliefs(self.theta, self.inverse, self.unseen, *self[3:]).take(learners)
+
+
+class _CoverageInContext:
     """What exploration goes by in a context, computed when it is asked for."""
 
-    def __init__(self, mapping: InContext, coverage: Any) -> None:
-        self._mapping = mapping
+    def __init__(self, coverage: Any, view: InContext) -> None:
         self._coverage = coverage
+        self._view = view
 
     @cached_property
     def _parts(self) -> tuple[FloatArray, FloatArray | None]:
         inverse, unseen = self._coverage
-        mapping = self._mapping
-        return mapping._contracted_twice(inverse), mapping._contracted_unseen(unseen)
+        return self._view.contract_matrices(inverse), self._view.contract_unseen(unseen)
 
     def __iter__(self) -> Iterator[FloatArray | None]:
         return iter(self._parts)

@@ -112,6 +112,12 @@ class Version:
         return self.largest(lambda part: part.astype(np.float64, copy=False))
 
     @cached_property
+    def mean_square(self) -> float:
+        """The mean squared norm of the arms as they are."""
+        mean, scatter = self.survey
+        return float(mean @ mean + np.trace(scatter) / len(self.ids))
+
+    @cached_property
     def survey(self) -> Survey:
         """Look at every arm, once."""
         chunks = range(0, len(self.features), _CHUNK)

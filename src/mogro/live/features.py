@@ -107,9 +107,14 @@ class FeatureMap:
         """Return the beliefs as they are."""
         return beliefs
 
-    def contract_theta(self, theta: FloatArray) -> FloatArray:
-        """Return the estimates as they are."""
-        return theta
+    def contract_rows(self, rows: FloatArray) -> FloatArray:
+        """Return estimates as they are."""
+        return rows
+
+    def mean_square(self, version: Version) -> float:
+        """Return the mean squared norm of the arms of a catalogue as the learner sees them."""
+        count = len(version.ids)
+        return float(np.trace(self.second_moments(*version.survey, count=count))) / count
 
     def largest(self, version: Version) -> float:
         """Return the largest squared norm of the arms of a catalogue as the learner sees them."""

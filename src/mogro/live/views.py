@@ -105,7 +105,7 @@ class Explanation:
 
 def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
     """Return the estimated effective front of the arms on offer."""
-    found = pareto_front(arms.features, arms.mapping.contract_theta(theta))
+    found = pareto_front(arms.features, arms.mapping.contract_rows(theta))
     ids = tuple(arms.id(int(place)) for place in found.members)
     return Front(ids, settings.units.outward(found.values), found.shares, settings.units.names)
 
@@ -146,7 +146,7 @@ def diagnosis(
     covered = selection if isinstance(selection, RandomWeights | RoundRobin) else RandomWeights()
     return diagnose(
         arms.features,
-        arms.mapping.contract_theta(theta),
+        arms.mapping.contract_rows(theta),
         noise=float(noise.max()),
         rounds=rounds,
         scalarization=covered,
