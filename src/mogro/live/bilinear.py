@@ -180,9 +180,9 @@ class InContext:
 
     def products(self, arms: FloatArray) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A)."""
-        ones = np.ones((*arms.shape[:-1], 1))
-        wide = np.concatenate([ones, arms], axis=-1)[..., None, :]
-        grid = np.concatenate([[1.0], self.context])[:, None] * wide
+        wide = np.empty((*arms.shape[:-1], 1 + self.dim))
+        wide[..., 0], wide[..., 1:] = 1.0, arms
+        grid = self._extended[:, None] * wide[..., None, :]
         flat = grid.reshape(*arms.shape[:-1], -1)
         return flat if self.features.whole else np.asarray(flat[..., self.features.kept])
 
@@ -201,8 +201,16 @@ class InContext:
         return np.asarray(columns[:, 1 - self._first :])
 
     @cached_property
+    def _extended(self) -> FloatArray:
+        """(1, c)."""
+        extended = np.empty(1 + len(self.context))
+        extended[0], extended[1:] = 1.0, self.context
+        return extended
+
+    @cached_property
     def _unit(self) -> FloatArray:
-        return self._direction(True, True)
+        """(1, c) with norm 1: its direction if nothing is left out."""
+        return self._extended / self._size
 
     def _direction(self, alone: bool, context: bool) -> FloatArray:
         """Return (1, c), less what is left out, with norm 1, or zero."""

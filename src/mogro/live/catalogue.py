@@ -66,11 +66,12 @@ class ExactIndex:
             norms = np.sqrt(np.vecdot(some, some))
             return np.asarray(unit * (norms * size + np.abs(scores[rows])))
 
-        own = float(slack(np.array([best]))[0])
-        rows = np.flatnonzero(scores >= scores[best] - 2 * own)
+        x, top = arms[best].astype(np.float64, copy=False), scores.item(best)
+        own = unit * (math.sqrt(np.vdot(x, x)) * size + abs(top))  # as slack would say
+        rows = (scores >= top - 2 * own).nonzero()[0]
         if len(rows) == 1:
             return rows
-        return np.asarray(rows[scores[rows] + slack(rows) >= scores[best] - own])
+        return np.asarray(rows[scores[rows] + slack(rows) >= top - own])
 
 
 class Survey(NamedTuple):
@@ -96,6 +97,8 @@ class Version:
             raise ValueError(f"index: expected positions of arms, got {found!r}")
         if eligible is not None and not eligible[found].all():
             raise ValueError(f"index: expected eligible arms, got {found!r}")
+        if len(found) == 1:
+            return found.astype(np.int64, copy=False)
         return np.unique(found).astype(np.int64)
 
     def largest(self, mapping: Callable[[FloatArray], FloatArray]) -> float:
