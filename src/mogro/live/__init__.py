@@ -5,6 +5,7 @@ from mogro.live.bilinear import Bilinear
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
 from mogro.live.decisions import Decision, Propensities
 from mogro.live.draws import draws
+from mogro.live.encoding import Category, Encoder, Number, Tags, Vector
 from mogro.live.errors import (
     BadReward,
     ConflictingReward,
@@ -24,21 +25,26 @@ __all__ = [
     "BadReward",
     "Bilinear",
     "Catalogue",
+    "Category",
     "ConflictingReward",
     "DamagedSnapshot",
     "Decision",
+    "Encoder",
     "ExactIndex",
     "Explanation",
     "Front",
     "HalfLife",
     "Index",
     "NoArmClears",
+    "Number",
     "Objective",
     "Outcome",
     "Propensities",
     "Rival",
     "Scaling",
+    "Tags",
     "UnknownDecision",
     "UnknownObjective",
+    "Vector",
     "draws",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.live.arms import ArmReader, Arms
+from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights, read_constraints, read_weights
 from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
@@ -140,9 +140,9 @@ class Agent:
     def decide(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: Context | None = None,
         id: str | None = None,
         weights: Weights | None = None,
         eligible: ArrayLike | None = None,
@@ -160,7 +160,8 @@ class Agent:
         features
             (K, d), beside arm ids.
         context
-            Of the decision, (C,), where the agent was made with :class:`~mogro.Bilinear`.
+            Of the decision, (C,), where the agent was made with :class:`~mogro.Bilinear`; a record
+            if that has an encoder of contexts. With one of arms, arms are records, too.
         id
             Of the decision; made up without it. An id that is known gives the decision that was
             made under it, whatever else is passed.
@@ -205,9 +206,9 @@ class Agent:
     def decide_top(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: Context | None = None,
         top: int,
         id: str | None = None,
         weights: Weights | None = None,
@@ -322,9 +323,9 @@ class Agent:
     def front(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: Context | None = None,
     ) -> Front:
         """Return the estimated effective front of some arms, with each one's share of weights.
 
@@ -356,9 +357,9 @@ class Agent:
     def diagnose(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
-        context: ArrayLike | None = None,
+        context: Context | None = None,
         rounds: int,
     ) -> "Diagnosis":
         """Say which assumptions of the theory these arms meet, by the estimates so far.

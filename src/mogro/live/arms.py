@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
-from mogro.live.catalogue import Catalogue, Version, arm_ids
 from mogro.live.bilinear import Bilinear, InContext
+from mogro.live.catalogue import Catalogue, Version, arm_ids
+from mogro.live.encoding import Record
 from mogro.live.features import FeatureMap
 from mogro.live.objective import LARGEST
 
 View = FeatureMap | InContext  # of arms, by a policy and by the learner
-Arms = Sequence[str] | Mapping[str, ArrayLike] | Catalogue
+Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogue
+Features = ArrayLike | Sequence[Record]
+Context = ArrayLike | Record
 
 _WANTED = (
     "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
@@ -180,9 +184,9 @@ class ArmReader:
     def read(
         self,
         arms: Arms,
-        features: ArrayLike | None,
+        features: Features | None,
         *,
-        context: ArrayLike | None,
+        context: Context | None,
         eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
@@ -194,7 +198,7 @@ class ArmReader:
         return found if eligible is None else found.only(_mask(eligible, len(found)))
 
     def _listed(
-        self, arms: Iterable[str] | Mapping[str, ArrayLike], features: ArrayLike | None, view: View
+        self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
     ) -> ArmSet:
         self._checked = ids = arm_ids(arms, "arms", wanted=_WANTED, checked=self._checked)
         if isinstance(arms, Mapping):
@@ -203,7 +207,7 @@ class ArmReader:
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows = as_floats(features, "features")
+        rows = as_floats(self._mapping.encode_arms(features), "features")
         if rows.shape != (len(ids), self._mapping.dim):
             check_shape(rows, "features", (len(ids), self._mapping.dim))
         rows = rows.astype(np.float64)
@@ -216,7 +220,7 @@ class ArmReader:
             )
         return ArmSet(ids, rows, view)
 
-    def _registered(self, arms: Catalogue, features: ArrayLike | None, view: View) -> ArmSet:
+    def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:
             raise ValueError("features: expected none beside a catalogue, which has them")
         if arms.dim != self._mapping.dim:

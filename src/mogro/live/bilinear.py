@@ -9,7 +9,7 @@ costs, and no product of an arm is ever computed but that of the arm chosen.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, count, floats
 from mogro.choice import Beliefs
 from mogro.live.catalogue import Version
+from mogro.live.encoding import Encoder, Record
 from mogro.live.objective import LARGEST
 from mogro.policies import LinearPolicy
 
@@ -36,9 +37,9 @@ class Bilinear:
     Parameters
     ----------
     arm
-        Number of features of an arm, A.
+        Number of features of an arm, A; or an :class:`~mogro.Encoder`, and arms are records.
     context
-        Number of features of the context of a decision, C.
+        Number of features of the context of a decision, C; or an encoder of records.
     arm_alone
         Whether an arm counts whatever the context, A features.
     context_alone
@@ -59,8 +60,8 @@ class Bilinear:
     ('1', 'arm 0', 'arm 1', 'context 0', 'context 0 * arm 0', 'context 0 * arm 1')
     """
 
-    arm: int
-    context: int
+    arm: int | Encoder
+    context: int | Encoder
     _: KW_ONLY
     arm_alone: bool = True
     context_alone: bool = True
@@ -68,34 +69,39 @@ class Bilinear:
 
     def __post_init__(self) -> None:
         for name in ("arm", "context"):
-            object.__setattr__(self, name, count(getattr(self, name), name))
+            if not isinstance(getattr(self, name), Encoder):
+                object.__setattr__(self, name, count(getattr(self, name), name))
         for name in ("arm_alone", "context_alone", "constant"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: expected True or False, got {getattr(self, name)!r}")
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        """Number of features of an arm."""
-        return self.arm
+        """Number of features of an arm, A."""
+        return _size(self.arm)
+
+    @cached_property
+    def context_dim(self) -> int:
+        """Number of features of a context, C."""
+        return _size(self.context)
 
     @property
     def size(self) -> int:
         """Number of features that the learner sees, at most (1 + C)(1 + A)."""
-        alone = self.arm_alone * self.arm + self.context_alone * self.context + self.constant
-        return self.arm * self.context + alone
+        alone = self.arm_alone * self.dim + self.context_alone * self.context_dim + self.constant
+        return self.dim * self.context_dim + alone
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each of these features is the product of."""
-        arms = ["1", *(f"arm {j}" for j in range(self.arm))]
-        contexts = ["1", *(f"context {i}" for i in range(self.context))]
+        arms, contexts = ["1", *_names(self.arm, "arm")], ["1", *_names(self.context, "context")]
         named = [_product(one, other) for one in contexts for other in arms]
         return tuple(name for name, kept in zip(named, self.kept.tolist(), strict=True) if kept)
 
     @cached_property
     def kept(self) -> BoolArray:
         """Which of the products of (1, context) and (1, arm) there are, contexts first."""
-        kept = np.ones((1 + self.context, 1 + self.arm), dtype=np.bool_)
+        kept = np.ones((1 + self.context_dim, 1 + self.dim), dtype=np.bool_)
         kept[0, 0], kept[0, 1:], kept[1:, 0] = self.constant, self.arm_alone, self.context_alone
         return kept.ravel()
 
@@ -104,20 +110,26 @@ class Bilinear:
         """Whether nothing is left out."""
         return self.arm_alone and self.context_alone and self.constant
 
-    def products(self, arm: ArrayLike, *, context: ArrayLike) -> FloatArray:
+    def products(self, arm: ArrayLike | Record, *, context: ArrayLike | Record) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A) in a context (C,)."""
-        x = floats(arm, "arm", shape=(..., self.dim)).astype(np.float64, copy=False)
+        numbers = arm if isinstance(arm, np.ndarray) else self.encode_arms(arm)
+        x = floats(numbers, "arm", shape=(..., self.dim)).astype(np.float64, copy=False)
         return self.at(context).products(x)
 
-    def at(self, context: ArrayLike | None) -> "InContext":
+    def encode_arms(self, features: Any) -> Any:
+        """Return arms given as records, or as a frame, as numbers; numbers as they are."""
+        return _encoded(features, self.arm, "features")
+
+    def at(self, context: ArrayLike | Record | None) -> "InContext":
         """Return what the learner and a policy see of arms in a context."""
         if context is None:
             raise ValueError(
-                f"context: expected {self.context} features beside features=Bilinear(...), got None"
+                f"context: expected {self.context_dim} features, or a record, beside "
+                "features=Bilinear(...), got None"
             )
-        vector = as_floats(context, "context")
-        if vector.shape != (self.context,):
-            check_shape(vector, "context", (self.context,))
+        vector = as_floats(_encoded(context, self.context, "context"), "context")
+        if vector.shape != (self.context_dim,):
+            check_shape(vector, "context", (self.context_dim,))
         vector = vector.astype(np.float64)
         if not float(np.vdot(vector, vector)) <= LARGEST:
             floats(vector, "context", shape=vector.shape)
@@ -131,8 +143,8 @@ class Bilinear:
     def to_plain(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""
         return {
-            "arm": self.arm,
-            "context": self.context,
+            "arm": _plain(self.arm),
+            "context": _plain(self.context),
             "arm_alone": self.arm_alone,
             "context_alone": self.context_alone,
             "constant": self.constant,
@@ -141,7 +153,39 @@ class Bilinear:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Bilinear":
         """Make again what :meth:`to_plain` gave."""
-        return cls(**plain)
+        sides = {
+            name: Encoder.from_plain(plain[name]) if isinstance(plain[name], dict) else plain[name]
+            for name in ("arm", "context")
+        }
+        return cls(**(dict(plain) | sides))
+
+
+def _size(side: int | Encoder) -> int:
+    return side.size if isinstance(side, Encoder) else side
+
+
+def _plain(side: int | Encoder) -> int | dict[str, Any]:
+    return side.to_plain() if isinstance(side, Encoder) else side
+
+
+def _names(side: int | Encoder, name: str) -> Sequence[str]:
+    if isinstance(side, Encoder):
+        return side.names
+    return [f"{name} {place}" for place in range(side)]
+
+
+def _encoded(given: Any, side: int | Encoder, name: str) -> Any:
+    """Return records as numbers; what is no record is taken for numbers."""
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    records = isinstance(first, Mapping) or hasattr(first, "columns")
+    if not records:
+        return given
+    if not isinstance(side, Encoder):
+        raise ValueError(f"{name}: expected numbers, because Bilinear has no encoder, got records")
+    try:
+        return side(given)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _product(context: str, arm: str) -> str:
@@ -192,7 +236,7 @@ class InContext:
 
         Its columns are orthonormal, but zero where y is.
         """
-        contexts, arms = 1 + self.features.context, 1 + self.dim
+        contexts, arms = 1 + self.features.context_dim, 1 + self.dim
         grid: FloatArray = np.zeros((contexts, arms, arms))
         grid[:, 0, 0] = self._direction(self.features.constant, self.features.context_alone)
         every = np.arange(1, arms)
@@ -259,7 +303,7 @@ class InContext:
         """Return ``rows U``, (..., a), of rows (..., p): estimates for what a policy sees."""
         if not self.features.whole:
             return rows @ self.columns
-        grid = rows.reshape(*rows.shape[:-1], 1 + self.features.context, 1 + self.dim)
+        grid = rows.reshape(*rows.shape[:-1], 1 + self.features.context_dim, 1 + self.dim)
         return np.asarray(np.vecmat(self._unit, grid))
 
     def contract_matrices(self, matrices: FloatArray) -> FloatArray:
@@ -271,7 +315,7 @@ class InContext:
         if not self.features.whole:
             return np.asarray(self.columns.T @ matrices)
         grams, p = matrices.shape[:2]
-        contexts = 1 + self.features.context  # the first axis of the products: one pass over V
+        contexts = 1 + self.features.context_dim  # the first axis of the products: one pass over V
         found = np.vecmat(self._unit, matrices.reshape(grams, contexts, -1))
         return np.asarray(found.reshape(grams, -1, p))
 
@@ -307,12 +351,12 @@ class BeliefsInContext(Beliefs):
         return made
 
     @cached_property
-    def inverse(self) -> FloatArray:  # type: ignore[override]
+    def inverse(self) -> FloatArray:
         """``U^T V^+ U``, (G, a, a)."""
         return self._view.contract_matrices(self[1])
 
     @cached_property
-    def unseen(self) -> FloatArray | None:  # type: ignore[override]
+    def unseen(self) -> FloatArray | None:
         """Matrices whose products with arms are as large as their parts never seen."""
         return self._view.contract_unseen(self[2])
 

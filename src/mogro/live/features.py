@@ -1,7 +1,7 @@
 """From the user's features to the learner's: centred, scaled, with a constant, as asked for."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,6 +90,10 @@ class FeatureMap:
                 "agent with features=mogro.Bilinear(arm=..., context=...) takes one"
             )
         return self
+
+    def encode_arms(self, features: Any) -> Any:
+        """Return the features as they are."""
+        return features
 
     def products(self, features: FloatArray) -> FloatArray:
         """Return what the learner sees of features: what a policy sees."""
