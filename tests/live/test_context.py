@@ -301,7 +301,7 @@ def test_contexts_that_do_not_fit_are_refused(context: object) -> None:
     agent = mogro.Agent(OBJECTIVES, features=mogro.Bilinear(A, C), seed=1)
     for ask in (agent.decide, agent.front):
         with pytest.raises(ValueError, match=r"^context:"):
-            ask(IDS, ARMS, context=context)  # type: ignore[operator]
+            ask(IDS, ARMS, context=context)  # type: ignore[arg-type]
     assert agent.counters["decisions"] == 0
 
 

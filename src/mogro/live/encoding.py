@@ -314,7 +314,8 @@ class Encoder:
         for row in _rows([sample] if isinstance(sample, Mapping) else sample):
             for name, value in row.items():
                 values.setdefault(name, [])
-                if not _is_missing(value):
+                empty = isinstance(value, Sequence | Set | np.ndarray) and not len(value)
+                if not _is_missing(value) and not empty:  # a list of no tags says nothing
                     values[name].append(value)
         return cls(**{name: _fitted(name, given, most) for name, given in values.items()})
 
