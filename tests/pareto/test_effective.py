@@ -217,3 +217,21 @@ def test_membership_beside_outliers_is_exact_in_any_order(data: st.DataObject) -
     np.testing.assert_array_equal(pareto.effective_front(means[order]), members[order])
     each = pareto.effective_front(means, arms=np.arange(arms))
     np.testing.assert_array_equal(each, members)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(4, 12))
+@settings(deadline=None, max_examples=100)
+def test_gaps_do_not_depend_on_a_dominated_outlier(seed: int, power: int) -> None:
+    rng = np.random.default_rng(seed)
+    arms, objectives = int(rng.integers(3, 9)), int(rng.integers(2, 5))
+    means = rng.integers(-9, 10, size=(arms, objectives)).astype(float)
+    outlier = -np.rint(10.0**power * (0.1 + rng.random((1, objectives))))
+    place = int(rng.integers(arms + 1))
+    beside = np.insert(means, place, outlier, axis=0)
+    proof = pareto.effective_certificates(beside)
+    np.testing.assert_allclose(
+        np.delete(proof.gaps, place), pareto.effective_gaps(means), atol=1e-9
+    )
+    mixtures = np.einsum("gs,gsm->gm", proof.shares, beside[proof.support])
+    lead = np.delete((mixtures - beside).min(1), place)
+    np.testing.assert_allclose(lead, pareto.effective_gaps(means), atol=1e-9)

@@ -22,6 +22,7 @@ from mogro.pareto.dominance import pareto_front, undominated
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
 _HALF = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may change a mean
+_FAR = 1e4  # times the median distance: an outlier
 _CLEAR = 1e-9  # arms that are behind by this part of the range are behind
 _BLOCK = 1 << 21  # numbers at a time
 _MANY = 100  # arms of one problem from which preparing its front pays
@@ -102,7 +103,13 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
     else:
         problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
-    games = solve(flat, *np.divmod(pairs, flat.shape[1]))
+    problem, arm = np.divmod(pairs, flat.shape[1])
+    games = solve(flat, problem, arm)
+    far = _outlying(flat)
+    uneven = np.asarray(far.any(1))
+    beside = np.flatnonzero(uneven[problem] & ~far[problem, arm])
+    if len(beside):
+        _without_outliers(flat, far, problem[beside], arm[beside], beside, games)
     gap = np.where(games.upper > _ROUNDING * games.size, np.maximum(games.lower, 0), 0)
     floats = (x[inverse].reshape(shape + x.shape[1:]) for x in (gap, games.weights, games.shares))
     gap, weights, shares = floats
@@ -125,6 +132,41 @@ def solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
         places.append(place)
     order = np.concatenate(places).argsort()
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
+
+
+def _outlying(flat: FloatArray) -> BoolArray:
+    """Return which arms (P, K) are much further away than most of their problem."""
+    if not flat.size:
+        return np.zeros(flat.shape[:2], dtype=bool)
+    total = flat.sum(2)
+    middle = flat.shape[1] // 2
+    away = np.abs(total - np.partition(total, middle, axis=1)[:, middle, None])
+    return np.asarray(away > _FAR * np.partition(away, middle, axis=1)[:, middle, None])
+
+
+def _without_outliers(
+    flat: FloatArray,
+    far: BoolArray,
+    problem: IntArray,
+    arm: IntArray,
+    places: IntArray,
+    games: Games,
+) -> None:
+    """Solve games again, in place, without the far arms that others dominate.
+
+    Mixtures do not need these; but one that is far away makes the unit of all tolerances too large.
+    """
+    which, position = np.unique(problem, return_inverse=True)
+    means = flat[which]
+    front = pareto_front(means)
+    stays = front | ~far[which]
+    stand_in = front.argmax(1)
+    means = np.where(stays[:, :, None], means, means[np.arange(len(which)), stand_in][:, None])
+    found = _certified.solve(means, flat[problem, arm], problem=position)
+    own = position[:, None]
+    support = np.where(stays[own, found.support], found.support, stand_in[own])
+    for target, values in zip(games, found._replace(support=support), strict=True):
+        target[places] = values
 
 
 def columns_of(means: FloatArray) -> IntArray:

@@ -190,15 +190,15 @@ class MOGRO(LinearPolicy):
 
     def _check_choose(self) -> None:
         if self.batch:
-            raise ValueError(f"batch: expected () to choose with a maximiser, got {self.batch}")
+            raise ValueError(f"batch: expected () to choose with a linear oracle, got {self.batch}")
         if is_nonlinear(self.scalarization):
             raise ValueError(
                 f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
-                "no maximiser of linear functions can serve it; use RandomWeights or RoundRobin"
+                "no linear oracle can serve it; use RandomWeights or RoundRobin"
             )
         if not isinstance(self.exploration, WeakestDirection):
             raise ValueError(
-                f"exploration: expected WeakestDirection to choose with a maximiser, "
+                f"exploration: expected WeakestDirection to choose with a linear oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )
 

@@ -74,13 +74,15 @@ class Dirichlet:
         """Return P(w_1 / w_2 < first / second)."""
         from scipy.special import betainc
 
-        return np.asarray(betainc(*self.concentration, first / (first + second)))
+        a, b = self.concentration
+        return np.asarray(betainc(a, b, first / (first + second)))
 
     def above(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Return P(w_1 / w_2 > first / second)."""
         from scipy.special import betainc
 
-        return np.asarray(betainc(*self.concentration[::-1], second / (first + second)))
+        a, b = self.concentration
+        return np.asarray(betainc(b, a, second / (first + second)))
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class _Race:
         if self.scores.total:
             np.matmul(weights * np.float32(self.scores.total), self.values, out=other)
             least += other
-        return least
+        return np.asarray(least)
 
     def wins(self, weights: FloatArray, known: int) -> FloatArray:
         """Return how many of n weights arms win, less what the first win among themselves, (K,)."""
@@ -102,7 +102,7 @@ class _Race:
         table = self.table(single)
         best = table.argmax(axis=1)
         if not self.careful:
-            won = np.bincount(best, minlength=table.shape[1]).astype(np.float64)
+            won: FloatArray = np.bincount(best, minlength=table.shape[1]).astype(np.float64)
             if known:
                 inner = best[best < known]
                 others = table[best >= known, :known].argmax(axis=1)
@@ -111,7 +111,7 @@ class _Race:
         level = table[np.arange(len(best)), best]
         slack = _ROUGH * (np.abs(level) + np.abs(single) @ self.terms)
         near = table >= (level - slack)[:, None]
-        self.doubts += np.count_nonzero(near) - len(best)
+        self.doubts += int(np.count_nonzero(near)) - len(best)
         clear = np.count_nonzero(near) == len(best)
         if known:  # most winners are among the first anyway
             rows = best >= known
@@ -149,7 +149,7 @@ class _Race:
                 return np.asarray((1 / equal.sum(axis=1)) @ equal)
         if np.count_nonzero(near) > _MANY * points:
             scores = self.scores.take(np.arange(arms))
-            return points * shares(scores.table(weights.T), scores.slack(weights.T))
+            return np.asarray(points * shares(scores.table(weights.T), scores.slack(weights.T)))
         return _decided(self.scores, weights, best, near)
 
 
@@ -162,7 +162,7 @@ def _replicates(race: _Race, draw: Callable[[], FloatArray], known: int, points:
         weights = draw()
         for i in range(0, points, step):
             won += race.wins(weights[i : i + step], known)
-    return found / points
+    return np.asarray(found / points)
 
 
 def _decided(scores: Scores, weights: FloatArray, best: IntArray, near: BoolArray) -> FloatArray:
@@ -178,4 +178,5 @@ def _decided(scores: Scores, weights: FloatArray, best: IntArray, near: BoolArra
     level = np.maximum.reduceat(exact, starts) - scores.slack(weights[point[starts]].T)
     tied = exact >= np.repeat(level, lengths)
     share = tied / np.repeat(np.add.reduceat(tied.astype(np.float64), starts), lengths)
-    return np.bincount(arm, share, minlength=arms) + np.bincount(best[~several], minlength=arms)
+    alone = np.bincount(best[~several], minlength=arms)
+    return np.asarray(np.bincount(arm, share, minlength=arms) + alone)

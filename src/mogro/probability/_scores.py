@@ -45,7 +45,7 @@ class Scores:
         if self.total:
             np.matmul(self.total * self.values, weights, out=other)
             least += other
-        return least
+        return np.asarray(least)
 
     @property
     def near(self) -> FloatArray:
@@ -66,7 +66,7 @@ class Scores:
         # The lower of two lines: with the minimum at the first, or at the second objective.
         parts = self.total + self.bend * np.eye(2)
         first, second = (weights.T @ (part * self.values).T for part in parts)
-        return np.minimum(first, second, out=first)
+        return np.asarray(np.minimum(first, second))
 
     def each(self, weights: FloatArray, arms: IntArray) -> FloatArray:
         """Return the score (n,) of one arm for each of the weights (M, n)."""
@@ -87,9 +87,9 @@ def shares(scores: FloatArray, slack: FloatArray) -> FloatArray:
     many = np.count_nonzero(tied)
     if many > 4 * points:
         count = tied.sum(axis=0)
-        return np.asarray(tied @ (1 / count)) / points
+        return np.asarray(tied @ (1 / count) / points)
     arm, point = np.divmod(np.flatnonzero(tied), points)
     if many == points:
-        return np.bincount(arm, minlength=arms) / points
+        return np.asarray(np.bincount(arm, minlength=arms) / points)
     count = np.bincount(point, minlength=points)
-    return np.bincount(arm, 1 / count[point], minlength=arms) / points
+    return np.asarray(np.bincount(arm, 1 / count[point], minlength=arms) / points)
