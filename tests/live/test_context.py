@@ -305,6 +305,17 @@ def test_contexts_that_do_not_fit_are_refused(context: object) -> None:
     assert agent.counters["decisions"] == 0
 
 
+def test_a_diagnosis_is_that_of_the_arms_in_the_context() -> None:
+    pair = Pair(mogro.Bilinear(arm=A, context=C))
+    for context in contexts("any"):
+        decision, _ = pair.decide(context)
+        pair.reward(decision.arm, decision.id, context)
+    found = pair.agent.diagnose(IDS, ARMS, context=context, rounds=100)
+    other = pair.explicit.diagnose(IDS, products(pair.features, ARMS, context), rounds=100)
+    assert type(found) is type(other)
+    assert str(found).splitlines()[0] == str(other).splitlines()[0]
+
+
 def test_a_context_without_products_is_refused() -> None:
     agent = mogro.Agent(OBJECTIVES, dim=A, seed=1)
     with pytest.raises(ValueError, match=r"^context: .*Bilinear"):

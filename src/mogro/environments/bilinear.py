@@ -87,7 +87,7 @@ class BilinearContexts:
     @property
     def context_dim(self) -> int:
         """The number of features of a context, C."""
-        return self.dim // (1 + self.arm_features.shape[1]) - 1
+        return self.dim // (1 + int(self.arm_features.shape[1])) - 1
 
     @property
     def arms(self) -> int:
