@@ -33,8 +33,8 @@ class Column(Protocol):
         """Return what these numbers are called."""
         ...
 
-    def put(self, value: Any, into: FloatArray) -> None:
-        """Write the numbers (size,) of a value that is not missing over zeros."""
+    def put(self, value: Any, into: list[float], start: int) -> None:
+        """Write the numbers of a value that is not missing over zeros, from a place on."""
         ...
 
     def to_plain(self) -> dict[str, Any]:
@@ -67,9 +67,9 @@ class Number:
         """Return its name."""
         return [name]
 
-    def put(self, value: Any, into: FloatArray) -> None:
+    def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the number of a value."""
-        into[0] = (_finite(value, "a number") - self.mean) / self.std
+        into[start] = (_finite(value, "a number") - self.mean) / self.std
 
     def to_plain(self) -> dict[str, Any]:
         """Return mean and std."""
@@ -105,9 +105,11 @@ class _Listed:
         """Return the values."""
         return {"values": list(self.values)}
 
-    def _mark(self, value: Any, into: FloatArray) -> None:
+    def _mark(self, value: Any, into: list[float], start: int) -> None:
         """Write a 1 for a value that is known; any other leaves zeros."""
-        if isinstance(value, np.integer):
+        if type(value) is str and self._type is str:
+            pass  # as usual
+        elif isinstance(value, np.integer):
             value = int(value)
         elif self._type is int and isinstance(value, float) and value.is_integer():
             value = int(value)  # as frames hold integers where some are missing
@@ -116,7 +118,7 @@ class _Listed:
             raise TypeError(wanted)
         place = self._places.get(value)
         if place is not None:
-            into[place] = 1.0
+            into[start + place] = 1.0
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.values == other.values
@@ -141,9 +143,9 @@ class Category(_Listed):
 
     kind = "category"
 
-    def put(self, value: Any, into: FloatArray) -> None:
+    def put(self, value: Any, into: list[float], start: int) -> None:
         """Write a 1 for the value."""
-        self._mark(value, into)
+        self._mark(value, into, start)
 
 
 class Tags(_Listed):
@@ -158,12 +160,12 @@ class Tags(_Listed):
 
     kind = "tags"
 
-    def put(self, value: Any, into: FloatArray) -> None:
+    def put(self, value: Any, into: list[float], start: int) -> None:
         """Write a 1 for each of the values."""
         if not isinstance(value, Sequence | Set | np.ndarray) or isinstance(value, str | bytes):
             raise TypeError("a list of tags")
         for one in value:
-            self._mark(one, into)
+            self._mark(one, into, start)
 
 
 @dataclass(frozen=True)
@@ -188,14 +190,14 @@ class Vector:
         """Return a name for each."""
         return [f"{name}[{place}]" for place in range(self.size)]
 
-    def put(self, value: Any, into: FloatArray) -> None:
+    def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the numbers."""
         wanted = f"{self.size} numbers"
         if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
             raise TypeError(wanted)
         if len(value) != self.size:
             raise TypeError(wanted)
-        into[:] = [_finite(one, wanted) for one in value]
+        into[start : start + self.size] = [_finite(one, wanted) for one in value]
 
     def to_plain(self) -> dict[str, Any]:
         """Return the size."""
@@ -252,8 +254,8 @@ class Encoder:
         ends = np.cumsum([column.size for column in columns.values()]).tolist()
         self.size: int = ends[-1]
         self._columns = dict(columns)
-        self._places = {
-            name: slice(end - column.size, end)
+        self._starts = {
+            name: end - column.size
             for (name, column), end in zip(columns.items(), ends, strict=True)
         }
 
@@ -265,19 +267,17 @@ class Encoder:
     def __call__(self, records: Record | Sequence[Record] | Any) -> FloatArray:
         """Return the numbers of a record, (C,), or of n records or the rows of a frame, (n, C)."""
         if isinstance(records, Mapping):
-            encoded: FloatArray = np.zeros(self.size)
-            self._encode(records, encoded)
-            return encoded
-        rows = list(_rows(records))
-        table: FloatArray = np.zeros((len(rows), self.size))
-        for number, (row, into) in enumerate(zip(rows, table, strict=True)):
+            return np.array(self._encode(records))
+        table = []
+        for number, record in enumerate(_rows(records)):
             try:
-                self._encode(row, into)
+                table.append(self._encode(record))
             except ValueError as error:
                 raise ValueError(f"record {number}: {error}") from None
-        return table
+        return np.array(table, dtype=np.float64).reshape(len(table), self.size)
 
-    def _encode(self, record: Record, into: FloatArray) -> None:
+    def _encode(self, record: Record) -> list[float]:
+        numbers = [0.0] * self.size
         for name, value in record.items():
             column = self._columns.get(name)
             if column is None:
@@ -285,9 +285,10 @@ class Encoder:
             if _is_missing(value):
                 continue
             try:
-                column.put(value, into[self._places[name]])
+                column.put(value, numbers, self._starts[name])
             except TypeError as wanted:
                 raise ValueError(f"{name}: expected {wanted}, got {value!r}") from None
+        return numbers
 
     @classmethod
     def fit(cls, sample: Sequence[Record] | Any, *, categories: int = 50) -> Self:
@@ -363,7 +364,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _finite(value: Any, wanted: str) -> float:
-    if not isinstance(value, Real | np.bool_):
+    if type(value) is not float and not isinstance(value, Real | np.bool_):
         raise TypeError(wanted)
     number = float(value)
     if not math.isfinite(number):
