@@ -119,7 +119,80 @@ def catalogue(*, arms: int = 1_000_000, dim: int = 32) -> None:
     )
 
 
+def context(*, rounds: int = 20, turns: int = 60) -> None:
+    """A context beside 200 arms, against an agent that is given the products."""
+    rng = np.random.default_rng(0)
+    both, ids = mogro.Bilinear(arm=8, context=6), [f"arm {k}" for k in range(200)]
+    arms, contexts = rng.standard_normal((200, 8)) / 3, rng.standard_normal((500, 6)) / 3
+    given = [both.products(arms, context=one) for one in contexts]
+    truth = rng.standard_normal((3, both.size))
+    agents = (
+        mogro.Agent(OBJECTIVES, features=both, seed=0),
+        mogro.Agent(OBJECTIVES, dim=both.size, seed=0),
+    )
+    index = {name: k for k, name in enumerate(ids)}
+
+    def round_of(agent: mogro.Agent, n: int) -> None:
+        if agent is agents[0]:
+            decision = agent.decide(ids, arms, context=contexts[n])
+        else:
+            decision = agent.decide(ids, given[n])
+        values = truth @ given[n][index[decision.arm]]
+        agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
+
+    def some(agent: mogro.Agent) -> None:
+        for n in rng.integers(500, size=rounds).tolist():
+            round_of(agent, n)
+
+    def products() -> None:
+        for n in range(rounds):
+            both.products(arms, context=contexts[n])
+
+    for _ in range(40):  # until there is nothing to explore
+        for agent in agents:
+            some(agent)
+    steps = [lambda: some(agents[0]), lambda: some(agents[1]), products]
+    times = np.array([[seconds(step) for step in steps] for _ in range(turns)])
+    low = np.quantile(times, 0.25, axis=0) / rounds
+    print(
+        f"decide + reward in a context, A=8, C=6, K=200: {1e6 * low[0]:.0f} us, "
+        f"{low[0] / low[1]:.2f} times an agent with dim=63 ({1e6 * low[1]:.0f} us), which has to "
+        f"be given the products ({1e6 * low[2]:.0f} us)"
+    )
+
+
+def context_and_catalogue(*, turns: int = 200) -> None:
+    """A context beside 100,000 arms, against the bare product of the arms with a vector."""
+    rng = np.random.default_rng(0)
+    both = mogro.Bilinear(arm=16, context=8)
+    features, contexts = rng.standard_normal((100_000, 16)) / 4, rng.standard_normal((999, 8)) / 3
+    shop = mogro.Catalogue(16)
+    shop.add([str(k) for k in range(len(features))], features)
+    agent = mogro.Agent(OBJECTIVES, features=both, seed=0)
+    truth, few = rng.standard_normal((3, both.size)), [str(k) for k in range(40)]
+    for one in contexts:  # until there is nothing to explore
+        arms = features[rng.integers(len(features), size=40)]
+        decision = agent.decide(few, arms, context=one)
+        values = truth @ both.products(arms[int(decision.arm)], context=one)
+        agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
+    explored, times, vector = agent.counters["explored"], [], rng.standard_normal(16)
+    for n in range(turns + 30):
+        start = time.process_time()
+        decision = agent.decide(shop, context=contexts[n])
+        taken = time.process_time() - start
+        agent.reward(decision.id, dict.fromkeys(NAMES, 1.0))
+        times.append((taken, seconds(lambda: features @ vector)))
+    low = np.quantile(np.array(times[30:]), 0.25, axis=0)
+    print(
+        f"decide in a context, A=16, C=8, K=100,000: {1e3 * low[0]:.2f} ms, "
+        f"{low[0] / low[1]:.2f} times the bare product ({1e3 * low[1]:.2f} ms); "
+        f"{agent.counters['explored'] - explored} of them explored"
+    )
+
+
 if __name__ == "__main__":
     decision_and_reward()
+    context()
+    context_and_catalogue()
     catalogue()
     pending()

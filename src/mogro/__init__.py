@@ -12,7 +12,22 @@ from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
-from mogro.live import Agent, Catalogue, Decision, HalfLife, Objective, Outcome, Scaling, errors
+from mogro.live import (
+    Agent,
+    Bilinear,
+    Catalogue,
+    Category,
+    Decision,
+    Encoder,
+    HalfLife,
+    Number,
+    Objective,
+    Outcome,
+    Scaling,
+    Tags,
+    Vector,
+    errors,
+)
 from mogro.policies import (
     MOGRO,
     UCB,
@@ -43,11 +58,14 @@ __all__ = [
     "Agent",
     "BasisRoundRobin",
     "Beliefs",
+    "Bilinear",
     "Catalogue",
+    "Category",
     "Comparison",
     "Decision",
     "Diagnosis",
     "EffectiveFront",
+    "Encoder",
     "Environment",
     "EpsilonGreedy",
     "Exploration",
@@ -55,6 +73,7 @@ __all__ = [
     "FixedWeights",
     "HalfLife",
     "LinearPolicy",
+    "Number",
     "Objective",
     "Oracle",
     "Outcome",
@@ -69,9 +88,11 @@ __all__ = [
     "Scalarization",
     "Scaling",
     "Streams",
+    "Tags",
     "ThompsonSampling",
     "Trace",
     "Uniform",
+    "Vector",
     "WeakestDirection",
     "__version__",
     "compare",

@@ -331,6 +331,10 @@ class Settled:
         highest = self._arms_default if threshold is None else _highest(threshold)
         return self._arms_need * highest <= SATISFIED
 
+    def covers_everything(self, threshold: float) -> bool:
+        """Tell whether it is certain that no learner has to explore, whatever is on offer."""
+        return self._bound * threshold <= SATISFIED
+
     def look(
         self,
         arms: FloatArray,

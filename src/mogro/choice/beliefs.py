@@ -32,6 +32,8 @@ class Beliefs(NamedTuple):
         Pseudo-inverse of V, (..., G, d, d).
     unseen
         Projector on the directions that V has nothing of, (..., G, d, d); None if there are none.
+        Beliefs about arms in a context have symmetric matrices that need not be projectors: their
+        product with an arm is as large as the part of it that was never seen.
     counts
         Observations, (..., G) up to broadcasting.
     ranks

@@ -100,9 +100,9 @@ class FixedArms:
         theta = _parameters(d, M, rng)
         near = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
         far = rng.standard_normal((min(K - len(near), M), d))
-        long = _directions(np.concatenate([near, far]))
+        long = unit_vectors(np.concatenate([near, far]))
         long *= 1 - rng.random((len(long), 1)) / 4
-        rest = _uniform_ball((K - len(long), d), rng)
+        rest = uniform_ball((K - len(long), d), rng)
         rest *= 3 / 4
         return cls(np.concatenate([long, rest]), theta, noise=noise)
 
@@ -226,7 +226,7 @@ class VaryingContexts:
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of K fresh arms for each learner, (*batch, K, d)."""
-        return _uniform_ball((*batch, self.arms, self.dim), rng)
+        return uniform_ball((*batch, self.arms, self.dim), rng)
 
     def means(self, features: ArrayLike) -> FloatArray:
         """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
@@ -255,15 +255,16 @@ def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:
     )
 
 
-def _directions(vectors: FloatArray) -> FloatArray:
+def unit_vectors(vectors: FloatArray) -> FloatArray:
+    """Return vectors (..., d) with norm 1."""
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
 def _parameters(dim: int, objectives: int, rng: np.random.Generator) -> FloatArray:
-    return _directions(np.abs(rng.standard_normal((objectives, dim))))
+    return unit_vectors(np.abs(rng.standard_normal((objectives, dim))))
 
 
-def _uniform_ball(shape: tuple[int, ...], rng: Rng) -> FloatArray:
+def uniform_ball(shape: tuple[int, ...], rng: Rng) -> FloatArray:
     """Draw points uniformly from the unit ball; the last axis of ``shape`` is its dimension."""
     points: FloatArray = rng.standard_normal(shape)
     radius = rng.random(shape[:-1])

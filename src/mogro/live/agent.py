@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.live.arms import ArmReader, Arms
+from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights, read_constraints, read_weights
+from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
 from mogro.live.errors import BadReward, UnknownObjective
 from mogro.live.events import Event, Expired, Forgotten, Rewarded
@@ -44,6 +45,8 @@ class Agent:
         What decisions should be good at.
     dim
         Number of features of an arm.
+    features
+        Instead of ``dim``: a :class:`~mogro.Bilinear`, where decisions have a context.
     seed
         The draw of a decision follows from this and the decision's id.
     policy
@@ -96,7 +99,8 @@ class Agent:
         self,
         objectives: Sequence[Objective],
         *,
-        dim: int,
+        dim: int | None = None,
+        features: Bilinear | None = None,
         seed: int,
         policy: MakePolicy = MOGRO,
         intercept: bool = False,
@@ -111,6 +115,7 @@ class Agent:
             dim=dim,
             intercept=intercept,
             scaling=scaling,
+            features=features,
             policy=policy,
             half_life=half_life,
             capacity=capacity,
@@ -135,8 +140,9 @@ class Agent:
     def decide(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
+        context: Context | None = None,
         id: str | None = None,
         weights: Weights | None = None,
         eligible: ArrayLike | None = None,
@@ -153,6 +159,9 @@ class Agent:
             :class:`~mogro.Catalogue`. Any arms, different ones in every call if need be.
         features
             (K, d), beside arm ids.
+        context
+            Of the decision, (C,), where the agent was made with :class:`~mogro.Bilinear`; a record
+            if that has an encoder of contexts. With one of arms, arms are records, too.
         id
             Of the decision; made up without it. An id that is known gives the decision that was
             made under it, whatever else is passed.
@@ -180,7 +189,7 @@ class Agent:
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         settings = self._settings
-        offered = self._reader.read(arms, features, eligible)
+        offered = self._reader.read(arms, features, context=context, eligible=eligible)
         selection = read_weights(weights, settings.units, settings.policy.selection)
         constraints = read_constraints(at_least, at_most, settings.units)
         time = _time(now, needed=settings.timed)
@@ -197,8 +206,9 @@ class Agent:
     def decide_top(
         self,
         arms: Arms,
-        features: ArrayLike | None = None,
+        features: Features | None = None,
         *,
+        context: Context | None = None,
         top: int,
         id: str | None = None,
         weights: Weights | None = None,
@@ -223,7 +233,7 @@ class Agent:
         ['b', 'a']
         """
         settings = self._settings
-        offered = self._reader.read(arms, features, eligible)
+        offered = self._reader.read(arms, features, context=context, eligible=eligible)
         selection = read_weights(weights, settings.units, settings.policy.selection)
         constraints = read_constraints(at_least, at_most, settings.units)
         time = _time(now, needed=settings.timed)
@@ -283,7 +293,10 @@ class Agent:
 
     @property
     def theta(self) -> FloatArray:
-        """Estimated change of each objective per feature, (M, d), in the user's units."""
+        """Estimated change of each objective per feature, (M, d), in the user's units.
+
+        With :class:`~mogro.Bilinear` features are the products that it names.
+        """
         return self._lines()[0]
 
     @property
@@ -307,7 +320,13 @@ class Agent:
         with self._lock:
             return self._settings.units.named(self._state.learner.effective)
 
-    def front(self, arms: Arms, features: ArrayLike | None = None) -> Front:
+    def front(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+    ) -> Front:
         """Return the estimated effective front of some arms, with each one's share of weights.
 
         It belongs to the estimates: with few observations it may be far from the true one.
@@ -326,7 +345,7 @@ class Agent:
         cake   5      4      66...%
         bread  1      2      33...%
         """
-        offered = self._reader.read(arms, features)
+        offered = self._reader.read(arms, features, context=context)
         with self._lock:
             theta = self._state.learner.theta
         return learned_front(offered, theta, self._settings)
@@ -336,14 +355,19 @@ class Agent:
         return explain(decision, self._settings)
 
     def diagnose(
-        self, arms: Arms, features: ArrayLike | None = None, *, rounds: int
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        rounds: int,
     ) -> "Diagnosis":
         """Say which assumptions of the theory these arms meet, by the estimates so far.
 
         Noise is taken from the residuals, the largest of all objectives in units; features are as
         the learner sees them. See :func:`mogro.theory.diagnose`.
         """
-        offered = self._reader.read(arms, features)
+        offered = self._reader.read(arms, features, context=context)
         with self._lock:
             theta, noise = self._state.learner.theta, self._state.learner.noise
         return diagnosis(offered, theta, noise, self._settings, rounds=rounds)

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
+from mogro.live.bilinear import Bilinear, InContext
 from mogro.live.catalogue import Catalogue, Version, arm_ids
+from mogro.live.encoding import Record
 from mogro.live.features import FeatureMap
 from mogro.live.objective import LARGEST
 
-Arms = Sequence[str] | Mapping[str, ArrayLike] | Catalogue
+View = FeatureMap | InContext  # of arms, by a policy and by the learner
+Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogue
+Features = ArrayLike | Sequence[Record]
+Context = ArrayLike | Record
 
 _WANTED = (
     "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
@@ -22,12 +28,12 @@ _ROUNDING = 1e-14  # of an eigenvalue of second moments, relative to the largest
 
 
 class ArmSet:
-    """Eligible arms on offer, as the learner sees them; nobody changes them any more.
+    """Eligible arms on offer, as a policy sees them; nobody changes them any more.
 
     Attributes
     ----------
     mapping
-        From the user's features to the learner's.
+        From the user's features to those that a policy sees, and the learner.
     version
         The catalogue they come from, if they do.
     overview
@@ -40,7 +46,7 @@ class ArmSet:
         self,
         ids: Sequence[str],
         given: FloatArray,
-        mapping: FeatureMap,
+        mapping: View,
         *,
         version: Version | None = None,
         overview: "Overview | None" = None,
@@ -70,16 +76,31 @@ class ArmSet:
 
     @property
     def features(self) -> FloatArray:
-        """The features, (K, p)."""
+        """The features that a policy sees, (K, p)."""
         if self._seen is None:
             self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
         return self._seen
 
     def arm(self, place: int) -> FloatArray:
-        """Return the features of one arm, (p,)."""
+        """Return the features of one arm that a policy sees, (p,)."""
         if self._seen is not None:
             return np.asarray(self._seen[place])
         return self.mapping(self._given[place if self.rows is None else self.rows[place]])
+
+    def learned(self, place: int) -> FloatArray:
+        """Return the features of one arm that the learner sees."""
+        if not self.mapping.contextual:
+            return self.arm(place)
+        row = self._given[place if self.rows is None else self.rows[place]]
+        return self.mapping.products(row.astype(np.float64, copy=False))
+
+    @property
+    def representatives(self) -> FloatArray:
+        """A few vectors as the learner sees them, (r, p), that span all of what the arms do."""
+        if self.overview is not None:
+            return self.overview.representatives
+        seen = self.features
+        return self.mapping.lift(_representatives(seen.T @ seen, len(seen)))
 
     def best(self, direction: FloatArray) -> IntArray:
         """Return the places of the arms of a catalogue that are best for a direction (p,)."""
@@ -117,49 +138,67 @@ class Overview:
     ----------
     version
         The arms.
+    mapping
+        How they are seen.
     """
 
-    def __init__(self, version: Version, mapping: FeatureMap) -> None:
+    def __init__(self, version: Version, mapping: View) -> None:
         self.version = version
-        self._mapping = mapping
+        self.mapping = mapping
 
     @cached_property
     def representatives(self) -> FloatArray:
         """A few vectors (r, p) with the span and the mean square of all arms."""
         count = len(self.version.ids)
-        gram = self._mapping.second_moments(*self.version.survey, count=count)
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > _ROUNDING * len(values) * values[-1]
-        kept[-1] = True
-        scale = np.sqrt(values[kept].clip(0) * kept.sum() / count)
-        return np.ascontiguousarray((vectors[:, kept] * scale).T)
+        gram = self.mapping.second_moments(*self.version.survey, count=count)
+        return self.mapping.lift(_representatives(gram, count))
+
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean squared norm."""
+        return self.mapping.mean_square(self.version)
 
     @cached_property
     def largest(self) -> float:
         """The largest squared norm."""
-        return self.version.largest(self._mapping)
+        return self.mapping.largest(self.version)
+
+
+def _representatives(gram: FloatArray, count: int) -> FloatArray:
+    """Return few vectors with the span and the mean square of many, by the sum of their squares."""
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > _ROUNDING * len(values) * values[-1]
+    kept[-1] = True
+    scale = np.sqrt(values[kept].clip(0) * kept.sum() / count)
+    return np.ascontiguousarray((vectors[:, kept] * scale).T)
 
 
 class ArmReader:
     """Checks arms on offer; most callers offer the same ones again and again."""
 
-    def __init__(self, mapping: FeatureMap) -> None:
+    def __init__(self, mapping: FeatureMap | Bilinear) -> None:
         self._mapping = mapping
         self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
         self._overview: Overview | None = None  # of the catalogue last seen
 
     def read(
-        self, arms: Arms, features: ArrayLike | None, eligible: ArrayLike | None = None
+        self,
+        arms: Arms,
+        features: Features | None,
+        *,
+        context: Context | None,
+        eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
+        view = self._mapping.at(context)
         if isinstance(arms, Catalogue):
-            found = self._registered(arms, features)
+            found = self._registered(arms, features, view)
         else:
-            found = self._listed(arms, features)
+            found = self._listed(arms, features, view)
         return found if eligible is None else found.only(_mask(eligible, len(found)))
 
     def _listed(
-        self, arms: Iterable[str] | Mapping[str, ArrayLike], features: ArrayLike | None
+        self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
     ) -> ArmSet:
         self._checked = ids = arm_ids(arms, "arms", wanted=_WANTED, checked=self._checked)
         if isinstance(arms, Mapping):
@@ -168,19 +207,20 @@ class ArmReader:
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows = as_floats(features, "features")
+        rows = as_floats(self._mapping.encode_arms(features), "features")
         if rows.shape != (len(ids), self._mapping.dim):
             check_shape(rows, "features", (len(ids), self._mapping.dim))
         rows = rows.astype(np.float64)
         size = float(np.vdot(rows, rows))
-        if not size <= LARGEST:
+        if not size * max(view.stretch, 1.0) <= LARGEST:
             floats(rows, "features", shape=rows.shape)
+            beside = " with those of the context" if view.contextual else ""
             raise ValueError(
-                f"features: expected squares that sum to at most {LARGEST:g}, got {size:g}"
+                f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
             )
-        return ArmSet(ids, rows, self._mapping)
+        return ArmSet(ids, rows, view)
 
-    def _registered(self, arms: Catalogue, features: ArrayLike | None) -> ArmSet:
+    def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:
             raise ValueError("features: expected none beside a catalogue, which has them")
         if arms.dim != self._mapping.dim:
@@ -188,11 +228,9 @@ class ArmReader:
                 f"arms: expected a catalogue of dim {self._mapping.dim}, got {arms.dim}"
             )
         version, overview = arms.version(), self._overview
-        if overview is None or overview.version is not version:
-            self._overview = overview = Overview(version, self._mapping)
-        return ArmSet(
-            version.ids, version.features, self._mapping, version=version, overview=overview
-        )
+        if overview is None or overview.version is not version or overview.mapping is not view:
+            self._overview = overview = Overview(version, view)
+        return ArmSet(version.ids, version.features, view, version=version, overview=overview)
 
 
 def _mask(eligible: ArrayLike, arms: int) -> BoolArray:

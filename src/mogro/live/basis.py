@@ -8,11 +8,11 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.choice import Beliefs, Choice, Rule, choose, explorers, probabilities
-from mogro.exploration import DEFAULT_SHARE, Settled
+from mogro.exploration import DEFAULT_SHARE, Settled, default_threshold
 from mogro.live.arms import ArmSet
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
-from mogro.live.settings import Settings
+from mogro.live.settings import Exploiting, Settings
 from mogro.probability import Probabilities
 from mogro.scalarization import FixedWeights, Scalarization
 from mogro.selection import Selection
@@ -53,9 +53,13 @@ class Basis(NamedTuple):
     arms
         The arms it was chosen from: eligible ones, and where constraints bind, those that clear.
     beliefs
-        What was known.
+        What was known of them: of arms in a context, where there is one.
+    learned
+        What was known of all that the learner sees.
     rule
         How to choose: the policy, or the policy without its exploration.
+    exploiting
+        The policy without its exploration.
     selection
         How to select; the policy's own way or the caller's weights.
     step
@@ -64,7 +68,9 @@ class Basis(NamedTuple):
 
     arms: ArmSet
     beliefs: Beliefs
+    learned: Beliefs
     rule: Rule
+    exploiting: Rule
     selection: Selection
     step: int
 
@@ -79,13 +85,13 @@ class Basis(NamedTuple):
             rng=rng,
             selection=self.selection,
             uniform=settings.uniform,
-            settled=settled,
+            settled=None if arms.mapping.contextual else settled,  # which knows the learner's side
         )
 
     def probabilities(self, settings: Settings, *, exploiting: bool, rng: Rng) -> Probabilities:
         """Return with what probability each arm is chosen, also if nothing can be explored."""
         return probabilities(
-            settings.exploiting if exploiting else self.rule,
+            self.exploiting if exploiting else self.rule,
             self.arms.features,
             self.beliefs,
             step=self.step,
@@ -110,34 +116,49 @@ def make_basis(
     Constraints are about estimates, and bind once these mean something: not while exploring. All
     arms of a catalogue are looked at only if their span says that there is something to explore.
     """
-    basis = Basis(arms, beliefs, settings.policy, selection, step)
-    if settings.policy.exploration is None:
-        basis = basis._replace(rule=settings.exploiting)
-    elif constraints is None and arms.version is None:
-        pass  # the choice itself will find out
-    elif not _explores(settings, arms, beliefs, step=step, settled=settled):
-        basis = basis._replace(rule=settings.exploiting)
-    if constraints is not None and basis.rule is settings.exploiting:
+    policy, exploiting = arms.mapping.policy(settings.policy), settings.exploiting
+    if policy is not settings.policy:
+        exploiting = Exploiting(policy)
+    known = arms.mapping.contract(beliefs)
+    basis = Basis(arms, known, beliefs, policy, exploiting, selection, step)
+    if not _may_explore(basis, constraints, settled):
+        basis = basis._replace(rule=exploiting)
+    if constraints is not None and basis.rule is exploiting:
         basis = basis._replace(
-            arms=arms.only(constraints.clears(beliefs.estimates(arms.features), settings.units))
+            arms=arms.only(constraints.clears(known.estimates(arms.features), settings.units))
         )
     return basis
 
 
-def _explores(
-    settings: Settings, arms: ArmSet, beliefs: Beliefs, *, step: int, settled: Settled
-) -> bool:
-    policy = settings.policy
-    if arms.overview is not None:
-        # All arms span at least what the eligible ones do, and none is larger than the largest.
-        limit = policy.threshold
-        if limit is None and arms.rows is not None:
-            limit = DEFAULT_SHARE * arms.overview.largest
-        rule = cast("Rule", _Limit(limit))
-        everything = arms.overview.representatives
-        if explorers(rule, everything, beliefs, step=step, settled=settled) is None:
+def _may_explore(basis: Basis, constraints: Constraints | None, settled: Settled) -> bool:
+    """Tell whether to explore; also if the choice itself will find out for less."""
+    arms, policy, contextual = basis.arms, basis.rule, basis.arms.mapping.contextual
+    if policy.exploration is None:
+        return False
+    if arms.version is not None or contextual:
+        limit = _highest_threshold(policy, arms)
+        if contextual and settled.covers_everything(limit):
             return False
-    return explorers(policy, arms.features, beliefs, step=step, settled=settled) is not None
+        rule = cast("Rule", _Limit(limit))
+        spanning, learned = arms.representatives, basis.learned
+        if explorers(rule, spanning, learned, step=basis.step, settled=settled) is None:
+            return False
+    if arms.version is None and constraints is None:
+        return True
+    own = None if contextual else settled
+    found = explorers(policy, arms.features, basis.beliefs, step=basis.step, settled=own)
+    return found is not None
+
+
+def _highest_threshold(policy: Rule, arms: ArmSet) -> float:
+    """Return the threshold for arms, or more if that is easier to tell."""
+    if policy.threshold is not None:
+        return policy.threshold
+    if arms.overview is None:
+        return float(default_threshold(arms.features))
+    # All arms span at least what the eligible ones do, and none is larger than the largest.
+    square = arms.overview.mean_square if arms.rows is None else arms.overview.largest
+    return DEFAULT_SHARE * square
 
 
 class _Limit(NamedTuple):

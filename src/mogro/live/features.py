@@ -1,12 +1,15 @@
 """From the user's features to the learner's: centred, scaled, with a constant, as asked for."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats
+from mogro.choice import Beliefs
+from mogro.live.catalogue import Version
+from mogro.policies import LinearPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,9 @@ class Scaling:
 class FeatureMap:
     """What the learner sees of features (..., d): (..., p), with p = d or d + 1."""
 
+    contextual: ClassVar[bool] = False
+    stretch: ClassVar[float] = 1.0  # of squared norms, by a context
+
     def __init__(self, dim: int, *, intercept: bool, scaling: Scaling | None) -> None:
         self.dim = count(dim, "dim")
         if not isinstance(intercept, bool):
@@ -75,6 +81,48 @@ class FeatureMap:
         if self.intercept:
             mapped = np.concatenate([mapped, np.ones((*mapped.shape[:-1], 1))], axis=-1)
         return mapped
+
+    def at(self, context: object) -> Self:
+        """Refuse a context: arms have features of their own."""
+        if context is not None:
+            raise ValueError(
+                "context: expected none beside dim=, where arms have features of their own; an "
+                "agent with features=mogro.Bilinear(arm=..., context=...) takes one"
+            )
+        return self
+
+    def encode_arms(self, features: Any) -> Any:
+        """Return the features as they are."""
+        return features
+
+    def products(self, features: FloatArray) -> FloatArray:
+        """Return what the learner sees of features: what a policy sees."""
+        return self(features)
+
+    def lift(self, seen: FloatArray) -> FloatArray:
+        """Return what the learner sees of vectors that a policy sees: the same."""
+        return seen
+
+    def policy(self, policy: LinearPolicy) -> LinearPolicy:
+        """Return the policy as it is."""
+        return policy
+
+    def contract(self, beliefs: Beliefs) -> Beliefs:
+        """Return the beliefs as they are."""
+        return beliefs
+
+    def contract_rows(self, rows: FloatArray) -> FloatArray:
+        """Return estimates as they are."""
+        return rows
+
+    def mean_square(self, version: Version) -> float:
+        """Return the mean squared norm of the arms of a catalogue as the learner sees them."""
+        count = len(version.ids)
+        return float(np.trace(self.second_moments(*version.survey, count=count))) / count
+
+    def largest(self, version: Version) -> float:
+        """Return the largest squared norm of the arms of a catalogue as the learner sees them."""
+        return version.largest(self)
 
     def lines(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes (M, d) and constants (M,) in the user's features of estimates (M, p)."""

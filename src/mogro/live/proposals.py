@@ -79,7 +79,7 @@ class Proposer:
         event = Decided(
             id,
             basis.arms.id(place),
-            x,
+            basis.arms.learned(place),
             None if uniform else choice.weights,
             basis.beliefs.theta @ x,
             exploring,

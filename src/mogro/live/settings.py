@@ -8,6 +8,7 @@ from typing import Any
 
 from mogro._validation import count, share
 from mogro.choice import Rule
+from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learner import HalfLife
 from mogro.live.objective import FIELDS, Objective, Units
@@ -22,6 +23,7 @@ PERSISTED = (
     "dim",
     "intercept",
     "scaling",
+    "features",
     "policy",
     "half_life",
     "capacity",
@@ -49,7 +51,7 @@ class Settings:
     """
 
     units: Units
-    mapping: FeatureMap
+    mapping: FeatureMap | Bilinear
     policy: LinearPolicy
     exploiting: Rule
     half_life: HalfLife | None
@@ -75,14 +77,11 @@ class Settings:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
-        scaling, half_life = self.mapping.scaling, self.half_life
-        plain = {
+        half_life = self.half_life
+        plain = _plain_features(self.mapping) | {
             "objectives": [
                 {name: getattr(one, name) for name in FIELDS} for one in self.units.objectives
             ],
-            "dim": self.mapping.dim,
-            "intercept": self.mapping.intercept,
-            "scaling": scaling and [scaling.center.tolist(), scaling.scale.tolist()],
             "policy": to_plain(self.policy),
             "half_life": half_life and {"updates": half_life.updates, "time": half_life.time},
             "capacity": self.capacity,
@@ -90,6 +89,19 @@ class Settings:
             "uniform": self.uniform,
         }
         return {name: plain[name] for name in PERSISTED}
+
+
+def _plain_features(mapping: FeatureMap | Bilinear) -> dict[str, Any]:
+    if isinstance(mapping, Bilinear):
+        given = {"dim": None, "intercept": False, "scaling": None}
+        return given | {"features": mapping.to_plain()}
+    scaling = mapping.scaling
+    return {
+        "dim": mapping.dim,
+        "intercept": mapping.intercept,
+        "scaling": scaling and [scaling.center.tolist(), scaling.scale.tolist()],
+        "features": None,
+    }
 
 
 class Exploiting:
@@ -108,9 +120,10 @@ class Exploiting:
 def make_settings(
     objectives: Sequence[Objective],
     *,
-    dim: int,
+    dim: int | None,
     intercept: bool,
     scaling: Scaling | None,
+    features: Bilinear | None,
     policy: MakePolicy,
     half_life: HalfLife | None,
     capacity: int | None,
@@ -119,7 +132,7 @@ def make_settings(
 ) -> Settings:
     """Check what an agent is to be made of."""
     units = Units(objectives)
-    mapping = FeatureMap(dim, intercept=intercept, scaling=scaling)
+    mapping = make_mapping(dim, intercept=intercept, scaling=scaling, features=features)
     if not callable(policy):
         raise ValueError(
             "policy: expected what makes one from the numbers of features and objectives, "
@@ -151,6 +164,30 @@ def make_settings(
     )
 
 
+def make_mapping(
+    dim: int | None, *, intercept: bool, scaling: Scaling | None, features: Bilinear | None
+) -> FeatureMap | Bilinear:
+    """Check from what features an agent is to learn."""
+    if features is None:
+        if dim is None:
+            raise ValueError("dim: expected the number of features of an arm, or features=")
+        return FeatureMap(dim, intercept=intercept, scaling=scaling)
+    if not isinstance(features, Bilinear):
+        raise ValueError(f"features: expected a mogro.Bilinear, got {features!r}")
+    if dim is not None:
+        raise ValueError(f"dim: expected none beside features=, got {dim!r}")
+    if intercept is not False:
+        raise ValueError(
+            f"intercept: expected none beside features=, which has a constant, got {intercept!r}"
+        )
+    if scaling is not None:
+        raise ValueError(
+            "scaling: expected none beside features=; scale arms and contexts before, with a "
+            f"mogro.Encoder for example, got {scaling!r}"
+        )
+    return features
+
+
 def _check_plain(policy: LinearPolicy) -> None:
     """Refuse a policy that no file could hold, now and not when it is saved."""
     try:
@@ -170,6 +207,7 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         dim=plain["dim"],
         intercept=plain["intercept"],
         scaling=Scaling(*plain["scaling"]) if plain["scaling"] else None,
+        features=Bilinear.from_plain(plain["features"]) if plain["features"] else None,
         policy=lambda _, __: policy,
         half_life=HalfLife(**half_life) if half_life else None,
         capacity=plain["capacity"],

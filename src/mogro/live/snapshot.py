@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._files import write_whole
+from mogro.live.bilinear import Bilinear
 from mogro.live.errors import DamagedSnapshot
 from mogro.live.settings import Settings, from_plain_settings
 from mogro.live.state import Arrays, State
@@ -134,7 +135,11 @@ def _check_sizes(settings: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
     objectives, size = len(arrays["learner.effective"]), arrays["learner.flight"].shape[-1]
     policy = settings["policy"]["fields"]
-    wanted = (len(settings["objectives"]), settings["dim"] + settings["intercept"])
+    if settings["features"] is None:
+        learned = settings["dim"] + settings["intercept"]
+    else:
+        learned = Bilinear.from_plain(settings["features"]).size
+    wanted = (len(settings["objectives"]), learned)
     if wanted != (objectives, size) or arrays["learner.flight"].size < size * size:
         raise DamagedSnapshot(f"its settings are of {wanted}, its sums of {(objectives, size)}")
     sizes = (policy.get("dim", size), policy.get("objectives", objectives), policy.get("batch", []))

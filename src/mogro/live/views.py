@@ -8,6 +8,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.live.arms import ArmSet
+from mogro.live.bilinear import InContext
 from mogro.live.decisions import Decision
 from mogro.live.settings import Settings
 from mogro.live.state import State
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mogro.theory import Diagnosis
 
 _SHOWN = 5  # rivals that an explanation tells about
+_REASONS = 3  # features that its text names for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,17 @@ class Rival:
         By how much the chosen arm led, by objective, in units, better being positive.
     total
         The leads added up with the weights of the decision; None if it had none.
+    reasons
+        With :class:`~mogro.Bilinear`: what each product of features that differs between the two
+        arms adds to the total (or to the sum of the leads, without weights), by name, the largest
+        first.
     """
 
     arm: str
     estimates: dict[str, float]
     leads: dict[str, float]
     total: float | None
+    reasons: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +105,9 @@ class Explanation:
             leads = ", ".join(f"{name} {lead:+.3g}" for name, lead in rival.leads.items())
             total = "" if rival.total is None else f" (weighted {rival.total:+.3g})"
             lines.append(f"  against {rival.arm}, in units: {leads}{total}")
+            if rival.reasons:
+                shown = list(rival.reasons.items())[:_REASONS]
+                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in shown))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -105,7 +115,7 @@ class Explanation:
 
 def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
     """Return the estimated effective front of the arms on offer."""
-    found = pareto_front(arms.features, theta)
+    found = pareto_front(arms.features, arms.mapping.contract_rows(theta))
     ids = tuple(arms.id(int(place)) for place in found.members)
     return Front(ids, settings.units.outward(found.values), found.shares, settings.units.names)
 
@@ -128,10 +138,25 @@ def explain(decision: Decision, settings: Settings) -> Explanation:
             units.named(units.outward(values[i])),
             units.named(leads[i]),
             None if weights is None else float(close[i]),
+            _reasons(decision, chosen, i, weights),
         )
         for i in order
     )
     return Explanation(decision, _reason(decision), rivals)
+
+
+def _reasons(
+    decision: Decision, chosen: int, rival: int, weights: FloatArray | None
+) -> dict[str, float]:
+    """Return what the features of the learner add to the lead over a rival, by their names."""
+    arms, theta = decision.basis.arms, decision.basis.learned.theta
+    if not isinstance(arms.mapping, InContext):
+        return {}
+    apart = arms.learned(chosen) - arms.learned(rival)
+    parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
+    names = arms.mapping.features.names
+    order = np.argsort(-np.abs(parts), kind="stable")
+    return {names[j]: float(parts[j]) for j in order.tolist() if parts[j] != 0}
 
 
 def diagnosis(
@@ -146,7 +171,7 @@ def diagnosis(
     covered = selection if isinstance(selection, RandomWeights | RoundRobin) else RandomWeights()
     return diagnose(
         arms.features,
-        theta,
+        arms.mapping.contract_rows(theta),
         noise=float(noise.max()),
         rounds=rounds,
         scalarization=covered,

@@ -156,6 +156,14 @@ class LinearPolicy(ABC):
         """Tell which decisions, (...), are learned from, by whether they explored; None: all."""
         return None
 
+    def contracted(self, columns: FloatArray) -> "LinearPolicy":
+        """Return the policy for arms y, (..., a), that stand for features ``columns y``, (..., d).
+
+        An agent asks for it where the learner sees products of arms with a context. Only a policy
+        with parameters (d,) of its own has to do something.
+        """
+        return self
+
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
         model = self.learned.model

@@ -57,6 +57,10 @@ class Oracle(LinearPolicy):
         """How to select."""
         return self.scalarization
 
+    def contracted(self, columns: FloatArray) -> "Oracle":
+        """Return the oracle for arms that stand for features ``columns y``."""
+        return Oracle(self.truth @ columns, scalarization=self.scalarization, batch=self.batch)
+
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the true values of arms (..., K, d), (..., K, M)."""
         return np.asarray(arms @ np.swapaxes(self.truth, -1, -2))

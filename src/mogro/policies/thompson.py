@@ -79,14 +79,14 @@ class ThompsonSampling(ConfidentPolicy):
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the largest values of arms (..., K, d) over the draws, (..., K, M)."""
-        batch = beliefs.batch
+        batch, dim = beliefs.batch, beliefs.theta.shape[-1]
         roots = self.radii(beliefs)[..., None, None] * square_roots(beliefs.inverse)
-        noise = rng.standard_normal((*batch, self.draws, self.objectives, self.dim))
+        noise = rng.standard_normal((*batch, self.draws, self.objectives, dim))
         if roots.shape[-3] == 1:  # one Gram matrix: one product instead of many small ones
             noise = noise @ np.swapaxes(roots, -1, -2)
         else:
             noise = np.matvec(roots[..., None, :, :, :], noise)
-        flat = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, self.dim)
+        flat = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, dim)
         # Arms last: the maximum over the draws then runs along memory, several times faster.
         values = flat @ np.swapaxes(arms, -1, -2)
         drawn = values.reshape(*batch, self.draws, self.objectives, -1)

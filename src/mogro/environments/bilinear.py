@@ -1,0 +1,138 @@
+"""Arms that stay, and a context that is new in each round."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro import _validation as check
+from mogro._streams import Rng
+from mogro._validation import FloatArray
+from mogro.environments import _linear
+from mogro.environments.synthetic import uniform_ball, unit_vectors
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class BilinearContexts:
+    """K arms that stay, and in each round a context, drawn uniformly from the unit ball.
+
+    What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Bilinear` makes
+    them, so that rewards are linear in them, and regret is exact.
+
+    Parameters
+    ----------
+    arm_features
+        Features of the arms, (K, A).
+    theta
+        True parameters of the objectives, (M, (1 + C)(1 + A)).
+    noise
+        Standard deviation of the normal noise, the same for all objectives and independent.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> world = BilinearContexts.sample(2, 3, 10, 2, noise=0.1, rng=rng)
+    >>> world
+    BilinearContexts(dim=12, arms=10, objectives=2, noise=0.1)
+    >>> world.contexts(rng=rng).shape
+    (10, 12)
+    >>> c = world.context(rng=rng)
+    >>> world.products(c).shape, c.shape
+    ((10, 12), (3,))
+    """
+
+    arm_features: FloatArray
+    theta: FloatArray
+    noise: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        given = check.floats(self.arm_features, "arm_features", shape=("K", "A"))
+        theta = check.floats(self.theta, "theta", shape=("M", "d"))
+        contexts, left = divmod(theta.shape[1], 1 + given.shape[1])
+        if left or contexts < 2:
+            raise ValueError(
+                f"theta: expected (1 + C)(1 + A) columns with A = {given.shape[1]} features of an "
+                f"arm and C from 1, got {theta.shape[1]}"
+            )
+        object.__setattr__(self, "arm_features", _linear.read_only(given))
+        object.__setattr__(self, "theta", _linear.read_only(theta))
+        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
+
+    @classmethod
+    def sample(
+        cls,
+        arm: int,
+        context: int,
+        arms: int,
+        objectives: int,
+        *,
+        noise: float,
+        rng: np.random.Generator,
+    ) -> "BilinearContexts":
+        """Draw arms uniformly from the unit ball, and parameters from the unit sphere."""
+        A, C = check.count(arm, "arm"), check.count(context, "context")
+        K, M = check.count(arms, "arms"), check.count(objectives, "objectives")
+        check.generator(rng, "rng")
+        theta = unit_vectors(rng.standard_normal((M, (1 + C) * (1 + A))))
+        return cls(uniform_ball((K, A), rng), theta, noise=noise)
+
+    @property
+    def dim(self) -> int:
+        """The number of products, (1 + C)(1 + A)."""
+        return int(self.theta.shape[1])
+
+    @property
+    def context_dim(self) -> int:
+        """The number of features of a context, C."""
+        return self.dim // (1 + int(self.arm_features.shape[1])) - 1
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return int(self.arm_features.shape[0])
+
+    @property
+    def objectives(self) -> int:
+        """The number of objectives, M."""
+        return int(self.theta.shape[0])
+
+    def context(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        """Draw the contexts of a round, (*batch, C)."""
+        return uniform_ball((*batch, self.context_dim), rng)
+
+    def products(self, context: ArrayLike) -> FloatArray:
+        """Return the products of all arms with contexts (*batch, C), (*batch, K, d)."""
+        given = check.floats(context, "context", shape=(..., self.context_dim))
+        left, right = _extended(given), _extended(self.arm_features)
+        grid = left[..., None, :, None] * right[:, None, :]
+        return np.asarray(grid.reshape(*given.shape[:-1], self.arms, self.dim))
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        """Return the products of all arms with a new context for each learner, (*batch, K, d)."""
+        return self.products(self.context(rng=rng, batch=batch))
+
+    def means(self, features: ArrayLike) -> FloatArray:
+        """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
+        values = check.floats(features, "features", shape=(..., "K", self.dim))
+        return np.ascontiguousarray(values) @ self.theta.T
+
+    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
+        """Return noisy reward vectors (*batch, M) for the products ``x`` of shape (*batch, d)."""
+        return _linear.observe(x, self.theta, self.noise, rng)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(BilinearContexts, noise=self.noise), (self.arm_features, self.theta)
+
+    def __repr__(self) -> str:
+        return _linear.text(self)
+
+    def _repr_html_(self) -> str:
+        return _linear.html(self)
+
+
+def _extended(vectors: FloatArray) -> FloatArray:
+    """Return (1, x) for vectors x, (..., n)."""
+    return np.concatenate([np.ones((*vectors.shape[:-1], 1)), vectors], axis=-1)

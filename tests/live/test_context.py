@@ -1,0 +1,324 @@
+"""An agent that contracts with the context equals one that is fed with the products."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.live.test_agreement import POLICIES, Make
+
+import mogro
+from mogro._validation import FloatArray
+from mogro.live import events
+
+A, C, K = 3, 2, 6
+NAMES = ("a", "b", "c")
+OBJECTIVES = [
+    mogro.Objective("a"),
+    mogro.Objective("b", unit=2.0, offset=1.0),
+    mogro.Objective("c", direction="min"),
+]
+ARMS = np.random.default_rng(8).standard_normal((K, A))
+IDS = [f"arm {k}" for k in range(K)]
+LEFT_OUT = [
+    {},
+    {"constant": False},
+    {"arm_alone": False},
+    {"context_alone": False},
+    {"arm_alone": False, "context_alone": False, "constant": False},
+]
+
+
+def products(features: mogro.Bilinear, arms: FloatArray, context: FloatArray) -> FloatArray:
+    """All products, written out: the slow way."""
+    rows = []
+    for x in arms:
+        row = [1.0] * features.constant + list(x) * features.arm_alone
+        for c in context:
+            row += [c] * features.context_alone + [c * value for value in x]
+        rows.append(row)
+    return np.array(rows)
+
+
+def truth(size: int) -> FloatArray:
+    return np.random.default_rng(1).standard_normal((3, size))
+
+
+def make(name: str, size: int) -> Make:
+    if name == "oracle":
+        return lambda dim, objectives: mogro.Oracle(truth(size))
+    if name == "basis":
+        return partial(mogro.MOGRO, exploration=mogro.BasisRoundRobin(ARMS))
+    return POLICIES[name]
+
+
+class Pair:
+    """An agent with contexts, and one that is given the products."""
+
+    def __init__(self, features: mogro.Bilinear, policy: Make = mogro.MOGRO) -> None:
+        self.features = features
+        self.agent = mogro.Agent(OBJECTIVES, features=features, seed=5, policy=policy)
+        self.explicit = mogro.Agent(OBJECTIVES, dim=features.size, seed=5, policy=policy)
+        self.rng = np.random.default_rng(3)
+
+    def decide(
+        self, context: FloatArray, arms: FloatArray = ARMS, **asked: object
+    ) -> tuple[mogro.Decision, mogro.Decision]:
+        given = products(self.features, arms, context)
+        ids = IDS[: len(arms)]
+        one = self.agent.decide(ids, arms, context=context, **asked)  # type: ignore[arg-type]
+        other = self.explicit.decide(ids, given, **asked)  # type: ignore[arg-type]
+        return one, other
+
+    def reward(self, arm: str, id: str, context: FloatArray) -> None:
+        x = products(self.features, ARMS, context)[IDS.index(arm)]
+        values = truth(self.features.size) @ x + 0.3 * self.rng.standard_normal(3)
+        for agent in (self.agent, self.explicit):
+            agent.reward(id, dict(zip(NAMES, values.tolist(), strict=True)))
+
+
+def contexts(kind: str) -> FloatArray:
+    """Contexts of all kinds: any, a few that come again, some that are zero or collinear."""
+    rng = np.random.default_rng(11)
+    if kind == "any":
+        return rng.standard_normal((80, C))
+    if kind == "few":
+        return rng.standard_normal((3, C))[rng.integers(3, size=80)]
+    return np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[rng.integers(3, size=80)]
+
+
+@pytest.mark.parametrize("kind", ["any", "few", "plain"])
+@pytest.mark.parametrize("name", [name for name in POLICIES if "Thompson" not in name])
+def test_choices_and_estimates_are_those_of_the_products(name: str, kind: str) -> None:
+    features = mogro.Bilinear(arm=A, context=C)
+    pair = Pair(features, make(name, features.size))
+    for context in contexts(kind):
+        one, other = pair.decide(context)
+        assert (one.arm, one.exploring, one.weights) == (other.arm, other.exploring, other.weights)
+        assert one.estimates == pytest.approx(other.estimates, abs=1e-8)
+        pair.reward(one.arm, one.id, context)
+    assert pair.agent.theta == pytest.approx(pair.explicit.theta, abs=1e-8)
+    assert pair.agent.intercept == pytest.approx(pair.explicit.intercept)
+    assert pair.agent.counters == pair.explicit.counters
+
+
+@pytest.mark.parametrize("left_out", LEFT_OUT, ids=str)
+@pytest.mark.parametrize("kind", ["any", "plain"])
+def test_whatever_is_left_out(left_out: dict[str, bool], kind: str) -> None:
+    features = mogro.Bilinear(arm=A, context=C, **left_out)
+    assert features.size == products(features, ARMS, np.ones(C)).shape[1] == len(features.names)
+    pair = Pair(features)
+    for n, context in enumerate(contexts(kind)):
+        # Fewer arms than features, too, and arms that depend on each other.
+        arms = ARMS if n % 3 else ARMS[[0, 1, 0]] if n % 2 else ARMS[:2]
+        one, other = pair.decide(context, arms)
+        assert (one.arm, one.exploring) == (other.arm, other.exploring)
+        pair.reward(one.arm, one.id, context)
+    assert pair.agent.theta == pytest.approx(pair.explicit.theta, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ["Thompson", "Thompson front"])
+def test_thompson_sampling_has_the_same_law(name: str) -> None:
+    """It draws parameters of the arms in the context, which are fewer than those of products."""
+    pair = Pair(mogro.Bilinear(arm=A, context=C), POLICIES[name])
+    for n, context in enumerate(contexts("any")[:30]):
+        one, other = pair.decide(context, id=f"asked {n}")
+        if n % 10 == 9:
+            mine, theirs = one.propensities, other.propensities
+            slack = 5 * np.hypot(mine.errors, theirs.errors)
+            assert (np.abs(mine.values - theirs.values) <= slack).all()
+            assert mine.values.max() < 1
+        only = [arm == one.arm for arm in IDS]  # the same past for both
+        pair.decide(context, id=f"learned {n}", eligible=only)
+        pair.reward(one.arm, f"learned {n}", context)
+        assert pair.agent.theta == pytest.approx(pair.explicit.theta, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if "Thompson" not in name])
+def test_views_are_those_of_the_products(name: str) -> None:
+    features = mogro.Bilinear(arm=A, context=C)
+    pair = Pair(features, make(name, features.size))
+    for n, context in enumerate(contexts("any")[:40]):
+        one, other = pair.decide(context)
+        if n in (0, 5, 39):
+            assert one.propensities.arms == other.propensities.arms
+            slack = 5 * np.hypot(one.propensities.errors, other.propensities.errors) + 1e-7
+            apart = np.abs(one.propensities.values - other.propensities.values)
+            assert (apart <= slack).all()
+            mine, theirs = pair.agent.explain(one), pair.explicit.explain(other)
+            assert mine.reason == theirs.reason
+            for rival, twin in zip(mine.rivals, theirs.rivals, strict=True):
+                assert rival.leads == pytest.approx(twin.leads, abs=1e-8)
+        pair.reward(one.arm, one.id, context)
+    given = products(features, ARMS, context)
+    front, twin_front = (
+        pair.agent.front(IDS, ARMS, context=context),
+        pair.explicit.front(IDS, given),
+    )
+    assert front.arms == twin_front.arms
+    assert front.values == pytest.approx(twin_front.values, abs=1e-8)
+    assert front.shares == pytest.approx(twin_front.shares, abs=1e-6)
+
+
+def test_constraints_and_several_arms() -> None:
+    pair = Pair(mogro.Bilinear(arm=A, context=C))
+    for context in contexts("any")[:40]:
+        one, _ = pair.decide(context)
+        pair.reward(one.arm, one.id, context)
+    context = np.array([0.3, -0.2])
+    given = products(pair.features, ARMS, context)
+    mine = pair.agent.decide_top(IDS, ARMS, context=context, top=3, id="top")
+    theirs = pair.explicit.decide_top(IDS, given, top=3, id="top")
+    assert [one.arm for one in mine] == [one.arm for one in theirs]
+    bounds = {"a": float(np.median((truth(12) @ given.T)[0]))}
+    eligible = [True, True, False, True, True, True]
+    one, other = pair.decide(context, at_least=bounds, eligible=eligible, weights=[1, 1, 1])
+    assert one.arm == other.arm
+    assert one.propensities.arms == other.propensities.arms
+
+
+@pytest.mark.parametrize("eligible", [None, [True, False, True, True, False, True]])
+@pytest.mark.parametrize("name", ["MOGRO", "threshold", "UCB", "hypervolume"])
+def test_a_catalogue_is_the_same_as_a_list(name: str, eligible: list[bool] | None) -> None:
+    features = mogro.Bilinear(arm=A, context=C)
+    pair = Pair(features, POLICIES[name])
+    shop = mogro.Catalogue(A)
+    shop.add(IDS, ARMS)
+    for n, context in enumerate(contexts("any")):
+        one = pair.agent.decide(shop, context=context, id=str(n), eligible=eligible)
+        given = products(features, ARMS, context)
+        other = pair.explicit.decide(IDS, given, id=str(n), eligible=eligible)
+        assert (one.arm, one.exploring) == (other.arm, other.exploring)
+        pair.reward(one.arm, one.id, context)
+
+
+def test_no_product_is_built_for_many_arms() -> None:
+    """A policy, also one's own, is shown arms of 1 + A features."""
+    shapes = set()
+
+    agent = mogro.Agent(OBJECTIVES, features=mogro.Bilinear(arm=A, context=C), seed=1)
+    decision = agent.decide(IDS, ARMS, context=[1.0, 2.0])
+    shapes.add(decision.basis.arms.features.shape)
+    beliefs = decision.basis.beliefs
+    shapes.add(beliefs.inverse.shape)
+    assert shapes == {(K, 1 + A), (3, 1 + A, 1 + A)}
+    assert beliefs.theta.shape == (3, 1 + A)
+
+
+numbers = st.floats(-3, 3, allow_subnormal=False).map(lambda x: round(x, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    context=st.lists(numbers, min_size=C, max_size=C),
+    seen=st.lists(st.lists(numbers, min_size=C, max_size=C), max_size=6),
+    alone=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+)
+def test_beliefs_about_arms_are_those_about_their_products(
+    context: list[float], seen: list[list[float]], alone: tuple[bool, bool, bool]
+) -> None:
+    arm_alone, context_alone, constant = alone
+    features = mogro.Bilinear(
+        A, C, arm_alone=arm_alone, context_alone=context_alone, constant=constant
+    )
+    policy = mogro.MOGRO(features.size, 2)
+    for n, one in enumerate(seen):
+        policy.update(features.products(ARMS[n % K], context=one), [1.0, float(n)])
+    known, view = policy.beliefs(), features.at(context)
+    wide, arms = products(features, ARMS, np.array(context)), view(ARMS)
+    inside = view.contract(known)
+    assert features.products(ARMS, context=context) == pytest.approx(wide)
+    assert view.lift(arms) == pytest.approx(wide, abs=1e-12)
+    assert np.vecdot(arms, arms) == pytest.approx(np.vecdot(wide, wide))
+    assert inside.estimates(arms) == pytest.approx(known.estimates(wide), abs=1e-6)
+    assert inside.variances(arms) == pytest.approx(known.variances(wide), rel=1e-6, abs=1e-6)
+    parts = np.zeros_like(arms) if inside.unseen is None else arms @ inside.unseen[0]
+    theirs = np.zeros_like(wide) if known.unseen is None else wide @ known.unseen[0]
+    assert np.linalg.norm(parts, axis=1) == pytest.approx(np.linalg.norm(theirs, axis=1), abs=1e-10)
+
+
+def test_it_is_saved_and_its_events_make_it_again(tmp_path: Path) -> None:
+    told: list[events.Event] = []
+    both = mogro.Bilinear(arm=A, context=C, context_alone=False)
+    agent = mogro.Agent(OBJECTIVES, features=both, seed=5, events=told.append)
+    for context in contexts("any")[:20]:
+        decision = agent.decide(IDS, ARMS, context=context)
+        agent.reward(decision.id, {"a": 1.0, "b": float(context[0]), "c": 0.5})
+    agent.save(tmp_path / "agent")
+    again = mogro.Agent.load(tmp_path / "agent")
+    assert np.array_equal(again.theta, agent.theta)
+    for context in contexts("few")[:10]:
+        one, other = (each.decide(IDS, ARMS, context=context) for each in (agent, again))
+        assert one == other
+    plain = events.to_plain(told[0])
+    assert events.to_plain(events.from_plain(plain)) == plain
+    assert len(plain["features"]) == both.size
+
+
+def test_explanations_name_features_and_add_up() -> None:
+    pair = Pair(mogro.Bilinear(arm=A, context=C))
+    for context in contexts("any"):
+        decision, _ = pair.decide(context)
+        pair.reward(decision.arm, decision.id, context)
+    explanation = pair.agent.explain(decision)
+    for rival in explanation.rivals:
+        assert rival.total is not None
+        assert sum(rival.reasons.values()) == pytest.approx(rival.total)
+        assert set(rival.reasons) <= set(pair.features.names)
+        assert not {"1", "context 0", "context 1"} & set(rival.reasons)  # the same for all arms
+    assert "* arm" in str(explanation)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ({"dim": 2, "features": mogro.Bilinear(2, 2)}, "dim"),
+        ({}, "dim"),
+        ({"features": 3}, "features"),
+        ({"features": mogro.Bilinear(2, 2), "intercept": True}, "intercept"),
+        ({"features": mogro.Bilinear(2, 2), "scaling": mogro.Scaling.of([[1.0], [2.0]])}, "scal"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_are_refused(asked: dict[str, object], name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name}"):
+        mogro.Agent(OBJECTIVES, seed=1, **asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("asked", [{"arm": 0}, {"context": "x"}, {"arm_alone": 1}], ids=str)
+def test_products_that_make_no_sense_are_refused(asked: dict[str, object]) -> None:
+    (name,) = asked
+    with pytest.raises(ValueError, match=f"^{name}:"):
+        mogro.Bilinear(**({"arm": 2, "context": 2} | asked))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "context", [None, [1.0], [[1.0, 2.0]], [np.nan, 1.0], [1e40, 1.0], "ab", {"age": 3}], ids=str
+)
+def test_contexts_that_do_not_fit_are_refused(context: object) -> None:
+    agent = mogro.Agent(OBJECTIVES, features=mogro.Bilinear(A, C), seed=1)
+    for ask in (agent.decide, agent.front):
+        with pytest.raises(ValueError, match=r"^context:"):
+            ask(IDS, ARMS, context=context)  # type: ignore[arg-type]
+    assert agent.counters["decisions"] == 0
+
+
+def test_a_diagnosis_is_that_of_the_arms_in_the_context() -> None:
+    pair = Pair(mogro.Bilinear(arm=A, context=C))
+    for context in contexts("any"):
+        decision, _ = pair.decide(context)
+        pair.reward(decision.arm, decision.id, context)
+    found = pair.agent.diagnose(IDS, ARMS, context=context, rounds=100)
+    other = pair.explicit.diagnose(IDS, products(pair.features, ARMS, context), rounds=100)
+    assert type(found) is type(other)
+    assert str(found).splitlines()[0] == str(other).splitlines()[0]
+
+
+def test_a_context_without_products_is_refused() -> None:
+    agent = mogro.Agent(OBJECTIVES, dim=A, seed=1)
+    with pytest.raises(ValueError, match=r"^context: .*Bilinear"):
+        agent.decide(IDS, ARMS, context=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^context: .*Bilinear"):
+        agent.diagnose(IDS, ARMS, context=[1.0, 2.0], rounds=10)
