@@ -25,14 +25,13 @@ from mogro.live.journal import GroupCommit, open_journal
 from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer, Request
-from mogro.live.settings import MakePolicy, Settings, make_settings
+from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
 from mogro.live.views import Explanation, Front, diagnosis, explain, html, learned_front, text
 from mogro.policies import MOGRO
 
 if TYPE_CHECKING:
-    from mogro.live.journal.sqlite import SQLiteJournal
     from mogro.theory import Diagnosis
 
 T = TypeVar("T")
@@ -426,6 +425,7 @@ class Agent:
         uniform: float = 0.0,
         types: Sequence[type[Any]] = (),
         timeout: float = 60.0,
+        snapshot_every: int = 5000,
     ) -> Self:
         """Open an agent in a file that forgets nothing, and that processes can share.
 
@@ -449,6 +449,9 @@ class Agent:
             Classes of policies, scalarisations and explorations that are not mogro's own.
         timeout
             Seconds to wait for other processes before a call fails.
+        snapshot_every
+            Events after which this process writes a snapshot into the file, so that opening it
+            stays quick; later where more than ten times as many decisions are held.
 
         Raises
         ------
@@ -487,12 +490,13 @@ class Agent:
         elif dim is not None or seed is not None or policy is not MOGRO or capacity is not None:
             raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
-        agent._follow(*open_journal(path, name, settings, types=types, timeout=timeout))
+        every = count(snapshot_every, "snapshot_every")
+        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
+        agent._begin(State(settings), None)
+        agent._group = GroupCommit(
+            journal, settings, snapshot_every=every, replace=agent._go_on_from
+        )
         return agent
-
-    def _follow(self, journal: "SQLiteJournal", settings: Settings) -> None:
-        self._begin(State(settings), None)
-        self._group = GroupCommit(journal, settings, replace=self._go_on_from)
 
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""

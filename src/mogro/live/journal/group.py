@@ -28,8 +28,7 @@ from mogro.live.state import State
 
 T = TypeVar("T")
 
-_EVERY = 5000  # events between snapshots
-_SHARE = 10  # or one for so many decisions held, if that is more: a snapshot holds them all
+_SHARE = 10  # decisions held for each event between snapshots, at most: a snapshot holds them all
 
 
 class _Call:
@@ -51,6 +50,8 @@ class GroupCommit:
         The events.
     settings
         Of the agent.
+    snapshot_every
+        Events between snapshots.
     replace
         Called with the state whenever it is another object: at first, and after a failure.
     """
@@ -60,11 +61,13 @@ class GroupCommit:
         journal: Journal,
         settings: Settings,
         *,
+        snapshot_every: int,
         replace: Callable[[State], None],
     ) -> None:
         self._journal = journal
         self._settings = settings
         self._replace = replace
+        self._every = snapshot_every
         self._process = os.getpid()
         self._closed = False
         self._lock = threading.RLock()
@@ -73,8 +76,11 @@ class GroupCommit:
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
         self._fresh: list[Event] = []  # applied in this round, not yet committed
-        with self._lock:
+        try:
             self._catch_up()
+        except BaseException:
+            journal.close()
+            raise
 
     def perform(self, work: Callable[[], T]) -> T:
         """Carry out what a caller asks for, and return its result when that is committed.
@@ -86,7 +92,7 @@ class GroupCommit:
         self._waiting.append(call)
         with self._lock:
             if not call.done:
-                self._lead()
+                self._lead(call)
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -129,8 +135,8 @@ class GroupCommit:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _lead(self) -> None:
-        """Carry out all calls that wait."""
+    def _lead(self, own: _Call) -> None:
+        """Carry out all calls that wait, one's own among them."""
         calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             self._check_open()
@@ -140,7 +146,8 @@ class GroupCommit:
                 call.error = copy.copy(error).with_traceback(error.__traceback__)
                 call.done = True
         except BaseException:  # an interrupt is for this thread only
-            self._waiting.extendleft(call for call in reversed(calls) if not call.done)
+            others = [call for call in calls if not call.done and call is not own]
+            self._waiting.extendleft(reversed(others))
             raise
         else:
             self._take_snapshot_if_due()
@@ -218,7 +225,7 @@ class GroupCommit:
 
     def _take_snapshot_if_due(self) -> None:
         assert self._state is not None
-        every = max(_EVERY, len(self._state.ledger) // _SHARE)
+        every = max(self._every, len(self._state.ledger) // _SHARE)
         if self._position - self._snapshot_position < every:
             return
         try:
