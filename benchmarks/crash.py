@@ -68,11 +68,11 @@ def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
         agent = opened(path)
         n = 0
         while True:
-            id, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
-            arm = agent.decide(ARMS, id=id, now=now).arm
-            say(["decided", id, arm])
-            agent.reward(id, {"click": float(n % 2)}, now=now)
-            say(["rewarded", id])
+            visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
+            arm = agent.decide(ARMS, id=visit, now=now).arm
+            say(["decided", visit, arm])
+            agent.reward(visit, {"click": float(n % 2)}, now=now)
+            say(["rewarded", visit])
             if n % 5 == 0:
                 made = agent.decide(ARMS, now=now)
                 say(["decided", made.id, made.arm])
@@ -134,9 +134,9 @@ class Checker:
     def ask_again(self, made: dict[str, str], now: float, report: Report) -> None:
         """Ask for decisions by their ids: the same come back, and nothing happens."""
         with opened(self.path) as agent:
-            for id, arm in made.items():
-                if id in self.state.ledger.rows:  # else it is beyond the capacity
-                    report.repeated += agent.decide(ARMS, id=id, now=now).arm != arm
+            for visit, arm in made.items():
+                if visit in self.state.ledger.rows:  # else it is beyond the capacity
+                    report.repeated += agent.decide(ARMS, id=visit, now=now).arm != arm
             agent.save(self.folder / "again")
         report.repeated += not _same(self.folder / "again", self.folder / "state")
 
