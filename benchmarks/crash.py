@@ -63,22 +63,25 @@ def opened(path: Path) -> mogro.Agent:
 def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
     """Decide and reward until killed."""
     handle = os.open(lines, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    say = lambda line: os.write(handle, json.dumps(line).encode() + b"\n")  # noqa: E731
+
+    def say(*line: str) -> None:
+        os.write(handle, json.dumps(line).encode() + b"\n")
+
     try:
         agent = opened(path)
         n = 0
         while True:
             visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
             arm = agent.decide(ARMS, id=visit, now=now).arm
-            say(["decided", visit, arm])
+            say("decided", visit, arm)
             agent.reward(visit, {"click": float(n % 2)}, now=now)
-            say(["rewarded", visit])
+            say("rewarded", visit)
             if n % 5 == 0:
                 made = agent.decide(ARMS, now=now)
-                say(["decided", made.id, made.arm])
+                say("decided", made.id, made.arm)
             n += 1
     except Exception as error:
-        say(["error", repr(error)])
+        say("error", repr(error))
         raise
 
 

@@ -2,8 +2,8 @@
 
 Run ``python -m benchmarks.durable``. Each setting (threads in one process, or processes) runs three
 ways in turn, several times over: an agent in a file; bare inserts of rows with the same bytes, with
-WAL and synchronous FULL, threads sharing a commit in the same way; the agent in memory. The bar: the
-agent in a file takes at most twice the time of bare inserts plus the time in memory.
+WAL and synchronous FULL, threads sharing a commit in the same way; the agent in memory. The bar:
+the agent in a file takes at most twice the time of bare inserts plus the time in memory.
 """
 
 import os

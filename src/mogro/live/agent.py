@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import FloatArray, count, real
 from mogro.live.arms import ArmReader, Arms
 from mogro.live.basis import Weights, read_constraints, read_weights
-from mogro.live.decisions import Decision
+from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.errors import BadReward, UnknownObjective
 from mogro.live.events import Event, Expired, Forgotten, Rewarded
 from mogro.live.features import Scaling
@@ -28,7 +28,17 @@ from mogro.live.proposals import Proposer, Request
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
-from mogro.live.views import Explanation, Front, diagnosis, explain, html, learned_front, text
+from mogro.live.views import (
+    Estimates,
+    Explanation,
+    Front,
+    diagnosis,
+    estimates,
+    explain,
+    html,
+    learned_front,
+    text,
+)
 from mogro.policies import MOGRO
 
 if TYPE_CHECKING:
@@ -319,6 +329,86 @@ class Agent:
         """
         with self._current():
             return self._settings.units.named(self._state.learner.effective)
+
+    def probabilities(
+        self,
+        arms: Arms,
+        features: ArrayLike | None = None,
+        *,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        now: float | None = None,
+    ) -> Propensities:
+        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
+
+        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
+        constraints that bind, are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
+        [0.0, 1.0]
+        """
+        settings = self._settings
+        request = Request(
+            self._reader.read(arms, features, eligible),
+            read_weights(weights, settings.units, settings.policy.selection),
+            read_constraints(at_least, at_most, settings.units),
+            _time(now, needed=settings.timed),
+            grouped=False,
+        )
+        with self._current():
+            return self._proposer.probabilities(request)
+
+    def estimate(self, arms: Arms, features: ArrayLike | None = None) -> Estimates:
+        """Return what is believed of arms, with standard errors, in the user's units.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> for value in (1.0, 3.0):
+        ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> agent.estimate({"a": [1.0], "b": [2.0]})
+        arm  sales
+        a    2 ± 1
+        b    4 ± 2
+        """
+        offered = self._reader.read(arms, features)
+        with self._current():
+            return estimates(offered, self._state.learner, self._settings)
+
+    def decision(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it.
+
+        Raises
+        ------
+        UnknownDecision
+            If it was never made, or is forgotten.
+        """
+        with self._current():
+            return self._proposer.record(id)
+
+    def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
+        """Return all decisions that are held, in order; only those with something pending, or not.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> decision = agent.decide({"a": [1.0]})
+        >>> [record.status for record in agent.decisions(pending=True)]
+        [{'sales': 'pending'}]
+        """
+        with self._current():
+            ledger = self._state.ledger
+            rows = ledger.live() if pending is not True else ledger.pending()
+            records = [self._proposer.record(ledger.ids[row]) for row in rows.tolist()]
+        return tuple(one for one in records if pending is None or one.pending == pending)
 
     def front(self, arms: Arms, features: ArrayLike | None = None) -> Front:
         """Return the estimated effective front of some arms, with each one's share of weights.

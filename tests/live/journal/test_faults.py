@@ -218,7 +218,7 @@ def test_what_fails_in_the_middle_of_a_round(tmp_path: Path, error: BaseExceptio
         live(agent, 0, 20)
         live(plain, 0, 20)
         with pytest.raises(type(error)):
-            agent.decide(ARMS, weights=Failing(error), now=20.0)  # type: ignore[arg-type]
+            agent.decide(ARMS, weights=Failing(error), now=20.0)
         live(agent, 20, 5)
         live(plain, 20, 5)
         assert saved(agent, tmp_path / "one") == saved(plain, tmp_path / "two")
