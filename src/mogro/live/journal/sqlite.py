@@ -12,6 +12,7 @@ say in which order events happened. A commit returns when the disk has it: WAL, 
 """
 
 import json
+import random
 import sqlite3
 import time
 import zlib
@@ -34,7 +35,9 @@ from mogro.live.journal.protocol import Snapshot
 VERSION = 1
 _PART = 1 << 24  # bytes of a snapshot in one row
 _ROWS = 4096  # events read at a time
-_PAUSE = 0.002  # seconds between tries where SQLite itself does not wait
+# Seconds for which SQLite itself tries again. Left to itself it would soon wait 0.1 s between
+# tries, during which others commit many times.
+_PAUSE = 0.003
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS mogro_agents (
@@ -73,7 +76,7 @@ class SQLiteJournal:
             raise JournalError(f"{path}: no such file; with objectives and so on it is created")
         with self._naming():
             self._connection = sqlite3.connect(
-                path, timeout=timeout, isolation_level=None, check_same_thread=False
+                path, timeout=_PAUSE, isolation_level=None, check_same_thread=False
             )
         try:
             self._prepare()
@@ -84,18 +87,16 @@ class SQLiteJournal:
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
-        self._waiting("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """Let everything since :meth:`begin` reach the disk."""
-        with self._naming():
-            self._connection.execute("COMMIT")
+        self._execute("COMMIT")
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; SQLite may have done so already."""
-        with self._naming():
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+        if self._connection.in_transaction:
+            self._execute("ROLLBACK")
 
     @property
     def busy(self) -> bool:
@@ -114,12 +115,11 @@ class SQLiteJournal:
     def read(self, after: int) -> Iterator[Event]:
         """Yield the events after a position, in order."""
         while True:
-            with self._naming():
-                rows = self._connection.execute(
-                    "SELECT position, event, checksum FROM mogro_events"
-                    " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-                    (self._agent, after, _ROWS),
-                ).fetchall()
+            rows = self._execute(
+                "SELECT position, event, checksum FROM mogro_events"
+                " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
+                *(self._agent, after, _ROWS),
+            )
             for row in rows:
                 after += 1
                 yield self._event(after, *row)
@@ -146,22 +146,20 @@ class SQLiteJournal:
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
-        with self._naming():
-            rows = self._connection.execute(
-                "SELECT position, content FROM mogro_snapshots WHERE agent = ? AND position ="
-                " (SELECT max(position) FROM mogro_snapshots WHERE agent = ?) ORDER BY part",
-                (self._agent, self._agent),
-            ).fetchall()
+        rows = self._execute(
+            "SELECT position, content FROM mogro_snapshots WHERE agent = ? AND position ="
+            " (SELECT max(position) FROM mogro_snapshots WHERE agent = ?) ORDER BY part",
+            *(self._agent, self._agent),
+        )
         if not rows:
             return None
         return Snapshot(rows[0][0], b"".join(content for _, content in rows))
 
     def snapshot_position(self) -> int:
         """Return the position of the last snapshot; 0 if there is none."""
-        with self._naming():
-            (position,) = self._connection.execute(
-                "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", (self._agent,)
-            ).fetchone()
+        ((position,),) = self._execute(
+            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
+        )
         return position or 0
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
@@ -170,19 +168,18 @@ class SQLiteJournal:
         self.begin()
         try:
             if self.snapshot_position() < position:
-                with self._naming():
-                    self._replace_snapshots(position, memoryview(content))
+                self._replace_snapshots(position, memoryview(content))
             self.commit()
         except BaseException:
             self.rollback()
             raise
 
     def _replace_snapshots(self, position: int, content: memoryview) -> None:
-        self._connection.execute("DELETE FROM mogro_snapshots WHERE agent = ?", (self._agent,))
+        self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
         for part, start in enumerate(range(0, len(content), _PART)):
-            self._connection.execute(
+            self._execute(
                 "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
-                (self._agent, position, part, content[start : start + _PART]),
+                *(self._agent, position, part, content[start : start + _PART]),
             )
 
     def close(self) -> None:
@@ -192,44 +189,36 @@ class SQLiteJournal:
 
     def _prepare(self) -> None:
         # Only WAL lets readers go on beside a writer; FULL is what makes a commit durable in it.
-        self._waiting("PRAGMA journal_mode = WAL")
-        for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
-            self._waiting(f"PRAGMA {pragma}")
-        with self._naming():
-            (mode,) = self._connection.execute("PRAGMA journal_mode").fetchone()
+        ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
         if mode != "wal":
             raise JournalUnavailable(f"{self.path}: expected a file that allows WAL, got {mode!r}")
+        for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
+            self._execute(f"PRAGMA {pragma}")
 
     def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """Return the agent's number and settings; make it if it is new."""
         given = None if settings is None else json.loads(json.dumps(settings))
         self.begin()
         try:
-            with self._naming():
-                for statement in _TABLES.split(";")[:-1]:
-                    self._connection.execute(statement)
-                row = self._connection.execute(
-                    "SELECT number, version, settings FROM mogro_agents WHERE name = ?", (name,)
-                ).fetchone()
-                if row is None and given is not None:
-                    row = self._connection.execute(
-                        "INSERT INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)"
-                        " RETURNING number, version, settings",
-                        (name, VERSION, json.dumps(given)),
-                    ).fetchone()
-                names = [
-                    one
-                    for (one,) in self._connection.execute(
-                        "SELECT name FROM mogro_agents ORDER BY number LIMIT 12"
-                    )
-                ]
-            if row is None:
+            for statement in _TABLES.split(";")[:-1]:
+                self._execute(statement)
+            if given is not None:
+                self._execute(
+                    "INSERT OR IGNORE INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)",
+                    *(name, VERSION, json.dumps(given)),
+                )
+            agents = self._execute(
+                "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
+            )
+            found = {own: rest for own, *rest in agents}
+            if name not in found:
+                names = list(found)[:12]
                 raise JournalError(f"{self.path}: no agent {name!r} in it, only {names}")
             self.commit()
         except BaseException:
             self.rollback()
             raise
-        number, version, text = row
+        number, version, text = found[name]
         return number, self._check(version, text, given)
 
     def _check(self, version: int, text: str, given: dict[str, Any] | None) -> dict[str, Any]:
@@ -246,20 +235,17 @@ class SQLiteJournal:
             raise DifferentSettings(f"{self.path}: the agent in it has {'; '.join(pairs)}")
         return stored
 
-    def _waiting(self, statement: str) -> None:
-        """Execute a statement once the lock is free; SQLite does not always wait by itself."""
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute a statement once the lock is free, and return its rows."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
                 with self._naming():
-                    self._connection.execute(statement)
-                return
+                    return self._connection.execute(statement, arguments).fetchall()
             except JournalUnavailable as error:
-                cause = error.__cause__
-                busy = isinstance(cause, sqlite3.OperationalError) and "locked" in str(cause)
-                if not busy or time.monotonic() >= deadline:
+                if not _is_busy(error.__cause__) or time.monotonic() >= deadline:
                     raise
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE * random.random())
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -272,3 +258,8 @@ class SQLiteJournal:
             raise JournalUnavailable(f"{self.path}: {error}") from error
         except sqlite3.Error as error:
             raise DamagedJournal(f"{self.path}: {error}") from error
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
