@@ -176,9 +176,9 @@ def run(folder: Path, *, cycles: int, processes: int, seed: int, longest: float 
 
 
 def _wait_for_traffic(files: list[Path]) -> None:
-    """Wait until some process has been acknowledged something; not all, others may be opening."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not any(file.exists() for file in files):
+    """Wait until some process has been acknowledged something; others may be opening yet."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(_lines(file) for file in files):
         time.sleep(0.005)
 
 

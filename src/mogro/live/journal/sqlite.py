@@ -31,6 +31,7 @@ from mogro.live.errors import (
 from mogro.live.events import VERSION as EVENT_VERSION
 from mogro.live.events import Event, from_plain, to_plain
 from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.turnstile import Turnstile
 
 VERSION = 1
 _PART = 1 << 24  # bytes of a snapshot in one row
@@ -78,16 +79,18 @@ class SQLiteJournal:
             self._connection = sqlite3.connect(
                 path, timeout=_PAUSE, isolation_level=None, check_same_thread=False
             )
+        self._turnstile = Turnstile(f"{path}-turn")
         try:
             self._prepare()
             self._agent, self.settings = self._find(name, settings)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
-        self._execute("BEGIN IMMEDIATE")
+        with self._turnstile:
+            self._execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         """Let everything since :meth:`begin` reach the disk."""
@@ -184,6 +187,7 @@ class SQLiteJournal:
 
     def close(self) -> None:
         """Let go of the file."""
+        self._turnstile.close()
         with self._naming():
             self._connection.close()
 
