@@ -541,7 +541,7 @@ class Agent:
             Seconds to wait for other processes before a call fails.
         snapshot_every
             Events after which this process writes a snapshot into the file, so that opening it
-            stays quick; later where more than ten times as many decisions are held.
+            stays quick; later where more than fifty times as many decisions are held.
 
         Raises
         ------

@@ -28,7 +28,7 @@ from mogro.live.state import State
 
 T = TypeVar("T")
 
-_SHARE = 10  # decisions held for each event between snapshots, at most: a snapshot holds them all
+_SHARE = 50  # decisions held for each event between snapshots, at most: a snapshot holds them all
 
 
 class _Call:
