@@ -93,6 +93,7 @@ class GroupCommit:
         with self._lock:
             if not call.done:
                 self._lead(call)
+        assert call.done
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -104,9 +105,9 @@ class GroupCommit:
         assert state is not None
         self._state = None  # if it fails in the middle
         result = state.apply(event)
-        self._state = state
         if not isinstance(result, Exception):
             self._fresh.append(event)
+        self._state = state
         return result
 
     @contextmanager
@@ -143,7 +144,7 @@ class GroupCommit:
             self._round(calls)
         except Exception as error:
             for call in calls:
-                call.error = copy.copy(error).with_traceback(error.__traceback__)
+                call.error = error if call is own else _copy(error)
                 call.done = True
         except BaseException:  # an interrupt is for this thread only
             others = [call for call in calls if not call.done and call is not own]
@@ -155,8 +156,9 @@ class GroupCommit:
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
         ending = False
-        journal.begin()
+        self._fresh = []
         try:
+            journal.begin()
             self._catch_up()
             for call in calls:
                 self._carry_out(call)
@@ -174,10 +176,12 @@ class GroupCommit:
         self._finish(calls)
 
     def _finish(self, calls: list[_Call]) -> None:
-        self._position += len(self._fresh)
-        self._fresh = []
         for call in calls:
             call.done = True
+        state, self._state = self._state, None  # if an interrupt comes in between
+        self._position += len(self._fresh)
+        self._fresh = []
+        self._state = state
 
     def _undo(self) -> None:
         if self._fresh:
@@ -187,11 +191,12 @@ class GroupCommit:
 
     def _carry_out(self, call: _Call) -> None:
         call.result = call.error = None
+        before = len(self._fresh)
         try:
             call.result = call.work()
         except Exception as error:
-            if self._state is None:  # it is torn: the whole round is off
-                raise
+            if self._state is None or len(self._fresh) > before:
+                raise  # it happened in part: the whole round is off
             call.error = error
 
     def _catch_up(self) -> None:
@@ -207,8 +212,8 @@ class GroupCommit:
                 raise JournalError(
                     f"{self._journal.path}: event {self._position + 1} is refused: {refused}"
                 )
-            self._state = state
             self._position += 1
+            self._state = state
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
@@ -236,3 +241,11 @@ class GroupCommit:
                 self._journal.write_snapshot(Snapshot(self._position, content))
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
+
+
+def _copy(error: Exception) -> Exception:
+    """Return an error that another thread can raise, with a traceback of its own."""
+    try:
+        return copy.copy(error)
+    except Exception:  # not every class can be copied
+        return JournalError(str(error))

@@ -89,6 +89,7 @@ class SQLiteJournal:
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
+        self.rollback()  # if the last one could not be undone
         with self._turnstile:
             self._execute("BEGIN IMMEDIATE")
 

@@ -10,6 +10,7 @@ import os
 import random
 import sys
 import time
+import weakref
 
 if sys.platform != "win32":
     import fcntl
@@ -34,6 +35,7 @@ class Turnstile:
                 self._handle = os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
             except OSError:  # a folder that is not writable
                 return
+            self._closing = weakref.finalize(self, os.close, self._handle)
 
     def __enter__(self) -> None:
         end = time.monotonic() + _PATIENCE
@@ -47,8 +49,8 @@ class Turnstile:
     def close(self) -> None:
         """Let go of the file."""
         if self._handle is not None:
-            os.close(self._handle)
             self._handle = None
+            self._closing()
 
     def _try(self) -> bool:
         if sys.platform == "win32" or self._handle is None:
