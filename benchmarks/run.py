@@ -12,7 +12,10 @@ from pathlib import Path
 
 from benchmarks.common import Line
 
-SECTIONS = (*("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning"),)
+SECTIONS = (
+    *("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning"),
+    "offpolicy",
+)
 PACKAGES = (
     *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
     *("bayesianbandits", "river", "contextualbandits"),

@@ -132,19 +132,21 @@ def test_intervals_and_bands_of_regrets_do_not_go_below_zero() -> None:
 
 
 def looks(names: list[str]) -> list[tuple[object, ...]]:
-    return [(look.colour, look.line) for look in module._looks(dict.fromkeys(names)).values()]
+    return [
+        (look.colour, look.line, look.width)
+        for look in module._looks(dict.fromkeys(names)).values()
+    ]
 
 
 def test_own_names_look_different() -> None:
     own = [f"own {n}" for n in range(30)]
-    known = [name for name in LOOKS if not name.endswith("B = 1")]  # thinner twins of others
-    assert len(set(looks([*own, *known]))) == 30 + len(known)
-    assert len({line for _, line in looks(own[:5])}) == 5
+    assert len(set(looks([*own, *LOOKS]))) == 30 + len(LOOKS)
+    assert len({line for _, line, _ in looks(own[:5])}) == 5
 
 
 def test_names_of_the_paper_have_its_colours() -> None:
     paper = LOOKS["MOGRO-RW"]
-    assert looks(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line)
+    assert looks(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line, paper.width)
     assert module._looks({"MOGRO": None})["MOGRO"].name == "MOGRO"
     assert len(set(looks(["MOGRO", "MOGRO-RW", "MOGRO-RR"]))) == 3
 

@@ -5,7 +5,7 @@ meet are ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration``, and
 checks whether they do.
 """
 
-from mogro import environments, live, pareto, simulation, testing, theory
+from mogro import environments, live, offpolicy, pareto, simulation, testing, theory
 from mogro._streams import Rng, Streams
 from mogro._version import __version__
 from mogro.choice import Beliefs
@@ -79,6 +79,7 @@ __all__ = [
     "environments",
     "errors",
     "live",
+    "offpolicy",
     "pareto",
     "simulate",
     "simulation",

@@ -28,7 +28,7 @@ from mogro._matrices import read_matrix
 from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.reproduce import DamagedError, all_tasks, is_made, reproduce
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.report.claims import Claim, Verdict
+from mogro.experiments.report.claims import Claim, Outcome, Verdict
 from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
@@ -347,6 +347,7 @@ def _table(claims: Sequence[Claim]) -> Table:
         shown.add_column(heading)
     for claim in claims:
         number = str(claim.closest.number).replace("[", "\\[")
-        verdict = f"[{_COLOURS[claim.verdict]}]{claim.verdict}[/]"
+        same = " (no difference)" if claim.closest.outcome is Outcome.SAME else ""
+        verdict = f"[{_COLOURS[claim.verdict]}]{claim.verdict}{same}[/]"
         shown.add_row(claim.name, claim.setting, number, verdict)
     return shown

@@ -14,7 +14,7 @@ decide are taken by ``einsum``: the order in which a BLAS dot adds depends on wh
 
 import copy
 import math
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,6 @@ __all__ = [
     "spectrum",
 ]
 
-_Array = TypeVar("_Array", bound=NDArray[Any])
 
 _EPS = float(np.finfo(np.float64).eps)
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
@@ -145,26 +144,27 @@ class LinearModel:
         self._fading = False  # some of these are not 1
         if self.ridge > 0:
             self._renew()
+        self._seal()
 
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        return _read_only(self._solution[..., self.dim :, :])
+        return self._solution[..., self.dim :, :]
 
     @property
     def inverse(self) -> FloatArray:
         """The (pseudo-)inverse of V, (*batch, d, d)."""
-        return _read_only(self._solution[..., : self.dim, :])
+        return self._solution[..., : self.dim, :]
 
     @property
     def unseen(self) -> FloatArray:
         """The orthogonal projector on the null space of V, (*batch, d, d)."""
-        return _read_only(self._unseen[...])
+        return self._unseen
 
     @property
     def rank(self) -> IntArray:
         """The number of directions seen, (*batch)."""
-        return _read_only(self._rank[...])
+        return self._rank
 
     @property
     def full(self) -> bool:
@@ -174,12 +174,12 @@ class LinearModel:
     @property
     def squares(self) -> FloatArray:
         """Residual sums of squares (with the penalty), (*batch, M)."""
-        return _read_only(self._squares[...])
+        return self._squares
 
     @property
     def totals(self) -> FloatArray:
         """Sums of rewards, (*batch, M)."""
-        return _read_only(self._totals[...])
+        return self._totals
 
     @property
     def gram(self) -> FloatArray:
@@ -233,6 +233,7 @@ class LinearModel:
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
         self._squares = self._squares + left
         self._totals = self._totals + rewards
+        self._seal()
 
     def update_some(self, learning: BoolArray, features: FloatArray, rewards: FloatArray) -> None:
         """Update the learners (*batch) that are learning; the others sit this round out."""
@@ -266,6 +267,7 @@ class LinearModel:
         squares = (residual**2).sum(axis=-2) + _dot(change @ gram, change)
         self._squares = self._squares + squares
         self._totals = self._totals + rewards.sum(axis=-2)
+        self._seal()
 
     def decay(self, factor: FloatArray) -> None:
         """Weigh down all that was learned by a factor from 0 to 1, one for each learner (*batch).
@@ -277,6 +279,7 @@ class LinearModel:
         scale = factor[..., None, None]
         if self.ridge > 0:
             self._decay_to_penalty(scale)
+            self._seal()
             return
         self._scale_sums(scale)
         self._faded *= factor
@@ -287,6 +290,16 @@ class LinearModel:
         else:
             self._solution = self._solution.copy()
             self._solution[..., : self.dim, :] /= scale
+        self._seal()
+
+    def _seal(self) -> None:
+        """Hand out arrays that nobody can write: each change makes new ones."""
+        self._solution.flags.writeable = False
+        self._squares.flags.writeable = False
+        self._totals.flags.writeable = False
+        self._unseen.flags.writeable = False
+        self._rank = np.asarray(self._rank)
+        self._rank.flags.writeable = False
 
     def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
         """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""
@@ -391,6 +404,7 @@ class LinearModel:
         self._full = bool((self._rank == self.dim).all())
         self._sized = not np.isinf(self._units).any()
         self._fading = bool((self._fresh < 1).any())
+        self._seal()
 
     def _append(self, features: FloatArray, rewards: FloatArray) -> None:
         """Keep an observation until it is added to the sums."""
@@ -546,11 +560,6 @@ def _width(size: int) -> int:
     With one, its sums of squares would be taken by a BLAS dot.
     """
     return max(size, 2)
-
-
-def _read_only(view: _Array) -> _Array:
-    view.flags.writeable = False
-    return view
 
 
 def _minus(matrices: FloatArray, change: FloatArray) -> FloatArray:

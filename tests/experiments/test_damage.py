@@ -119,7 +119,7 @@ def test_a_full_disk_is_said_in_one_line(
     module: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    shutil.copytree(made, out)
+    shutil.copytree(made / "growth", out / "growth")
     monkeypatch.setattr(f"{module}.write_whole", full)
     assert_one_line(run("reproduce", *TINY, "--out", out), "No space left on device")
     if module != "mogro.simulation.parallel":

@@ -233,8 +233,8 @@ class LinearPolicy(ABC):
     def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions; only policies linear in the arm can."""
         raise ValueError(
-            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises is "
-            "not linear in the arm; MOGRO with a linear scalarisation can"
+            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises "
+            "is not linear in the arm; MOGRO with a linear scalarisation can"
         )
 
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:

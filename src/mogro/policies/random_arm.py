@@ -24,7 +24,7 @@ class RandomArm(LinearPolicy):
     --------
     >>> import numpy as np
     >>> RandomArm(dim=2, objectives=2).select(np.eye(2), rng=np.random.default_rng(0))
-    1
+    0
     """
 
     dim: int

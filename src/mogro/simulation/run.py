@@ -13,6 +13,7 @@ from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
 from mogro.simulation._learners import MakePolicy, Probe, make_learners
 from mogro.simulation._ledger import Ledger
+from mogro.simulation._rewards import make_rewards
 from mogro.simulation.trace import Trace
 
 _CHECKPOINTS = 100
@@ -122,7 +123,7 @@ def simulate(
     for t in range(T):
         features = worlds.offer()
         arms = learners.select(features)
-        x = _features_of(features, arms)
+        x = _chosen_features(features, arms)
         rewards = worlds.observe(x)
         checkpoint = ledger.note(t, features, arms, rewards)
         learners.update(x, rewards)
@@ -157,7 +158,7 @@ class _Worlds:
             for purpose in (Purpose.CONTEXTS, Purpose.NOISE, Purpose.POLICY)
         }
         self._contexts = self._streams(Purpose.CONTEXTS)
-        self._noise = self._streams(Purpose.NOISE)
+        self._rewards = make_rewards(environments, self.generators[Purpose.NOISE])
         self._parts: list[FloatArray] = []
         self._features: FloatArray = np.empty(0)
 
@@ -192,8 +193,7 @@ class _Worlds:
 
     def observe(self, x: FloatArray) -> FloatArray:
         """Return rewards (I, R, M) of arms with features (I, R, d)."""
-        each = zip(self.environments, x, self._noise, strict=True)
-        rewards = np.stack([world.observe(part, rng=rng) for world, part, rng in each])
+        rewards = self._rewards.observe(x)
         shape = (*x.shape[:-1], self.environments[0].objectives)
         if rewards.shape != shape or not math.isfinite(np.vdot(rewards, rewards)):
             raise ValueError(
@@ -207,7 +207,7 @@ def _same(part: FloatArray, before: FloatArray) -> bool:
     return part is before or (part.ndim == 2 and np.array_equal(part, before))
 
 
-def _features_of(features: FloatArray, arms: IntArray) -> FloatArray:
+def _chosen_features(features: FloatArray, arms: IntArray) -> FloatArray:
     instance = np.arange(arms.shape[0])[:, None]
     repeat = np.arange(arms.shape[1]) if features.shape[1] > 1 else 0
     return np.asarray(features[instance, repeat, arms])

@@ -21,6 +21,14 @@ from mogro.simulation.trace import current_versions
 
 Tables = Mapping[str, Table]
 _FORMAT = 2
+_FIELDS: Mapping[str, Callable[[Any], object]] = {
+    "tables": dict,
+    "versions": dict,
+    "commit": str,
+    "made": str,
+    "seconds": float,
+    "together with": list,
+}
 
 
 class DamagedError(ValueError):
@@ -100,10 +108,8 @@ def read_manifest(name: str, out: Path) -> dict[str, Any]:
         if manifest["format"] != _FORMAT or manifest["figure"] != name:
             raise ValueError("it is of another figure, or of another version of mogro")
         Scale(**manifest["scale"])
-        needed = {"tables": dict, "versions": dict, "made": str, "seconds": float}
-        for field, kind in needed.items():
+        for field, kind in _FIELDS.items():
             kind(manifest[field])
-        len(manifest["together with"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(path, name, error) from error
     return dict(manifest)

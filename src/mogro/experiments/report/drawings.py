@@ -26,6 +26,8 @@ def draw(figure: Figure, out: Path) -> None:
     folder = out / figure.name
     with house_style():
         drawing = figure.draw(data)
+        drawing.draw_without_rendering()
+        drawing.set_layout_engine("none")  # or else every rendering would move things a little
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with write_whole(folder / f"{figure.name}.{kind}", parents=True) as file:
                 drawing.savefig(file, format=kind, metadata=metadata)

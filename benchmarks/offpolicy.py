@@ -1,0 +1,338 @@
+"""Evaluation from logs: coverage of intervals, speed, and obp beside it.
+
+``python -m benchmarks.run offpolicy``. With ``MOGRO_OBP`` set to a Python that has obp 0.5.7 (3.10
+at most), agreement and speed beside obp as well; ``MOGRO_COVERAGE_RUNS`` sets the number of runs.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.common import Line, Ratio, duration, race, ratio, short, slope, typical
+from benchmarks.offpolicy_worlds import Log, World, learning_worlds, worlds
+from mogro import offpolicy
+from mogro.offpolicy import Clip, Evaluation
+
+SECTION = "offpolicy"
+RUNS = int(os.environ.get("MOGRO_COVERAGE_RUNS", "2000"))
+_SHARE = 0.1  # of uniform draws of learning agents
+_REPLICATES = 256
+_AT_ONCE = 250  # agents that learn side by side
+_SIZES = [100_000, 1_000_000, 4_000_000]
+Method = Callable[[Log, np.random.Generator], Evaluation]
+
+
+def lines() -> Iterator[Line]:
+    """Measure."""
+    yield from speed()
+    yield from beside_obp()
+    for world in worlds():
+        rng = np.random.default_rng(0)
+        yield from coverage(world, (world.log(rng) for _ in range(RUNS)), METHODS)
+    for world in learning_worlds():
+        yield from coverage(world, _learning(world), METHODS)
+    yield from coverage_of_the_rest()
+
+
+def _learning(world: World) -> Iterator[Log]:
+    rng = np.random.default_rng(0)
+    for done in range(0, RUNS, _AT_ONCE):
+        yield from world.learning_logs(min(_AT_ONCE, RUNS - done), rng, uniform=_SHARE)
+
+
+def _ips(log: Log, rng: np.random.Generator) -> Evaluation:
+    return offpolicy.ips(log.rewards, log.logged, log.target, replicates=_REPLICATES, rng=rng)
+
+
+def _snips(log: Log, rng: np.random.Generator) -> Evaluation:
+    return offpolicy.snips(log.rewards, log.logged, log.target, replicates=_REPLICATES, rng=rng)
+
+
+@lru_cache(maxsize=1)
+def _predictions(log: Log) -> np.ndarray:
+    return offpolicy.cross_fitted(log.rewards, log.arms, log.features)
+
+
+def _robust(log: Log, rng: np.random.Generator, *, normalised: bool) -> Evaluation:
+    predictions = _predictions(log)
+    return offpolicy.doubly_robust(
+        *(log.rewards, log.logged, log.arms, log.probabilities, predictions),
+        self_normalised=normalised,
+    )
+
+
+def _direct(log: Log, rng: np.random.Generator) -> Evaluation:
+    return offpolicy.direct(log.rewards, log.arms, log.probabilities, log.features)
+
+
+METHODS: dict[str, Method] = {
+    "ips": _ips,
+    "snips": _snips,
+    "doubly robust": partial(_robust, normalised=False),
+    "doubly robust, self-normalised": partial(_robust, normalised=True),
+    "direct": _direct,
+}
+
+
+def _clipped(log: Log, rng: np.random.Generator) -> Evaluation:
+    rows = offpolicy.weighted_rows(log.rewards, log.logged, log.target)
+    cap = offpolicy.least_error(rows, Clip)
+    return offpolicy.ips(log.rewards, log.logged, log.target, cap=cap)
+
+
+def _switched(log: Log, rng: np.random.Generator) -> Evaluation:
+    predictions = _predictions(log)
+    return offpolicy.switch_doubly_robust(
+        log.rewards, log.logged, log.arms, log.probabilities, predictions
+    )
+
+
+def _partly(log: Log, rng: np.random.Generator, *, normalised: bool) -> Evaluation:
+    """Lose rewards at random, given the arm: from a tenth of the first arm's to six tenths."""
+    shares = np.linspace(0.1, 0.6, log.probabilities.shape[1])
+    gone = rng.random(log.rewards.shape) < shares[log.arms][:, None]
+    rewards = np.where(gone, np.nan, log.rewards)
+    method = offpolicy.snips if normalised else offpolicy.ips
+    return method(rewards, log.logged, log.target, arms=log.arms)
+
+
+def _uncertain(log: Log, rng: np.random.Generator) -> Evaluation:
+    """Know propensities up to a tenth of themselves only."""
+    errors = 0.1 * log.logged
+    noisy = np.clip(log.logged + errors * rng.standard_normal(len(errors)), 1e-3, 1.0)
+    return offpolicy.ips(log.rewards, noisy, log.target, errors=errors)
+
+
+def coverage_of_the_rest() -> Iterator[Line]:
+    """Measure what is not promised everywhere: caps, missing rewards, uncertain propensities."""
+    plain, _, heavy, *_ = worlds()
+    runs = max(RUNS // 4, 100)
+    rest: list[tuple[World, dict[str, Method]]] = [
+        (heavy, {"ips, clip by least error": _clipped, "switch, by least error": _switched}),
+        (
+            plain,
+            {
+                "ips, rewards missing by arm": partial(_partly, normalised=False),
+                "snips, rewards missing by arm": partial(_partly, normalised=True),
+                "ips, propensities +- 10 %": _uncertain,
+            },
+        ),
+    ]
+    for world, methods in rest:
+        rng = np.random.default_rng(1)
+        yield from coverage(world, (world.log(rng) for _ in range(runs)), methods)
+
+
+def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> Iterator[Line]:
+    """Yield how often intervals hold the truth, and how wide they are beside what is needed."""
+    rng = np.random.default_rng(2)
+    hits: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    widths: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for log in logs:
+        for name, method in methods.items():
+            one = method(log, rng)
+            found[name].append((*one.value, *one.effective_size, one.trusted))
+            for kind, bounds in _intervals(one).items():
+                inside = (bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1])
+                if kind == "joint":
+                    inside = np.array([inside.all()])
+                hits[name, kind].append(inside)
+                widths[name, kind].append(bounds[:, 1] - bounds[:, 0])
+    objectives = len(world.value)
+    for (name, kind), held in hits.items():
+        if len(held) < len(found[name]):  # a cap that is not always there
+            continue
+        figures = np.array(found[name])
+        trusted = figures[:, -1] > 0
+        needed = 2 * 1.96 * figures[:, :objectives].std(axis=0)
+        wide = float((np.mean(widths[name, kind], axis=0) / needed).max())
+        yield _line(
+            world, f"{name}, {kind}", np.array(held), trusted, wide, figures[:, objectives].mean()
+        )
+
+
+def _intervals(one: Evaluation) -> dict[str, np.ndarray]:
+    intervals = {"interval": one.interval(), "joint": one.region().bounds}
+    if one.replicates is not None:
+        intervals["bootstrap"] = one.bootstrap_interval()
+    if one.calibration is not None:
+        intervals["likelihood"] = one.likelihood_interval()
+    return intervals
+
+
+def _line(
+    world: World, what: str, inside: np.ndarray, trusted: np.ndarray, wide: float, size: float
+) -> Line:
+    """Judge the objective that is covered least, where the object says it can be trusted."""
+    judged = inside[trusted] if trusted.any() else inside
+    shares = np.atleast_1d(judged.mean(axis=0))
+    worst = float(shares.min())
+    error = 1.96 * np.sqrt(max(worst * (1 - worst), 1e-4) / len(judged))
+    met = worst >= 0.93 and (shares.max() <= 0.97 or wide <= 1.5)
+    everything = float(np.min(inside.mean(axis=0)))
+    return Line(
+        SECTION,
+        Ratio(worst, worst - error, min(worst + error, 1.0)),
+        f"coverage at 95 %: {what}",
+        f"{world.name}, n = {world.rows:,}, effective size {size:.0f}",
+        f"width / needed {short(wide)}; all runs {short(everything)}",
+        ">= 0.93; > 0.97 only if <= 1.5 as wide",
+        bool(met) if trusted.any() else None,
+        f"{trusted.mean():.0%} of {len(trusted)} runs trusted" if not trusted.all() else "",
+    )
+
+
+def arrays(rows: int, objectives: int = 3, arms: int = 10) -> Log:
+    """Draw arrays to time."""
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(arms, size=rows)
+    probabilities = rng.dirichlet(np.ones(arms), rows)
+    rewards = rng.random((rows, objectives))
+    return Log(rewards, chosen, np.full(rows, 1 / arms), probabilities, np.zeros((rows, arms, 0)))
+
+
+def speed() -> Iterator[Line]:
+    """Measure rows a second, and how time grows with rows."""
+    logs = {size: arrays(size) for size in _SIZES}
+    for name, method in (("ips", offpolicy.ips), ("snips", offpolicy.snips)):
+        times = []
+        for log in logs.values():
+            step = partial(method, log.rewards, log.logged, log.target)
+            times.append(race({name: step}, repeats=7, budget=3.0)[name])
+        rate = _SIZES[-1] / typical(times[-1])
+        yield Line(
+            SECTION,
+            slope(_SIZES, times),
+            f"slope of log time over log n: {name}",
+            f"n = {_SIZES[0]:,} to {_SIZES[-1]:,}, M = 3",
+            f"{rate / 1e6:.1f} million rows/s",
+            "<= 1.1",
+            bool(slope(_SIZES, times).value <= 1.1),
+        )
+    yield from _slower_speed(logs[_SIZES[1]])
+
+
+def _slower_speed(log: Log) -> Iterator[Line]:
+    n, arms = log.probabilities.shape
+    predictions = np.random.default_rng(1).random((n, arms, 3))
+    rng = np.random.default_rng(2)
+    plain = partial(offpolicy.snips, log.rewards, log.logged, log.target)
+    steps = {
+        "snips": plain,
+        "snips, 256 replicates": partial(plain, replicates=256, rng=rng),
+        "doubly robust, K = 10": partial(
+            offpolicy.doubly_robust,
+            *(log.rewards, log.logged, log.arms, log.probabilities, predictions),
+        ),
+    }
+    times = race(steps, repeats=5, budget=4.0)
+    for name in list(steps)[1:]:
+        yield Line(
+            SECTION,
+            ratio(times[name], times["snips"]),
+            f"{name} / snips",
+            f"n = {n:,}, M = 3",
+            f"{duration(typical(times[name]))} / {duration(typical(times['snips']))}",
+        )
+
+
+def beside_obp(rows: int = 1_000_000) -> Iterator[Line]:
+    """Compare with obp on the same arrays: M objectives in one pass, and one alone."""
+    python = os.environ.get("MOGRO_OBP")
+    if not python:
+        yield Line(SECTION, None, "obp / mogro", f"n = {rows:,}", note="MOGRO_OBP is not set")
+        return
+    yield _direct_beside_obp(python)
+    log = arrays(rows)
+    predictions = np.random.default_rng(1).random((rows, log.probabilities.shape[1], 3))
+    theirs = _run_obp(python, log, predictions)
+    for name, (method, one) in _same_as_obp(log, predictions).items():
+        values = method().value
+        apart = float(abs(values - theirs[name]["values"]).max())
+        times = race({"all": method, "one": one}, repeats=7, budget=3.0)
+        for which, seconds in (("all", "seconds"), ("one", "first")):
+            other = np.array(theirs[name][seconds])
+            found = ratio(other, times[which])
+            count = "M = 3: one pass, obp three" if which == "all" else "M = 1"
+            yield Line(
+                SECTION,
+                found,
+                f"obp 0.5.7 / mogro: {name}",
+                f"n = {rows:,}, K = 10, {count}",
+                f"{duration(typical(other))} / {duration(typical(times[which]))}",
+                ">= 1; values to 1e-10",
+                found.value >= 1 and apart < 1e-10,
+                f"values differ by {apart:.1g}; obp without intervals",
+            )
+
+
+def _direct_beside_obp(python: str) -> Line:
+    """Compare the direct method, which obp computes from predictions it is given."""
+    log = arrays(10_000)
+    features = np.random.default_rng(2).random((10, 4))
+    predictions = offpolicy.cross_fitted(log.rewards, log.arms, features)
+    theirs = _run_obp(python, log, predictions)["direct"]["values"]
+    ours = offpolicy.direct(log.rewards, log.arms, log.probabilities, features).value
+    apart = float(abs(ours - theirs).max())
+    return Line(
+        SECTION,
+        None,
+        "obp 0.5.7 / mogro: direct",
+        "n = 10,000, K = 10, M = 3, cross-fitted predictions",
+        bar="values to 1e-10",
+        met=apart < 1e-10,
+        note=f"values differ by {apart:.1g}; obp does not fit",
+    )
+
+
+def _same_as_obp(
+    log: Log, predictions: np.ndarray
+) -> dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]]:
+    first, first_predictions = log.rewards[:, :1].copy(), predictions[..., :1].copy()
+    rest = log.logged, log.arms, log.probabilities
+
+    def weighted(method: Callable[..., Evaluation], rewards: np.ndarray) -> Evaluation:
+        return method(rewards, log.logged, log.target)
+
+    def both(method: Callable[..., Evaluation]) -> tuple[Callable[[], Evaluation], ...]:
+        return partial(weighted, method, log.rewards), partial(weighted, method, first)
+
+    robust: dict[str, Callable[..., Evaluation]] = {
+        "dr": offpolicy.doubly_robust,
+        "sndr": partial(offpolicy.doubly_robust, self_normalised=True),
+        "switch-dr": partial(offpolicy.switch_doubly_robust, threshold=5.0),
+    }
+    found = {"ips": both(offpolicy.ips), "snips": both(offpolicy.snips)}
+    for name, method in robust.items():
+        found[name] = (
+            partial(method, log.rewards, *rest, predictions),
+            partial(method, first, *rest, first_predictions),
+        )
+    return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+
+def _run_obp(python: str, log: Log, predictions: np.ndarray) -> dict[str, dict[str, list[float]]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.npz")
+        np.savez(
+            path,
+            rewards=log.rewards,
+            arms=log.arms,
+            logged=log.logged,
+            probabilities=log.probabilities,
+            predictions=predictions,
+        )
+        script = Path(__file__).with_name("offpolicy_obp.py")
+        command = [python, str(script), str(path)]
+        environment = {"PATH": os.environ.get("PATH", ""), "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, check=True, capture_output=True, env=environment)
+    result: dict[str, dict[str, list[float]]] = json.loads(done.stdout.decode().splitlines()[-1])
+    return result

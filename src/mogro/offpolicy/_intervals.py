@@ -1,0 +1,121 @@
+"""Intervals from an estimate, its error and its skewness."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._validation import FloatArray
+
+_STEEP = 0.45  # beyond this skewness (about five clicks) the expansion is no guide
+_DRAWS = 2**15
+
+
+class Calibration(NamedTuple):
+    """Moments of weights and weighted rewards, what the likelihood of ips depends on."""
+
+    rows: float
+    means: FloatArray  # (M, 2), of w and w r
+    scatter: FloatArray  # (M, 2, 2)
+    thirds: FloatArray  # (M, 2, 2, 2)
+
+
+def skewed_interval(
+    value: FloatArray, error: FloatArray, skewness: FloatArray, z: FloatArray
+) -> FloatArray:
+    """Return intervals (M, 2) of z standard errors, corrected for skewness.
+
+    Inverts the cubic transformation of Hall (1992), "On the removal of skewness by
+    transformation", which is monotone and makes a Studentised mean normal to second order.
+    """
+    s = np.clip(np.nan_to_num(skewness), -_STEEP, _STEEP)
+    flat = abs(s) < 1e-6
+    steps = []
+    for side in (z, -z):
+        safe = np.where(flat, 1.0, s)
+        bent = 3 / safe * (np.cbrt(1 + safe * (side - safe / 6)) - 1)
+        steps.append(np.where(flat, side, bent))
+    return np.stack([value - error * steps[0], value - error * steps[1]], axis=-1)
+
+
+def quantiles(level: float, sizes: FloatArray) -> FloatArray:
+    """Return two-sided quantiles of Student's t, with degrees of freedom of effective sizes."""
+    from scipy.special import stdtrit
+
+    freedom = np.maximum(np.nan_to_num(sizes, nan=1.0) - 1, 1.0)
+    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+
+
+def joint_level(level: float, covariance: FloatArray) -> float:
+    """Return the level that intervals need one by one so that all hold together at ``level``.
+
+    By simulation of normal vectors of this correlation, always with the same draws.
+    """
+    from scipy.special import ndtr
+
+    error = np.sqrt(np.diag(covariance))
+    varied = error > 0
+    if varied.sum() < 2:
+        return level
+    scaled = covariance[np.ix_(varied, varied)] / np.outer(error[varied], error[varied])
+    values, vectors = np.linalg.eigh(scaled)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    reach = np.quantile(abs(root @ _normals(len(root))).max(axis=0), level)
+    return float(2 * ndtr(reach) - 1)
+
+
+@lru_cache(maxsize=8)
+def _normals(size: int) -> FloatArray:
+    return np.random.default_rng(0).standard_normal((size, _DRAWS))
+
+
+def likelihood_interval(
+    found: Calibration, level: float, sizes: FloatArray, within: tuple[float, float] | None
+) -> FloatArray:
+    """Return intervals (M, 2) by the Euclidean member of the Cressie-Read family.
+
+    All distributions on the rows are considered whose mean weight is 1 and whose distance
+    ``sum (n q - 1)^2`` from equal weights is at most a quantile beyond the least possible. With
+    bounds on the rewards, weights that the log happens not to hold may make up for a mean weight
+    below 1, at the worst reward (Karampatziakis, Langford and Mineiro, 2020). This member of the
+    family is blind to skewness, so the quantile is corrected for it.
+    """
+    z = quantiles(level, sizes - 1)
+    inside = _calibrated(found, z)
+    if within is None:
+        return inside
+    low = np.minimum(inside[:, 0], _lower(found, z, within[0]))
+    high = np.maximum(inside[:, 1], -_lower(_mirrored(found), z, -within[1]))
+    return np.asarray(np.clip(np.stack([low, high], axis=-1), *within))
+
+
+def _calibrated(found: Calibration, z: FloatArray) -> FloatArray:
+    """Return intervals (M, 2) of mean weight 1: a regression of w r on w, taken at w = 1."""
+    ww, wx = found.scatter[:, 0, 0], found.scatter[:, 0, 1]
+    slope = np.divide(wx, ww, out=np.zeros_like(wx), where=ww > 0)
+    rest = np.stack([-slope, np.ones_like(slope)], axis=-1)
+    value = found.means[:, 1] + slope * (1 - found.means[:, 0])
+    square = np.maximum(np.einsum("ma,mab,mb->m", rest, found.scatter, rest), 0)
+    cube = np.einsum("ma,mb,mc,mabc->m", rest, rest, rest, found.thirds)
+    skewness = np.divide(cube, square**1.5, out=np.zeros_like(cube), where=square > 0)
+    return skewed_interval(value, np.sqrt(square) / found.rows, skewness, z)
+
+
+def _mirrored(found: Calibration) -> Calibration:
+    sign = np.array([1.0, -1.0])
+    return Calibration(
+        found.rows, found.means * sign, found.scatter * np.outer(sign, sign), found.thirds
+    )
+
+
+def _lower(found: Calibration, z: FloatArray, worst: float) -> FloatArray:
+    """Return the least value (M,) where weight is missing; infinite if that would be too much."""
+    weight, product = found.means[:, 0], found.means[:, 1]
+    ww, wx, xx = found.scatter[:, 0, 0], found.scatter[:, 0, 1], found.scatter[:, 1, 1]
+    reach = z / found.rows
+    # y = w (r - worst): any missing weight has the worst reward, and adds nothing to y.
+    yy = np.maximum(xx - 2 * worst * wx + worst**2 * ww, 0)
+    spread = np.sqrt(yy)
+    tilt = np.divide(reach * (wx - worst * ww), spread, out=np.zeros_like(yy), where=spread > 0)
+    free = worst + product - worst * weight - reach * spread
+    return np.asarray(np.where(weight - tilt <= 1, free, np.inf))

@@ -1,0 +1,235 @@
+"""What was found: values, errors, intervals, and whether to trust them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import FloatArray, floats, real, share
+from mogro.offpolicy._intervals import (
+    Calibration,
+    joint_level,
+    likelihood_interval,
+    quantiles,
+    skewed_interval,
+)
+
+ENOUGH = 200.0  # effective size from which intervals are trusted
+TOLERATED = 0.01  # share of the target without support up to which there is an estimate
+_STEEP = 0.45  # skewness of an estimate up to which intervals are trusted: five clicks
+_NOISY = 0.5  # relative error of propensities up to which the delta method makes sense
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A box that holds the values of all objectives together.
+
+    Attributes
+    ----------
+    bounds
+        Lower and upper bounds, (M, 2).
+
+    Examples
+    --------
+    >>> region = Region(np.array([[0.1, 0.3], [0.5, 0.9]]))
+    >>> region.contains([0.2, 0.6]), region.contains([0.2, 0.4])
+    (True, False)
+    """
+
+    bounds: FloatArray
+
+    def contains(self, point: ArrayLike) -> bool:
+        """Tell whether a point (M,) is inside; never where bounds are unknown (NaN)."""
+        values = floats(point, "point", shape=(len(self.bounds),))
+        inside = (self.bounds[:, 0] <= values) & (values <= self.bounds[:, 1])
+        return bool(inside.all())
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The value of a target policy for every objective, estimated from a log.
+
+    Without support there is no number: value, error and intervals are NaN where more than 1 % of
+    what the target would choose cannot have been logged.
+
+    Attributes
+    ----------
+    rows
+        Number of rows n.
+    value
+        Estimates, (M,).
+    covariance
+        Their covariance, (M, M), with the squares of the estimated ``bias`` and, where weights are
+        capped, the doubt about it: so a cap makes better estimates, but not narrower intervals.
+    squared_error
+        Their estimated mean squared errors, (M,), without that doubt: what :func:`least_error`
+        goes by.
+    skewness
+        Their skewness, (M,): of a row's influence, over the root of n.
+    bias
+        What capped weights and uncertain propensities may have done to the estimates, (M,).
+    effective_size
+        ``(sum w)^2 / sum w^2`` over the rows observed, (M,).
+    largest_weight
+        The largest weight among these, (M,).
+    unsupported
+        Share of the target's choices that cannot be judged, (M,): propensity 0, arms never logged
+        or never observed, or a mean weight below 1 by more than chance.
+    mean_weight, mean_weight_error
+        The mean weight, which is 1 up to chance if the log supports the target.
+    propensity_error
+        Root mean squared relative standard error of the logged propensities; 0 if exact.
+    replicates
+        Studentised deviations of Poisson-bootstrap replicates from the value, (R, M), or None.
+    """
+
+    rows: int
+    value: FloatArray
+    covariance: FloatArray
+    squared_error: FloatArray
+    skewness: FloatArray
+    bias: FloatArray
+    effective_size: FloatArray
+    largest_weight: FloatArray
+    unsupported: FloatArray
+    mean_weight: float
+    mean_weight_error: float
+    propensity_error: float
+    replicates: FloatArray | None
+    calibration: Calibration | None
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard errors of the estimates, (M,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether intervals hold what they promise; :attr:`warnings` says why not."""
+        return not self.warnings
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """In words, what is wrong with the estimates; the worst first."""
+        return tuple(_warnings(self))
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """Return confidence intervals (M, 2), one objective at a time.
+
+        Normal (Student's t by the effective size), corrected for skewness, from the martingale
+        variance. That holds for logs of learning agents too, if they are long enough for the
+        propensities to settle or are bounded away from 0.
+        """
+        return self._skewed(_level(level))
+
+    def region(self, level: float = 0.95) -> Region:
+        """Return a box for the values of all objectives together."""
+        known = np.isfinite(np.diag(self.covariance))
+        inside = self.covariance[np.ix_(known, known)]
+        return Region(self._skewed(joint_level(_level(level), inside)))
+
+    def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
+        """Return Studentised intervals (M, 2) of the Poisson bootstrap.
+
+        They need ``replicates=`` when the sums are made, 500 or more for 95 %.
+        """
+        if self.replicates is None:
+            raise ValueError("replicates: expected some for the bootstrap, got none")
+        low = (1 - _level(level)) / 2
+        steps = np.quantile(self.replicates, (1 - low, low), axis=0).T
+        return np.asarray(self.value[:, None] - self.error[:, None] * steps)
+
+    def likelihood_interval(
+        self, level: float = 0.95, *, within: tuple[float, float] | None = None
+    ) -> FloatArray:
+        """Return intervals (M, 2) by empirical likelihood, with the mean weight known to be 1.
+
+        Of the Cressie-Read family (Euclidean). For :func:`ips` and :func:`snips` of complete
+        rewards without a cap; they share it.
+
+        Parameters
+        ----------
+        level
+            How often the interval holds.
+        within
+            Least and largest reward that is possible. Then the interval also holds when rare large
+            weights happen to be missing from the log, and is wider: up to 1.4 times for rewards
+            in the middle of the bounds, more for rare clicks.
+        """
+        if self.calibration is None:
+            raise ValueError(
+                "likelihood: expected ips or snips of complete rewards and no cap on the weights"
+            )
+        if within is not None:
+            within = (real(within[0], "within"), real(within[1], "within", above=within[0]))
+        found = likelihood_interval(self.calibration, _level(level), self.effective_size, within)
+        return np.where(np.isnan(self.value)[:, None], np.nan, found)
+
+    def _skewed(self, level: float) -> FloatArray:
+        z = quantiles(level, self.effective_size)
+        return skewed_interval(self.value, self.error, self.skewness, z)
+
+    def __repr__(self) -> str:
+        warnings = self.warnings
+        sizes = _spread(self.effective_size)
+        about = f"{self.rows:,} rows, effective size {sizes}, largest weight "
+        about += _spread(self.largest_weight)
+        lines = [*warnings, about]
+        if not np.isnan(self.value).all():
+            lines += [f"{'objective':<10}{'value':>12}{'error':>12}   95 % interval"]
+            for m, (low, high) in enumerate(self.interval()):
+                figures = f"{self.value[m]:>12.4g}{self.error[m]:>12.2g}"
+                lines.append(f"{m:<10}{figures}   [{low:.4g}, {high:.4g}]")
+        return "\n".join(lines)
+
+
+def _level(level: float) -> float:
+    value = share(level, "level")
+    if not 0 < value < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
+    return value
+
+
+def _warnings(found: Evaluation) -> list[str]:
+    words = []
+    none = found.unsupported > TOLERATED
+    if none.any():
+        words.append(
+            f"NO SUPPORT: {found.unsupported.max():.0%} of what the target would choose cannot "
+            f"have been logged{_which(none)}; there is no estimate"
+        )
+    small = ~none & ~(found.effective_size >= ENOUGH)
+    if small.any():
+        least = np.nan_to_num(found.effective_size[small]).min()
+        words.append(
+            f"NOT TO BE TRUSTED: effective size {least:.0f}{_which(small)}, {ENOUGH:.0f} needed"
+        )
+    flat = ~none & ~small & ~(found.error > 0)
+    if flat.any():
+        words.append(
+            f"NOT TO BE TRUSTED: no variation{_which(flat)}, so nothing is known of the error"
+        )
+    steep = ~none & ~small & ~flat & ~(abs(found.skewness) <= _STEEP)
+    if steep.any():
+        words.append(f"NOT TO BE TRUSTED: a few rows decide{_which(steep)}")
+    if found.mean_weight - 1 > 5 * found.mean_weight_error + TOLERATED:
+        words.append(
+            f"NOT TO BE TRUSTED: the mean weight is {found.mean_weight:.3g}, not 1: "
+            "the probabilities cannot be right"
+        )
+    if found.propensity_error > _NOISY:
+        words.append(
+            f"NOT TO BE TRUSTED: propensities are known up to {found.propensity_error:.0%} only"
+        )
+    return words
+
+
+def _which(mask: np.ndarray) -> str:
+    if mask.all():
+        return ""
+    return " (objective " + ", ".join(str(m) for m in np.flatnonzero(mask)) + ")"
+
+
+def _spread(values: FloatArray) -> str:
+    low, high = values.min(), values.max()
+    return f"{low:.4g}" if low == high or np.isnan(low) else f"{low:.4g} to {high:.4g}"

@@ -1,0 +1,215 @@
+"""Rows of a log, checked, and reduced to what every estimator needs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, indices
+
+_SLACK = 1e-6  # by how much probabilities may exceed 1, or their sum miss it
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a log as :class:`Sums` adds them; made by the two functions of this module.
+
+    Attributes
+    ----------
+    weights
+        Target probability over logged propensity, (n,); 0 where the propensity is 0.
+    residuals
+        Rewards, less predictions where there are any, (n, M); 0 where missing.
+    observed
+        Which rewards were observed, (n, M), or None for all.
+    baseline
+        Predicted value of the target, (n, M), or None without predictions.
+    arms
+        Logged arms, (n,), or None.
+    noise
+        Relative standard errors of the logged propensities, (n,), or None.
+    lost
+        Target probability known to be without support, summed over the rows.
+    mass
+        Target probability of every arm, summed over the rows, (K,), or None.
+    """
+
+    weights: FloatArray
+    residuals: FloatArray
+    observed: BoolArray | None = None
+    baseline: FloatArray | None = None
+    arms: NDArray[np.intp] | None = None
+    noise: FloatArray | None = None
+    lost: float = 0.0
+    mass: FloatArray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.weights)
+
+
+def weighted_rows(
+    rewards: ArrayLike,
+    logged: ArrayLike,
+    target: ArrayLike,
+    /,
+    *,
+    arms: ArrayLike | None = None,
+    observed: ArrayLike | None = None,
+    errors: ArrayLike | None = None,
+) -> Rows:
+    """Return rows for ``ips`` and ``snips``; see :func:`ips` for the arguments.
+
+    Examples
+    --------
+    >>> rows = weighted_rows([[1.0, 0.0]], [0.5], [0.25])
+    >>> rows.weights
+    array([0.5])
+    """
+    values, seen = _rewards(rewards, observed)
+    n = len(values)
+    propensities = probability_vector(logged, "logged", n)
+    wanted = probability_vector(target, "target", n)
+    weights, lost = _weights(propensities, wanted)
+    return Rows(
+        weights,
+        values,
+        seen,
+        arms=None if arms is None else _arms(arms, n),
+        noise=_noise(errors, propensities),
+        lost=lost,
+    )
+
+
+def predicted_rows(
+    rewards: ArrayLike,
+    logged: ArrayLike,
+    arms: ArrayLike,
+    probabilities: ArrayLike,
+    predictions: ArrayLike,
+    /,
+    *,
+    observed: ArrayLike | None = None,
+    errors: ArrayLike | None = None,
+) -> Rows:
+    """Return rows for :func:`doubly_robust` and its variants; see there for the arguments.
+
+    Examples
+    --------
+    >>> rows = predicted_rows([[1.0]], [0.5], [0], [[0.25, 0.75]], [[[0.8], [0.4]]])
+    >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
+    (array([[0.5]]), array([[0.2]]))
+    """
+    values, seen = _rewards(rewards, observed)
+    n, objectives = values.shape
+    propensities = probability_vector(logged, "logged", n)
+    target = probability_rows(probabilities, "probabilities", n)
+    arm_count = target.shape[1]
+    chosen = _arms(arms, n, below=arm_count)
+    predicted = as_floats(predictions, "predictions")
+    check_shape(predicted, "predictions", (n, arm_count, objectives))
+    every = np.arange(n)
+    baseline = np.vecmat(target, predicted)
+    if not np.isfinite(baseline.sum()) or not np.isfinite(predicted.sum()):
+        _refuse_infinite(predicted, "predictions")
+    weights, lost = _weights(propensities, target[every, chosen])
+    residuals = values - predicted[every, chosen]
+    if seen is not None:
+        residuals = np.where(seen, residuals, 0.0)
+    return Rows(
+        weights,
+        residuals,
+        seen,
+        baseline,
+        chosen,
+        _noise(errors, propensities),
+        lost,
+        np.ones(n) @ target,  # faster than a sum over the first axis
+    )
+
+
+def probability_vector(value: ArrayLike, name: str, size: int) -> FloatArray:
+    """Return ``value`` as probabilities (n,)."""
+    array = as_floats(value, name)
+    check_shape(array, name, (size,))
+    if not (array.min() >= 0 and array.max() <= 1 + _SLACK):
+        bad = int(np.flatnonzero(~((array >= 0) & (array <= 1 + _SLACK)))[0])
+        raise ValueError(f"{name}: expected probabilities, got {array[bad]} in row {bad}")
+    return array
+
+
+def probability_rows(value: ArrayLike, name: str, size: int) -> FloatArray:
+    """Return ``value`` as probabilities (n, K) of every arm."""
+    array = as_floats(value, name)
+    check_shape(array, name, (size, "K"))
+    sums = array @ np.ones(array.shape[1])
+    if not (array.min() >= 0 and abs(sums - 1).max() <= _SLACK):
+        wrong = (array < 0).any(axis=1) | ~(abs(sums - 1) <= _SLACK)
+        bad = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{name}: expected rows of probabilities that sum to 1, got {array[bad]} in row {bad}"
+        )
+    return array
+
+
+def reward_rows(
+    rewards: ArrayLike, observed: ArrayLike | None
+) -> tuple[FloatArray, BoolArray | None]:
+    """Return rewards (n, M), 0 where missing, and which were observed (None for all)."""
+    return _rewards(rewards, observed)
+
+
+def _rewards(rewards: ArrayLike, observed: ArrayLike | None) -> tuple[FloatArray, BoolArray | None]:
+    values = as_floats(rewards, "rewards")
+    check_shape(values, "rewards", ("n", "M"))
+    if observed is None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            complete = np.isfinite(values.sum())  # one pass instead of a scan
+        if complete:
+            return values, None
+        mask = ~np.isnan(values)
+    else:
+        mask = np.asarray(observed)
+        if mask.dtype != np.bool_ or mask.shape != values.shape:
+            raise ValueError(
+                f"observed: expected truth values of shape {values.shape}, "
+                f"got {mask.dtype} of shape {mask.shape}"
+            )
+    values = np.where(mask, values, 0.0)
+    if not np.isfinite(values).all():
+        _refuse_infinite(values, "rewards")
+    return values, None if mask.all() else mask
+
+
+def _arms(value: ArrayLike, size: int, *, below: int | None = None) -> NDArray[np.intp]:
+    top = np.iinfo(np.intp).max if below is None else below
+    array = indices(value, "arms", below=top)
+    check_shape(array, "arms", (size,))
+    return array
+
+
+def _weights(propensities: FloatArray, wanted: FloatArray) -> tuple[FloatArray, float]:
+    """Return weights, and the target probability of rows that no weight can stand for."""
+    if propensities.min() > 0:
+        return wanted / propensities, 0.0
+    possible = propensities > 0
+    weights = np.divide(wanted, propensities, out=np.zeros(len(wanted)), where=possible)
+    return weights, float(wanted[~possible].sum())
+
+
+def _noise(errors: ArrayLike | None, propensities: FloatArray) -> FloatArray | None:
+    if errors is None:
+        return None
+    array = as_floats(errors, "errors")
+    check_shape(array, "errors", propensities.shape)
+    if not (array.min() >= 0 and np.isfinite(array.max())):
+        raise ValueError("errors: expected standard errors >= 0, got a negative or infinite one")
+    return np.divide(array, propensities, out=np.zeros(len(array)), where=propensities > 0)
+
+
+def _refuse_infinite(values: NDArray[Any], name: str) -> None:
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        place = tuple(bad[0].tolist())
+        raise ValueError(f"{name}: expected finite values, got {values[place]} at {place}")

@@ -1,0 +1,151 @@
+"""Sums over a log, in one pass and constant memory; chunks may come in any order, anywhere."""
+
+from typing import Self
+
+import numpy as np
+
+from mogro._validation import count, generator
+from mogro.offpolicy._columns import Cap
+from mogro.offpolicy._conclusion import conclude
+from mogro.offpolicy._resampling import STEP
+from mogro.offpolicy._state import Settings, State
+from mogro.offpolicy.evaluation import Evaluation
+from mogro.offpolicy.rows import Rows
+
+
+class Sums:
+    """All that an estimate needs to know about a log, and no more.
+
+    The size does not depend on the number of rows. Sums of parts of a log merge into sums of the
+    whole; chunks and their order change nothing but the rounding.
+
+    Parameters
+    ----------
+    objectives
+        M.
+    self_normalised
+        Divide by the sum of the weights, not by the number of rows: snips.
+    predictions
+        Rows come with predictions: doubly robust.
+    cap
+        What is done to large weights: :class:`Clip` or :class:`Switch`.
+    missing
+        Rewards may be missing. Each one observed then stands for others of its arm (if
+        ``arm_count`` is given) or of the log.
+    arm_count
+        Number of arms K; then rows have ``arms``.
+    replicates, rng
+        Number of Poisson-bootstrap replicates (rounded up to a multiple of 16), and where their
+        key comes from. How often a row is drawn follows from the key and its number in the log.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> from mogro.offpolicy import weighted_rows
+    >>> sums = Sums(1, self_normalised=True)
+    >>> for _ in range(3):
+    ...     sums.add(weighted_rows(rng.random((1000, 1)), np.full(1000, 0.5), rng.random(1000)))
+    >>> sums.result().rows
+    3000
+    """
+
+    def __init__(
+        self,
+        objectives: int,
+        *,
+        self_normalised: bool = False,
+        predictions: bool = False,
+        cap: Cap | None = None,
+        missing: bool = False,
+        arm_count: int | None = None,
+        replicates: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        wanted = -(-count(replicates, "replicates", minimum=0) // STEP) * STEP
+        key = int(generator(rng, "rng").integers(2**63)) if wanted else 0
+        settings = Settings(
+            count(objectives, "objectives"),
+            bool(self_normalised),
+            bool(predictions),
+            cap,
+            bool(missing),
+            None if arm_count is None else count(arm_count, "arm_count"),
+            wanted,
+            key,
+        )
+        self._state = State.empty(settings)
+        self._spans: list[tuple[int, int]] = []  # numbers of the rows seen
+
+    def fresh(self) -> Self:
+        """Return empty sums with the same settings and key, for another worker."""
+        twin = object.__new__(type(self))
+        twin._state = State.empty(self._state.settings)
+        twin._spans = []
+        return twin
+
+    def __len__(self) -> int:
+        """Return the number of rows seen."""
+        return self._state.rows
+
+    def add(self, rows: Rows, *, first: int | None = None) -> None:
+        """Add rows, the first of which has this number in the log.
+
+        Without ``first`` they follow those added before. Numbers matter to the bootstrap only,
+        where no row may be counted twice.
+        """
+        self._check(rows)
+        following = self._spans[-1][1] if self._spans else 0
+        start = following if first is None else count(first, "first", minimum=0)
+        if self._state.settings.replicates:
+            self._spans = _joined(self._spans, [(start, start + len(rows))])
+        self._state.add(rows, start)
+
+    def _check(self, rows: Rows) -> None:
+        settings = self._state.settings
+        if rows.residuals.shape[1] != settings.objectives:
+            raise ValueError(
+                f"rows: expected {settings.objectives} objectives, got {rows.residuals.shape[1]}"
+            )
+        if (rows.baseline is not None) != settings.predictions:
+            expected = "with" if settings.predictions else "without"
+            raise ValueError(f"rows: expected rows {expected} predictions")
+        if rows.observed is not None and not settings.missing:
+            raise ValueError("rows: expected complete rewards, or sums made with missing=True")
+        if settings.arm_count is None:
+            return
+        if rows.arms is None:
+            raise ValueError(f"rows: expected arms, one of {settings.arm_count} for each row")
+        if rows.arms.max() >= settings.arm_count:
+            raise ValueError(
+                f"rows: expected arms from 0 to {settings.arm_count - 1}, got {rows.arms.max()}"
+            )
+        if rows.mass is not None and len(rows.mass) != settings.arm_count:
+            raise ValueError(
+                f"rows: expected probabilities of {settings.arm_count} arms, got {len(rows.mass)}"
+            )
+
+    def merge(self, other: "Sums") -> None:
+        """Add what other sums with the same settings have seen of other rows."""
+        if other._state.settings != self._state.settings:
+            raise ValueError("other: expected sums with the same settings; fresh() makes them")
+        self._spans = _joined(self._spans, other._spans)
+        self._state.merge(other._state)
+
+    def result(self) -> Evaluation:
+        """Return what the rows so far say."""
+        if not len(self):
+            raise ValueError("rows: expected at least one, got none")
+        return conclude(self._state)
+
+
+def _joined(spans: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans of row numbers in order, neighbours joined; refuse rows counted twice."""
+    result: list[tuple[int, int]] = []
+    for start, stop in sorted([*spans, *more]):
+        if result and start < result[-1][1]:
+            raise ValueError(f"first: expected numbers of new rows, got row {start} a second time")
+        if result and start == result[-1][1]:
+            result[-1] = (result[-1][0], stop)
+        else:
+            result.append((start, stop))
+    return result

@@ -1,0 +1,74 @@
+"""Intervals hold the truth as often as they say; the whole table is in the benchmarks."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks.offpolicy import METHODS
+from benchmarks.offpolicy_worlds import Log, World, learning_worlds, worlds
+
+from mogro import offpolicy
+from mogro.offpolicy import Evaluation
+
+RUNS = 200
+# Below with probability 1 in 10,000 if true coverage is 94.5 %.
+LEAST = 0.945 - 3.72 * np.sqrt(0.945 * 0.055 / RUNS)
+
+
+def intervals(found: Evaluation) -> dict[str, np.ndarray]:
+    result = {"interval": found.interval(), "region": found.region().bounds}
+    if found.replicates is not None:
+        result["bootstrap"] = found.bootstrap_interval()
+    if found.calibration is not None:
+        result["likelihood"] = found.likelihood_interval()
+    return result
+
+
+def assert_covered(world: World, logs: list[Log]) -> None:
+    rng = np.random.default_rng(1)
+    hits: dict[tuple[str, str], list[np.ndarray]] = defaultdict(list)
+    for log in logs:
+        for name, method in METHODS.items():
+            for kind, bounds in intervals(method(log, rng)).items():
+                inside = (bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1])
+                hits[name, kind].append(np.array([inside.all()]) if kind == "region" else inside)
+    for key, held in hits.items():
+        assert np.mean(held, axis=0).min() >= LEAST, key
+
+
+@pytest.mark.parametrize("index", [0, 3])
+def test_logs_of_independent_rows(index: int) -> None:
+    world = replace(worlds()[index], rows=1500)
+    rng = np.random.default_rng(0)
+    assert_covered(world, [world.log(rng) for _ in range(RUNS)])
+
+
+def test_logs_of_learning_agents() -> None:
+    world = replace(learning_worlds()[0], rows=1500)
+    logs = world.learning_logs(RUNS, np.random.default_rng(0), uniform=0.3)
+    assert_covered(world, list(logs))
+
+
+def test_a_bounded_likelihood_is_on_the_safe_side() -> None:
+    world = worlds()[2]  # heavy weights
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(100):
+        log = world.log(rng)
+        found = offpolicy.ips(log.rewards, log.logged, log.target)
+        bounds = found.likelihood_interval(within=(0, 1))
+        held.append((bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1]))
+    assert np.mean(held, axis=0).min() > 0.95
+
+
+def test_ips_is_unbiased_on_logs_of_learning_agents() -> None:
+    world = replace(learning_worlds()[1], rows=1500)
+    values, errors = [], []
+    for log in world.learning_logs(RUNS, np.random.default_rng(3), uniform=0.2):
+        found = offpolicy.ips(log.rewards, log.logged, log.target)
+        values.append(found.value)
+        errors.append(found.error)
+    mean, spread = np.mean(values, axis=0), np.std(values, axis=0)
+    assert (abs(mean - world.value) < 4 * spread / np.sqrt(RUNS)).all()
+    np.testing.assert_allclose(np.mean(errors, axis=0), spread, rtol=0.2)

@@ -1,0 +1,237 @@
+"""Estimators against loops, and against what must not matter."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from tests.offpolicy.logs import Log, draw
+from tests.oracles import offpolicy as oracle
+
+from mogro import offpolicy
+from mogro.offpolicy import Clip, Evaluation, Switch
+
+
+def assert_close(one: ArrayLike, other: ArrayLike) -> None:
+    np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
+
+
+def by_objective(function: object, log: Log, *rest: float, predicted: bool = False) -> np.ndarray:
+    values = []
+    for m in range(log.rewards.shape[1]):
+        own = (log.predictions[..., m],) if predicted else ()
+        given = (log.rewards[:, m], log.logged, log.arms, log.probabilities, *own, *rest)
+        values.append(function(*given))  # type: ignore[operator]
+    return np.array(values)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_formulas(seed: int) -> None:
+    log = draw(seed, 300, arms=seed + 1)
+    robust = (log.rewards, log.logged, log.arms, log.probabilities, log.predictions)
+    for ours, theirs in (
+        (offpolicy.ips(*log.weighted), by_objective(oracle.ips, log)),
+        (offpolicy.snips(*log.weighted), by_objective(oracle.snips, log)),
+        (
+            offpolicy.ips(*log.weighted, cap=Clip(1.5)),
+            by_objective(oracle.clipped_ips, log, 1.5),
+        ),
+        (
+            offpolicy.doubly_robust(*robust),
+            by_objective(oracle.doubly_robust, log, predicted=True),
+        ),
+        (
+            offpolicy.doubly_robust(*robust, self_normalised=True),
+            by_objective(oracle.self_normalised_doubly_robust, log, predicted=True),
+        ),
+        (
+            offpolicy.switch_doubly_robust(*robust, threshold=1.2),
+            by_objective(oracle.doubly_robust, log, 1.2, predicted=True),
+        ),
+    ):
+        assert_close(ours.value, theirs)
+
+
+@pytest.mark.parametrize("varying", [False, True])
+def test_direct_is_the_mean_of_cross_fitted_predictions(varying: bool) -> None:
+    log = draw(7, 200)
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((200, 4, 3) if varying else (4, 3))
+    predictions = offpolicy.cross_fitted(log.rewards, log.arms, features, folds=3)
+    own = features[np.arange(200), log.arms] if varying else features[log.arms]
+    for i in (0, 1, 2, 50):  # one row of each fold, and another
+        others = np.arange(200) % 3 != i % 3
+        theta = oracle.least_squares(own[others], log.rewards[others])
+        offered = features[i] if varying else features
+        assert_close(predictions[i], offered @ theta)
+    found = offpolicy.direct(log.rewards, log.arms, log.probabilities, features, folds=3)
+    expected = [oracle.direct(log.probabilities, predictions[..., m]) for m in range(3)]
+    assert_close(found.value, expected)
+
+
+def test_covariance_of_ips_is_that_of_a_mean() -> None:
+    log = draw(1, 500)
+    weighted = log.rewards * (log.target / log.logged)[:, None]
+    found = offpolicy.ips(*log.weighted)
+    assert_close(found.covariance, np.cov(weighted.T) / 500)
+    cubes = ((weighted - weighted.mean(axis=0)) ** 3).mean(axis=0) / weighted.std(axis=0) ** 3
+    assert_close(found.skewness, cubes / np.sqrt(500))
+
+
+def jackknife(method: object, log: Log) -> np.ndarray:
+    """Return the jackknife covariance of an estimate."""
+    n = len(log.rewards)
+    values = []
+    for i in range(n):
+        keep = np.arange(n) != i
+        values.append(method(*(each[keep] for each in log)).value)  # type: ignore[operator]
+    deviations = np.array(values) - np.mean(values, axis=0)
+    return np.asarray(deviations.T @ deviations * (n - 1) / n)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_the_delta_method_agrees_with_the_jackknife(normalised: bool, missing: bool) -> None:
+    log = draw(3, 400, objectives=2)
+    if missing:
+        gone = np.random.default_rng(0).random(log.rewards.shape) < 0.2 + 0.1 * log.arms[:, None]
+        log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
+
+    def method(*arrays: np.ndarray) -> Evaluation:
+        return offpolicy.doubly_robust(*arrays, self_normalised=normalised)
+
+    found = method(*log)
+    expected = jackknife(method, log)
+    scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    assert (abs(found.covariance - expected) < 0.1 * scale).all()  # equal to first order
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_missing_rewards_count_by_their_arm(normalised: bool) -> None:
+    log = draw(2, 250)
+    rng = np.random.default_rng(1)
+    observed = rng.random(log.rewards.shape) < 0.9 - 0.2 * log.arms[:, None]
+    method = offpolicy.snips if normalised else offpolicy.ips
+    holes = np.where(observed, log.rewards, np.nan)
+    found = method(holes, log.logged, log.target, arms=log.arms)
+    weights = log.target / log.logged
+    for m in range(3):
+        expected = oracle.by_arm(
+            log.rewards[:, m], weights, log.arms, observed[:, m], self_normalised=normalised
+        )
+        assert found.value[m] == pytest.approx(expected, rel=1e-10)
+    masked = method(*log.weighted, arms=10**12 * log.arms, observed=observed)
+    np.testing.assert_array_equal(masked.value, found.value)
+    np.testing.assert_array_equal(masked.covariance, found.covariance)
+
+
+def test_missing_by_arm_is_unbiased_where_plain_normalisation_is_not() -> None:
+    rng = np.random.default_rng(0)
+    n = 200_000
+    arms = rng.integers(2, size=n)
+    rewards = np.where(arms == 0, 0.2, 0.8)[:, None] + 0.1 * rng.standard_normal((n, 1))
+    rewards[rng.random(n) < np.where(arms == 0, 0.8, 0.1)] = np.nan
+    log = rewards, np.full(n, 0.5), np.full(n, 0.5)
+    for method in (offpolicy.ips, offpolicy.snips):
+        low, high = method(*log, arms=arms).interval(0.999)[0]
+        assert low < 0.5 < high
+        assert method(*log).value[0] > 0.65  # the arm that is seen more counts more
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 40), objectives=st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+def test_invariants(seed: int, rows: int, objectives: int) -> None:
+    log = draw(seed, rows, objectives=objectives)
+    plain = offpolicy.snips(*log.weighted)
+    if plain.rows < 2 or np.isnan(plain.value).any():
+        return
+    shifted = offpolicy.snips(log.rewards * 2 + 5, log.logged, log.target)
+    np.testing.assert_allclose(shifted.value, plain.value * 2 + 5, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(shifted.error, plain.error * 2, rtol=1e-6, atol=1e-9)
+    order = np.random.default_rng(seed).permutation(rows)
+    mixed = offpolicy.snips(*(each[order] for each in log.weighted))
+    np.testing.assert_allclose(mixed.value, plain.value, rtol=1e-9, atol=1e-9)
+    assert np.linalg.eigvalsh(plain.covariance).min() >= -1e-9 * abs(plain.covariance).max()
+    assert (plain.effective_size <= rows * (1 + 1e-9)).all()
+    for m in range(objectives):  # an objective has the value it has alone
+        alone = offpolicy.snips(log.rewards[:, [m]], log.logged, log.target)
+        np.testing.assert_allclose(alone.value, plain.value[[m]], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(alone.interval(), plain.interval()[[m]], rtol=1e-6, atol=1e-9)
+
+
+def test_a_log_of_the_target_itself_is_a_mean() -> None:
+    log = draw(4, 100)
+    ones = np.full(100, 0.5)
+    for method in (offpolicy.ips, offpolicy.snips):
+        found = method(log.rewards, ones, ones)
+        assert_close(found.value, log.rewards.mean(axis=0))
+        assert_close(found.error, log.rewards.std(axis=0, ddof=1) / 10)
+        np.testing.assert_allclose(found.effective_size, 100)
+
+
+def test_large_offsets_cost_no_digits() -> None:
+    log = draw(5, 1000)
+    near, far = (
+        offpolicy.doubly_robust(
+            *(log.rewards + shift, log.logged, log.arms, log.probabilities),
+            log.predictions + shift,
+        )
+        for shift in (0.0, 1e8)
+    )
+    np.testing.assert_allclose(far.error, near.error, rtol=1e-6)
+
+
+def test_errors_of_propensities_widen_and_count_the_bias() -> None:
+    log = draw(6, 2000)
+    exact = offpolicy.ips(*log.weighted)
+    none = offpolicy.ips(*log.weighted, errors=np.zeros(2000))
+    np.testing.assert_array_equal(none.covariance, exact.covariance)
+    noisy = offpolicy.ips(*log.weighted, errors=0.2 * log.logged)
+    np.testing.assert_array_equal(noisy.value, exact.value)
+    weighted = log.rewards * (log.target / log.logged)[:, None]
+    bias = 0.04 * weighted.mean(axis=0)
+    extra = 0.04 * (weighted**2).sum(axis=0) / 2000**2 + bias**2
+    np.testing.assert_allclose(noisy.error**2, exact.error**2 + extra, rtol=1e-9)
+    np.testing.assert_allclose(noisy.bias, abs(bias), rtol=1e-9)
+
+
+def test_caps_count_their_bias() -> None:
+    log = draw(8, 2000)
+    rewards = 1 + 0.1 * log.rewards
+    plain = offpolicy.ips(rewards, log.logged, log.target)
+    hard = offpolicy.ips(rewards, log.logged, log.target, cap=Clip(0.5))
+    assert (hard.value < 0.7).all()  # half of the rewards are gone
+    assert (hard.bias > 0.2).all()
+    assert (hard.error > 0.2).all()
+    loose = offpolicy.ips(rewards, log.logged, log.target, cap=Clip(1e9))
+    np.testing.assert_allclose(loose.covariance, plain.covariance, rtol=1e-9)
+
+
+def test_least_error_clips_heavy_tails_and_leaves_light_ones() -> None:
+    rng = np.random.default_rng(0)
+    n = 3000
+    rare = rng.random(n) < 0.002
+    logged = np.where(rare, 0.002, 0.998)
+    target = np.where(rare, 0.01, 0.99)
+    rewards = 0.5 + 0.5 * rng.standard_normal((n, 1))
+    cap = offpolicy.least_error(offpolicy.weighted_rows(rewards, logged, target), Clip)
+    if cap is not None:
+        plain = offpolicy.ips(rewards, logged, target)
+        capped = offpolicy.ips(rewards, logged, target, cap=cap)
+        assert capped.squared_error < plain.squared_error
+    even = offpolicy.weighted_rows(rewards, np.full(n, 0.5), np.full(n, 0.5))
+    assert offpolicy.least_error(even, Clip) is None
+    assert offpolicy.least_error(even, Switch) is None
+
+
+def test_least_error_is_never_worse_by_its_own_measure() -> None:
+    for seed in range(10):
+        log = draw(seed, 300)
+        rows = offpolicy.predicted_rows(*log)
+        cap = offpolicy.least_error(rows, Switch)
+        plain = offpolicy.doubly_robust(*log)
+        chosen = offpolicy.switch_doubly_robust(*log)
+        assert (chosen.squared_error / plain.squared_error).sum() <= 3 + 1e-9
+        assert (chosen.error >= 0.9 * plain.error).all()  # nothing more is known
+        if cap is None:
+            np.testing.assert_array_equal(chosen.value, plain.value)

@@ -1,0 +1,268 @@
+"""What the result says: support, trust, intervals; degenerate logs are logs."""
+
+import numpy as np
+import pytest
+from tests.offpolicy.logs import draw
+
+from mogro import offpolicy
+from mogro.offpolicy import Evaluation, Sums
+
+BOTH = [offpolicy.ips, offpolicy.snips]
+
+
+def assert_silent(found: Evaluation) -> None:
+    """No number looks fine."""
+    assert repr(found).startswith("NO SUPPORT")
+    assert not found.trusted
+    for numbers in (
+        *(found.value, found.error, found.covariance, found.interval()),
+        found.region().bounds,
+    ):
+        assert np.isnan(numbers).all()
+    if found.calibration is not None:
+        assert np.isnan(found.likelihood_interval()).all()
+        assert np.isnan(found.likelihood_interval(within=(0, 1))).all()
+    assert not found.region().contains(np.zeros(len(found.value)))
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_a_target_that_was_never_logged(method: object) -> None:
+    rewards = np.random.default_rng(0).random((1000, 2))
+    found = method(rewards, np.ones(1000), np.zeros(1000))  # type: ignore[operator]
+    assert_silent(found)
+    assert found.unsupported.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_a_greedy_log_and_another_greedy_target(method: object) -> None:
+    rng = np.random.default_rng(0)
+    agrees = rng.random(1000) < 0.6
+    rewards = rng.random((1000, 2))
+    found = method(rewards, np.ones(1000), agrees.astype(float))  # type: ignore[operator]
+    assert_silent(found)
+    np.testing.assert_allclose(found.unsupported, 1 - agrees.mean())
+
+
+def test_an_arm_that_was_never_logged() -> None:
+    log = draw(0, 1000, arms=3)
+    arms = np.minimum(log.arms, 1)
+    found = offpolicy.doubly_robust(
+        log.rewards, np.full(1000, 0.5), arms, np.tile([0.4, 0.3, 0.3], (1000, 1)), log.predictions
+    )
+    assert_silent(found)
+    assert found.unsupported[0] == pytest.approx(0.3, abs=0.05)
+
+
+def test_propensities_of_zero() -> None:
+    log = draw(0, 2000)
+    logged = log.logged.copy()
+    logged[::10] = 0
+    assert_silent(offpolicy.ips(log.rewards, logged, log.target))
+    target = np.where(logged == 0, 0, log.target)  # not wanted either: nothing is lost by them
+    found = offpolicy.snips(log.rewards, logged, target)
+    assert (found.unsupported <= 0.1).all()
+
+
+def test_an_arm_whose_rewards_were_never_observed() -> None:
+    log = draw(1, 3000)
+    rewards = log.rewards.copy()
+    rewards[log.arms == 2, 0] = np.nan
+    found = offpolicy.snips(rewards, log.logged, log.target, arms=log.arms)
+    assert np.isnan(found.value).tolist() == [True, False, False]
+    assert found.unsupported[0] > 0.1
+    assert (found.unsupported[1:] == 0).all()
+    assert "NO SUPPORT" in found.warnings[0]
+    assert "objective 0" in found.warnings[0]
+    assert np.isfinite(found.covariance[1:, 1:]).all()
+
+
+def test_features_that_no_logged_arm_had() -> None:
+    arms = np.zeros(500, dtype=int)
+    rewards = np.random.default_rng(0).random((500, 1))
+    apart = offpolicy.direct(rewards, arms, np.tile([0.5, 0.5], (500, 1)), np.eye(2))
+    assert_silent(apart)
+    assert apart.unsupported[0] == 0.5
+    alike = offpolicy.direct(rewards, arms, np.tile([0.5, 0.5], (500, 1)), np.array([[1.0], [2.0]]))
+    np.testing.assert_allclose(alike.value, 1.5 * rewards.mean(), rtol=1e-6)
+
+
+def test_support_is_not_denied_where_it_exists() -> None:
+    """Heavy weights: the mean weight is often far below 1 by chance."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        rare = rng.random(2000) < 0.01
+        logged, target = np.where(rare, 0.01, 0.99), np.where(rare, 0.6, 0.4)
+        found = offpolicy.ips(rng.random((2000, 1)), logged, target)
+        assert np.isfinite(found.value).all()
+
+
+def test_few_rows_are_not_trusted() -> None:
+    log = draw(0, 150)
+    found = offpolicy.snips(*log.weighted)
+    assert not found.trusted
+    assert "effective size" in repr(found).splitlines()[0]
+    long = offpolicy.snips(*draw(0, 5000).weighted)
+    assert long.trusted
+    assert long.warnings == ()
+    assert repr(long).startswith("5,000 rows")
+
+
+def test_no_variation_and_rare_events_are_not_trusted() -> None:
+    half = np.full(1000, 0.5)
+    clicks = np.zeros((1000, 2))
+    clicks[0, 1] = 1
+    found = offpolicy.ips(clicks, half, half)
+    assert not found.trusted
+    assert [words.split(": ")[1][:9] for words in found.warnings] == ["no variat", "a few row"]
+
+
+def test_wrong_probabilities_are_noticed() -> None:
+    log = draw(0, 5000)
+    found = offpolicy.ips(log.rewards, log.logged / 2, log.target)
+    assert "mean weight" in found.warnings[0]
+    vague = offpolicy.ips(*log.weighted, errors=log.logged)
+    assert any("propensities" in words for words in vague.warnings)
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_one_row_one_objective(method: object) -> None:
+    found = method([[2.0]], [0.5], [0.5])  # type: ignore[operator]
+    assert found.value == 2
+    assert np.isnan(found.error)
+    assert not found.trusted
+    assert repr(found).startswith("NOT TO BE TRUSTED")
+
+
+def test_one_arm() -> None:
+    log = draw(0, 300, arms=1)
+    found = offpolicy.doubly_robust(*log)
+    np.testing.assert_allclose(found.value, log.rewards.mean(axis=0), rtol=1e-9)
+    direct = offpolicy.direct(log.rewards, log.arms, log.probabilities, np.ones((1, 1)))
+    np.testing.assert_allclose(direct.value, log.rewards.mean(axis=0), rtol=1e-2)
+    np.testing.assert_allclose(direct.error, found.error, rtol=0.02)
+
+
+def test_an_objective_that_was_never_observed() -> None:
+    log = draw(0, 1000)
+    rewards = log.rewards.copy()
+    rewards[:, 1] = np.nan
+    for found in (
+        offpolicy.ips(rewards, log.logged, log.target),
+        offpolicy.snips(rewards, log.logged, log.target, arms=log.arms),
+        offpolicy.doubly_robust(rewards, *log[1:]),
+        offpolicy.direct(rewards, log.arms, log.probabilities, np.eye(4)),
+    ):
+        assert np.isnan(found.value).tolist() == [False, True, False]
+        assert np.isnan(found.interval()[1]).all()
+        assert np.isfinite(found.interval()[[0, 2]]).all()
+        assert np.isfinite(found.region().bounds[[0, 2]]).all()
+
+
+def test_intervals_nest_and_regions_hold_intervals() -> None:
+    found = offpolicy.snips(*draw(3, 800).weighted, replicates=400, rng=np.random.default_rng(0))
+    for method in (found.interval, found.bootstrap_interval, found.likelihood_interval):
+        narrow, wide = method(0.5), method(0.99)
+        assert (wide[:, 0] < narrow[:, 0]).all()
+        assert (narrow[:, 0] < found.value).all() or method == found.likelihood_interval
+        assert (wide[:, 1] > narrow[:, 1]).all()
+    region = found.region(0.95)
+    assert (region.bounds[:, 0] < found.interval()[:, 0]).all()
+    assert (region.bounds[:, 1] > found.interval()[:, 1]).all()
+    assert region.contains(found.value)
+    assert not region.contains(found.value + np.array([0, 10, 0]))
+    bounded = found.likelihood_interval(within=(-5, 8))
+    assert (bounded[:, 0] <= found.likelihood_interval()[:, 0]).all()
+    assert (bounded[:, 1] >= found.likelihood_interval()[:, 1]).all()
+
+
+def test_one_objective_has_its_interval_as_region() -> None:
+    found = offpolicy.ips(*draw(0, 500, objectives=1).weighted)
+    np.testing.assert_array_equal(found.region().bounds, found.interval())
+
+
+def test_equal_objectives_need_no_wider_region() -> None:
+    log = draw(0, 500, objectives=1)
+    found = offpolicy.ips(np.repeat(log.rewards, 3, axis=1), log.logged, log.target)
+    np.testing.assert_allclose(found.region().bounds, found.interval(), rtol=0.02)
+
+
+def test_skewness_moves_the_interval_towards_the_tail() -> None:
+    rng = np.random.default_rng(0)
+    clicks = rng.random((2000, 1)) < 0.01
+    half = np.full(2000, 0.5)
+    found = offpolicy.ips(clicks, half, half)
+    low, high = found.interval()[0]
+    assert high - found.value[0] > 1.2 * (found.value[0] - low)
+    assert low > 0
+
+
+def test_refusals() -> None:
+    log = draw(0, 10)
+    r, p, t = log.weighted
+    found = offpolicy.ips(r, p, t)
+    for level in (0, 1, 1.5, "0.9"):
+        with pytest.raises(ValueError, match="level: "):
+            found.interval(level)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="replicates: "):
+        found.bootstrap_interval()
+    with pytest.raises(ValueError, match="likelihood: "):
+        offpolicy.doubly_robust(*log).likelihood_interval()
+    with pytest.raises(ValueError, match="within: "):
+        found.likelihood_interval(within=(1, 0))
+    with pytest.raises(ValueError, match="point: "):
+        found.region().contains([1.0])
+    for bad, name in (
+        ((r[:, 0], p, t), "rewards"),
+        ((np.full_like(r, np.inf), p, t), "rewards"),
+        ((np.empty((0, 2)), p, t), "rewards"),
+        ((r, p[:5], t), "logged"),
+        ((r, -p, t), "logged"),
+        ((r, np.full(10, np.nan), t), "logged"),
+        ((r, p, t + 1), "target"),
+        ((r, p, "x"), "target"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            offpolicy.snips(*bad)
+    with pytest.raises(ValueError, match=r"^arms: "):
+        offpolicy.ips(r, p, t, arms=[0])
+    with pytest.raises(ValueError, match=r"^errors: "):
+        offpolicy.ips(r, p, t, errors=-p)
+    with pytest.raises(ValueError, match=r"^observed: "):
+        offpolicy.ips(r, p, t, observed=np.ones((10, 1), dtype=bool))
+    with pytest.raises(ValueError, match=r"^observed: |^rewards: "):
+        offpolicy.ips(np.full_like(r, np.nan), p, t, observed=np.ones(r.shape, dtype=bool))
+    with pytest.raises(ValueError, match=r"^limit: "):
+        offpolicy.Clip(0)
+
+
+def test_refusals_of_tables() -> None:
+    log = draw(0, 10)
+    r, p, a, q, m = log
+    for bad, name in (
+        ((r, p, a + 4, q, m), "arms"),
+        ((r, p, a.astype(float), q, m), "arms"),
+        ((r, p, a, q / 2, m), "probabilities"),
+        ((r, p, a, q[:, :0], m), "probabilities"),
+        ((r, p, a, q, m[:, :2]), "predictions"),
+        ((r, p, a, q, m * np.nan), "predictions"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            offpolicy.doubly_robust(*bad)
+    with pytest.raises(ValueError, match=r"^features: "):
+        offpolicy.direct(r, a, q, np.full((4, 2), np.nan))
+    with pytest.raises(ValueError, match=r"^arms: "):
+        offpolicy.direct(r, a[:5], q, np.eye(4))
+    with pytest.raises(ValueError, match=r"^probabilities: "):
+        offpolicy.direct(r, a, q, np.eye(5))
+    with pytest.raises(ValueError, match=r"^folds: "):
+        offpolicy.direct(r, a, q, np.eye(4), folds=1)
+
+
+def test_callers_arrays_stay_as_they_are() -> None:
+    log = draw(0, 50)
+    for each in log:
+        each.setflags(write=False)
+    offpolicy.doubly_robust(*log, cap=offpolicy.Clip(2.0))
+    offpolicy.direct(log.rewards, log.arms, log.probabilities, np.eye(4))
+    offpolicy.snips(*log.weighted, errors=log.logged)
+    assert len(Sums(1)) == 0
