@@ -36,9 +36,9 @@ from mogro.live.journal.turnstile import Turnstile
 VERSION = 1
 _PART = 1 << 24  # bytes of a snapshot in one row
 _ROWS = 4096  # events read at a time
-# Seconds for which SQLite itself tries again. Left to itself it would soon wait 0.1 s between
-# tries, during which others commit many times.
-_PAUSE = 0.003
+# Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
+# which others commit many times. Few try at once, thanks to the turnstile.
+_PAUSE = 0.0005
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS mogro_agents (
@@ -77,7 +77,7 @@ class SQLiteJournal:
             raise JournalError(f"{path}: no such file; with objectives and so on it is created")
         with self._naming():
             self._connection = sqlite3.connect(
-                path, timeout=_PAUSE, isolation_level=None, check_same_thread=False
+                path, timeout=0, isolation_level=None, check_same_thread=False
             )
         self._turnstile = Turnstile(f"{path}-turn")
         try:

@@ -15,7 +15,7 @@ import weakref
 if sys.platform != "win32":
     import fcntl
 
-_PAUSE = 0.002  # seconds between tries, at most
+_PAUSE = 0.001  # seconds between tries, at most
 _PATIENCE = 1.0  # seconds after which one goes on without
 
 
