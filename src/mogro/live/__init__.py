@@ -3,13 +3,19 @@
 from mogro.live.agent import Agent
 from mogro.live.bilinear import Bilinear
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
-from mogro.live.decisions import Decision, Propensities
+from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.draws import draws
 from mogro.live.encoding import Category, Encoder, Number, Tags, Vector
 from mogro.live.errors import (
     BadReward,
+    ClosedAgent,
     ConflictingReward,
+    DamagedJournal,
     DamagedSnapshot,
+    DifferentSettings,
+    JournalError,
+    JournalUnavailable,
+    NewerJournal,
     NoArmClears,
     UnknownDecision,
     UnknownObjective,
@@ -18,7 +24,7 @@ from mogro.live.features import Scaling
 from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
 from mogro.live.state import Outcome
-from mogro.live.views import Explanation, Front, Rival
+from mogro.live.views import Estimates, Explanation, Front, Rival
 
 __all__ = [
     "Agent",
@@ -26,15 +32,23 @@ __all__ = [
     "Bilinear",
     "Catalogue",
     "Category",
+    "ClosedAgent",
     "ConflictingReward",
+    "DamagedJournal",
     "DamagedSnapshot",
     "Decision",
+    "DecisionRecord",
+    "DifferentSettings",
     "Encoder",
+    "Estimates",
     "ExactIndex",
     "Explanation",
     "Front",
     "HalfLife",
     "Index",
+    "JournalError",
+    "JournalUnavailable",
+    "NewerJournal",
     "NoArmClears",
     "Number",
     "Objective",

@@ -5,10 +5,11 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,21 +18,34 @@ from mogro._validation import FloatArray, count, real
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights, read_constraints, read_weights
 from mogro.live.bilinear import Bilinear
-from mogro.live.decisions import Decision
+from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.errors import BadReward, UnknownObjective
 from mogro.live.events import Event, Expired, Forgotten, Rewarded
 from mogro.live.features import Scaling
+from mogro.live.journal import GroupCommit, open_journal
 from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer, Request
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
-from mogro.live.views import Explanation, Front, diagnosis, explain, html, learned_front, text
+from mogro.live.views import (
+    Estimates,
+    Explanation,
+    Front,
+    diagnosis,
+    estimates,
+    explain,
+    html,
+    learned_front,
+    text,
+)
 from mogro.policies import MOGRO
 
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
+
+T = TypeVar("T")
 
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
@@ -126,10 +140,14 @@ class Agent:
 
     def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
         self._settings = state.settings
-        self._state = state
         self._events = events
         self._lock = threading.RLock()
         self._reader = ArmReader(state.settings.mapping)
+        self._group: GroupCommit | None = None  # with a journal
+        self._go_on_from(state)
+
+    def _go_on_from(self, state: State) -> None:
+        self._state = state
         self._proposer = Proposer(state)
 
     @property
@@ -194,7 +212,8 @@ class Agent:
         constraints = read_constraints(at_least, at_most, settings.units)
         time = _time(now, needed=settings.timed)
         _check_id(id)
-        with self._lock:
+
+        def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
             request = Request(offered, selection, constraints, time, grouped=False)
@@ -202,6 +221,8 @@ class Agent:
             assert proposed.event is not None
             self._commit(proposed.event)
             return proposed.decision
+
+        return self._perform(make)
 
     def decide_top(
         self,
@@ -239,7 +260,8 @@ class Agent:
         time = _time(now, needed=settings.timed)
         _check_id(id)
         wanted = count(top, "top")
-        with self._lock:
+
+        def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
             request = Request(offered, selection, constraints, time, grouped=True)
             proposed = self._proposer.propose_several(id, request, wanted)
@@ -247,6 +269,8 @@ class Agent:
                 if one.event is not None:
                     self._commit(one.event)
             return tuple(one.decision for one in proposed)
+
+        return self._perform(make)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -265,9 +289,8 @@ class Agent:
         if not isinstance(id, str):
             raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
         event = Rewarded(id, self._values(values), time)
-        with self._lock:
-            outcome: Outcome = self._commit(event)
-            return outcome
+        outcome: Outcome = self._perform(lambda: self._commit(event))
+        return outcome
 
     def expire(self, now: float) -> int:
         """Close all windows that end at or before a time, and return how many did.
@@ -281,15 +304,15 @@ class Agent:
         >>> agent.expire(agent.decide({"a": [1.0]}, now=1.0).time + 9.0)
         1
         """
-        with self._lock:
-            closed: int = self._commit(Expired(real(now, "now")))
-            return closed
+        event = Expired(real(now, "now"))
+        closed: int = self._perform(lambda: self._commit(event))
+        return closed
 
     def forget(self, *, before: float) -> int:
         """Drop completed decisions made before a time, and return how many; learning stays."""
-        with self._lock:
-            dropped: int = self._commit(Forgotten(real(before, "before")))
-            return dropped
+        event = Forgotten(real(before, "before"))
+        dropped: int = self._perform(lambda: self._commit(event))
+        return dropped
 
     @property
     def theta(self) -> FloatArray:
@@ -307,7 +330,7 @@ class Agent:
     @property
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
-        with self._lock:
+        with self._current():
             held, done = len(self._state.ledger), len(self._state.ledger.completed)
             return asdict(self._state.counters) | {"pending": held - done, "completed": done}
 
@@ -317,8 +340,95 @@ class Agent:
 
         With a half-life in time, as of the latest time that the agent was told.
         """
-        with self._lock:
+        with self._current():
             return self._settings.units.named(self._state.learner.effective)
+
+    def probabilities(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        now: float | None = None,
+    ) -> Propensities:
+        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
+
+        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
+        constraints that bind, are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
+        [0.0, 1.0]
+        """
+        settings = self._settings
+        request = Request(
+            self._reader.read(arms, features, context=context, eligible=eligible),
+            read_weights(weights, settings.units, settings.policy.selection),
+            read_constraints(at_least, at_most, settings.units),
+            _time(now, needed=settings.timed),
+            grouped=False,
+        )
+        with self._current():
+            return self._proposer.probabilities(request)
+
+    def estimate(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+    ) -> Estimates:
+        """Return what is believed of arms, with standard errors, in the user's units.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> for value in (1.0, 3.0):
+        ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> agent.estimate({"a": [1.0], "b": [2.0]})
+        arm  sales
+        a    2 ± 1
+        b    4 ± 2
+        """
+        offered = self._reader.read(arms, features, context=context)
+        with self._current():
+            return estimates(offered, self._state.learner, self._settings)
+
+    def decision(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it.
+
+        Raises
+        ------
+        UnknownDecision
+            If it was never made, or is forgotten.
+        """
+        with self._current():
+            return self._proposer.record(id)
+
+    def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
+        """Return all decisions that are held, in order; only those with something pending, or not.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> decision = agent.decide({"a": [1.0]})
+        >>> [record.status for record in agent.decisions(pending=True)]
+        [{'sales': 'pending'}]
+        """
+        with self._current():
+            ledger = self._state.ledger
+            rows = ledger.live() if pending is not True else ledger.pending()
+            records = [self._proposer.record(ledger.ids[row]) for row in rows.tolist()]
+        return tuple(one for one in records if pending is None or one.pending == pending)
 
     def front(
         self,
@@ -346,7 +456,7 @@ class Agent:
         bread  1      2      33...%
         """
         offered = self._reader.read(arms, features, context=context)
-        with self._lock:
+        with self._current():
             theta = self._state.learner.theta
         return learned_front(offered, theta, self._settings)
 
@@ -368,16 +478,16 @@ class Agent:
         the learner sees them. See :func:`mogro.theory.diagnose`.
         """
         offered = self._reader.read(arms, features, context=context)
-        with self._lock:
+        with self._current():
             theta, noise = self._state.learner.theta, self._state.learner.noise
         return diagnosis(offered, theta, noise, self._settings, rounds=rounds)
 
     def __repr__(self) -> str:
-        with self._lock:
+        with self._current():
             return text(self._state)
 
     def _repr_html_(self) -> str:
-        with self._lock:
+        with self._current():
             return html(self._state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -387,7 +497,7 @@ class Agent:
         can go on once a copy has been taken; that it is on the disk is certain when the call
         returns.
         """
-        with self._lock:
+        with self._current():
             numbers, arrays = self._state.save_state()
         write(path, self._settings, numbers, arrays)
 
@@ -419,8 +529,113 @@ class Agent:
         agent._begin(read(path, types), events)
         return agent
 
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        objectives: Sequence[Objective] | None = None,
+        *,
+        name: str = "agent",
+        dim: int | None = None,
+        features: Bilinear | None = None,
+        seed: int | None = None,
+        policy: MakePolicy = MOGRO,
+        intercept: bool = False,
+        scaling: Scaling | None = None,
+        half_life: HalfLife | None = None,
+        capacity: int | None = None,
+        uniform: float = 0.0,
+        types: Sequence[type[Any]] = (),
+        timeout: float = 60.0,
+        snapshot_every: int = 5000,
+    ) -> Self:
+        """Open an agent in a file that forgets nothing, and that processes can share.
+
+        Every change is on the disk when its call returns, in a journal of events (SQLite). A
+        process that is killed at any moment has lost nothing that was acknowledged. Any number of
+        processes may open the same file: each decision knows all that any of them has committed
+        before it, and all agree on the estimates.
+
+        Parameters
+        ----------
+        path
+            The file; on a disk of this machine, because network file systems do not lock reliably.
+        objectives
+            With these the agent is created if the file does not have it, and otherwise its settings
+            have to be the same. Without them it goes on as it is.
+        name
+            Of the agent, where a file has several.
+        dim, features, seed, policy, intercept, scaling, half_life, capacity, uniform
+            As for a new agent, beside objectives.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        timeout
+            Seconds to wait for other processes before a call fails.
+        snapshot_every
+            Events after which this process writes a snapshot into the file, so that opening it
+            stays quick; later where more than fifty times as many decisions are held.
+
+        Raises
+        ------
+        JournalError
+            With the file and the reason: :class:`~mogro.errors.JournalUnavailable`,
+            :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
+            :class:`~mogro.errors.DifferentSettings`.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/shop.db"
+        >>> with mogro.Agent.open(path, [mogro.Objective("sales")], dim=1, seed=7) as agent:
+        ...     decision = agent.decide({"a": [1.0], "b": [2.0]}, id="visit 1")
+        >>> with mogro.Agent.open(path) as agent:  # later, or in another process
+        ...     agent.reward("visit 1", {"sales": 4.0})
+        ...     agent.theta.tolist()
+        Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
+        [[2.0]]
+        >>> folder.cleanup()
+        """
+        settings = None
+        if objectives is not None:
+            settings = make_settings(
+                objectives,
+                dim=dim,
+                intercept=intercept,
+                scaling=scaling,
+                features=features,
+                policy=policy,
+                half_life=half_life,
+                capacity=capacity,
+                seed=count(seed, "seed", minimum=0),
+                uniform=uniform,
+            )
+        elif any(given is not None for given in (dim, features, seed, capacity)) or (
+            policy is not MOGRO
+        ):
+            raise ValueError("objectives: expected some beside other settings, got None")
+        agent = cls.__new__(cls)
+        every = count(snapshot_every, "snapshot_every")
+        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
+        agent._begin(State(settings), None)
+        agent._group = GroupCommit(
+            journal, settings, snapshot_every=every, replace=agent._go_on_from
+        )
+        return agent
+
+    def close(self) -> None:
+        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
+        if self._group is not None:
+            self._group.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
+        with self._current():
             return {"state": copy.deepcopy(self._state)}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -429,9 +644,21 @@ class Agent:
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
+    def _perform(self, work: Callable[[], T]) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed."""
+        if self._group is None:
+            with self._lock:
+                return work()
+        return self._group.perform(work)
+
+    def _current(self) -> AbstractContextManager[object]:
+        """Keep the state as it is; with a journal, as the last event committed left it."""
+        return self._lock if self._group is None else self._group.current()
+
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""
-        result = self._state.apply(event)
+        apply = self._state.apply if self._group is None else self._group.apply
+        result = apply(event)
         if isinstance(result, Exception):
             raise result
         if self._events is not None:
@@ -461,7 +688,7 @@ class Agent:
         return checked
 
     def _lines(self) -> tuple[FloatArray, FloatArray]:
-        with self._lock:
+        with self._current():
             theta = self._state.learner.theta
         units = self._settings.units
         slopes, constants = self._settings.mapping.lines(theta)

@@ -18,6 +18,30 @@ class Propensities(NamedTuple):
     errors: FloatArray
 
 
+class DecisionRecord(NamedTuple):
+    """A decision and what has become of it.
+
+    Attributes
+    ----------
+    decision
+        As it was made.
+    rewards
+        What came so far, by objective, in the user's units; also what came too late.
+    status
+        Of each objective: ``pending``; ``learned``; ``defaulted``, learned as its default;
+        ``missing``, its window closed with nothing to learn; ``unmet``, as was its condition.
+    """
+
+    decision: "Decision"
+    rewards: dict[str, float]
+    status: dict[str, str]
+
+    @property
+    def pending(self) -> bool:
+        """Whether something may still come."""
+        return "pending" in self.status.values()
+
+
 class Decision:
     """One decision; nothing changes it any more.
 

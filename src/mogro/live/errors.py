@@ -38,3 +38,31 @@ class NoArmClears(ValueError):  # noqa: N818
 
 class DamagedSnapshot(ValueError):  # noqa: N818
     """A file that is no whole snapshot of an agent."""
+
+
+class JournalError(ValueError):
+    """A journal cannot be used as asked; the message names the file, and says why."""
+
+
+class JournalUnavailable(JournalError):  # noqa: N818
+    """The disk is full, the file read-only, or locked for too long: nothing of the call happened.
+
+    Or perhaps all of it, where the disk failed in the middle of a commit: the same call with the
+    same id is right in both cases. The agent goes on when the fault is over.
+    """
+
+
+class DamagedJournal(JournalError):  # noqa: N818
+    """A file that is no journal, or has an event in it that is not as it was written."""
+
+
+class NewerJournal(JournalError):  # noqa: N818
+    """A journal that a later version of mogro has written."""
+
+
+class DifferentSettings(JournalError):  # noqa: N818
+    """An agent was opened with settings other than those it has."""
+
+
+class ClosedAgent(JournalError):  # noqa: N818
+    """The agent was closed, or opened before this process was forked: open it again."""

@@ -18,6 +18,7 @@ LARGEST = 1e50  # beyond it squares and their sums are no longer safe
 # What became of one objective of a decision: not final yet; learned as it came; learned as its
 # default; closed without a value; closed because its condition was not met.
 PENDING, LEARNED, DEFAULTED, MISSING, UNMET = range(5)
+STATUS = ("pending", "learned", "defaulted", "missing", "unmet")
 
 
 @dataclass(frozen=True)

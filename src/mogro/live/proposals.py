@@ -7,12 +7,13 @@ import numpy as np
 from mogro.exploration import Settled
 from mogro.live.arms import ArmSet
 from mogro.live.basis import Basis, Constraints, make_basis
-from mogro.live.decisions import Decision
-from mogro.live.draws import brief_draws
-from mogro.live.errors import NoArmClears
+from mogro.live.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.draws import brief_draws, draws
+from mogro.live.errors import NoArmClears, UnknownDecision
 from mogro.live.events import Decided
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
+from mogro.live.objective import STATUS
 from mogro.live.settings import Settings
 from mogro.live.state import State
 from mogro.selection import Selection
@@ -49,7 +50,8 @@ class Proposer:
         self._settings: Settings = state.settings
         self._state = state
         objectives = len(state.units)  # each with a Gram matrix of its own
-        self._settled = Settled((objectives,) if objectives > 1 else ())
+        self._batch = (objectives,) if objectives > 1 else ()
+        self._settled = Settled(self._batch)
         self._losses = 0  # of the learner when that was last valid
 
     def propose(
@@ -62,7 +64,7 @@ class Proposer:
             number, id = self._unused_id()
         if learner.losses != self._losses:  # what needed no exploration may need some now
             self._settled.reset()
-            self._losses = learner.losses
+        self._losses = -1  # if it fails, what the learner knows may never come about
         basis = make_basis(
             settings,
             request.arms,
@@ -73,6 +75,7 @@ class Proposer:
             settled=self._settled,
         )
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
+        self._losses = learner.losses
         place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
         x = basis.arms.arm(place)
         learning = settings.policy.teaches(choice.exploring)
@@ -152,6 +155,36 @@ class Proposer:
             settings=self._settings,
             basis=None,
         )
+
+    def record(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it."""
+        ledger, names = self._state.ledger, self._settings.units.names
+        row = ledger.rows.get(id)
+        if row is None:
+            raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
+        block, i = ledger.place(row)
+        values, states = block.values[i].tolist(), block.state[i].tolist()
+        return DecisionRecord(
+            self.recall(id),
+            {name: value for name, value in zip(names, values, strict=True) if value == value},
+            {name: STATUS[state] for name, state in zip(names, states, strict=True)},
+        )
+
+    def probabilities(self, request: Request) -> Propensities:
+        """Return with what probability each arm would be chosen; nothing changes."""
+        settings, learner = self._settings, self._state.ahead(request.time)
+        basis = make_basis(
+            settings,
+            request.arms,
+            learner.beliefs(),
+            selection=request.selection,
+            constraints=request.constraints,
+            step=self._state.counters.decisions,
+            settled=Settled(self._batch),
+        )
+        rng = draws(settings.seed, "", purpose="propensity")
+        found = basis.probabilities(settings, exploiting=False, rng=rng)
+        return Propensities(basis.arms.ids, found.values, found.errors)
 
     def check_group(self, id: str | None, top: int) -> None:
         """Refuse ids that belong to decisions made otherwise, whose arms might be the same."""

@@ -30,7 +30,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,15 @@ def write(
     path: str | os.PathLike[str], settings: Settings, numbers: dict[str, Any], arrays: Arrays
 ) -> None:
     """Write what an agent is and what it knows."""
+    with write_whole(path) as file:
+        for part in pack(settings, numbers, arrays):
+            file.write(part)
+
+
+def pack(
+    settings: Settings, numbers: dict[str, Any], arrays: Arrays
+) -> Iterator[bytes | memoryview]:
+    """Yield the content of a snapshot, part by part."""
     plain = {name: _stored(array) for name, array in arrays.items()}
     header = {
         "version": VERSION,
@@ -62,30 +71,39 @@ def write(
     }
     text = json.dumps(header).encode()
     digest = hashlib.sha256()
-    with write_whole(path) as file:
-        for part in (MAGIC, len(text).to_bytes(8, "little"), text):
-            digest.update(part)
-            file.write(part)
-        for array in plain.values():
-            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-            digest.update(raw)
-            file.write(raw)
-        file.write(digest.digest())
+    for part in (MAGIC, len(text).to_bytes(8, "little"), text):
+        digest.update(part)
+        yield part
+    for array in plain.values():
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        digest.update(raw)
+        yield raw
+    yield digest.digest()
 
 
 def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
     """Read a snapshot; a damaged one is refused with the reason."""
-    data = Path(path).read_bytes()
+    return unpack(
+        Path(path).read_bytes(),
+        lambda plain: from_plain_settings(plain, types=types),
+        where=f"at {path}",
+    )
+
+
+def unpack(
+    data: bytes, make_settings: Callable[[dict[str, Any]], Settings], *, where: str
+) -> State:
+    """Return the state that :func:`pack` was given; ``where`` it is from is said in errors."""
     try:
         header, body = _parts(data)
         arrays = _arrays(header["arrays"], body)
         _check_sizes(header["settings"], arrays)
-        state = State(from_plain_settings(header["settings"], types=types))
+        state = State(make_settings(header["settings"]))
         state.load_state(header["numbers"], arrays)
     except DamagedSnapshot as error:
-        raise DamagedSnapshot(f"path: no whole snapshot at {path}: {error}") from None
+        raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from None
     except Exception as error:  # a damaged file can fail in any way
-        raise DamagedSnapshot(f"path: no agent in the snapshot at {path}: {error}") from error
+        raise DamagedSnapshot(f"path: no agent in the snapshot {where}: {error}") from error
     return state
 
 

@@ -10,6 +10,7 @@ from mogro._validation import FloatArray
 from mogro.live.arms import ArmSet
 from mogro.live.bilinear import InContext
 from mogro.live.decisions import Decision
+from mogro.live.learner import Learner
 from mogro.live.settings import Settings
 from mogro.live.state import State
 from mogro.pareto import learned_front as pareto_front
@@ -50,6 +51,38 @@ class Front:
             for i in order
         ]
         return _table(["arm", *self.objectives, "share of weights"], rows)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What an agent believes of arms.
+
+    Attributes
+    ----------
+    arms
+        Their ids, K of them.
+    values
+        Their estimates, (K, M), in the user's units.
+    errors
+        Standard errors of these, (K, M): infinite for what was never seen, and while there are
+        too few observations to tell the noise. With a half-life or a ridge they are rough.
+    objectives
+        Names of the columns.
+    """
+
+    arms: tuple[str, ...]
+    values: FloatArray
+    errors: FloatArray
+    objectives: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            [arm, *(f"{v:.4g} ± {e:.2g}" for v, e in zip(values, errors, strict=True))]
+            for arm, values, errors in zip(self.arms, self.values, self.errors, strict=True)
+        ]
+        return _table(["arm", *self.objectives], rows)
 
     __repr__ = __str__
 
@@ -118,6 +151,19 @@ def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
     found = pareto_front(arms.features, arms.mapping.contract_rows(theta))
     ids = tuple(arms.id(int(place)) for place in found.members)
     return Front(ids, settings.units.outward(found.values), found.shares, settings.units.names)
+
+
+def estimates(arms: ArmSet, learner: Learner, settings: Settings) -> Estimates:
+    """Return what a learner believes of the arms on offer, with standard errors."""
+    units, features = settings.units, arms.features
+    known = np.broadcast_to(features, (len(units), *features.shape))
+    spread = np.sqrt(learner.model.variances(known)).T  # (K, M)
+    noise = learner.noise
+    noise = np.where(np.isnan(noise), np.inf, noise)
+    with np.errstate(invalid="ignore"):  # 0 * inf
+        errors = np.where(spread == 0, 0.0, np.where(np.isinf(spread), np.inf, spread * noise))
+    values = units.outward(features @ learner.theta.T)
+    return Estimates(arms.ids, values, errors * np.abs(units.scale), units.names)
 
 
 def explain(decision: Decision, settings: Settings) -> Explanation:

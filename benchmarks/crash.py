@@ -1,0 +1,208 @@
+"""Kill processes that share an agent, again and again: is anything acknowledged lost?
+
+Run ``python -m benchmarks.crash --cycles 1000 --processes 4``. In every cycle some processes decide
+and reward on one file, each writing a line to a file of its own after every call that returned.
+They are killed (SIGKILL) at a random moment. Then the journal is compared with the lines: every
+acknowledged event is in it, once; of each process at most the one call that was under way is there
+beside them; an agent that opens the file has the state of these events applied one after the other,
+to the bit. Then every decision of the cycle, acknowledged or cut off, is asked for again by its id,
+as a client would: the same comes back, and nothing happens.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mogro
+from mogro.live.events import Decided, Event, Rewarded, from_plain
+from mogro.live.snapshot import read, write
+from mogro.live.state import State
+
+OBJECTIVES = [mogro.Objective("click"), mogro.Objective("sale", window=50.0, default=0.0)]
+ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [0.0, 0.3, 0.9]}
+
+# Children of a server that has imported everything: they start quickly and inherit no open file.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["mogro"])
+
+
+@dataclass
+class Report:
+    """What was found in all cycles."""
+
+    cycles: int = 0
+    acknowledged: int = 0
+    unacknowledged: int = 0  # events of calls that were cut off after their commit
+    lost: int = 0
+    repeated: int = 0  # events learned or decided twice
+    surplus: int = 0  # events nobody asked for
+    unequal: int = 0  # cycles in which the state was not that of the events
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether every promise held."""
+        return not (self.lost or self.repeated or self.surplus or self.unequal or self.errors)
+
+
+def opened(path: Path) -> mogro.Agent:
+    """Open the agent of this test; snapshots are frequent, so that kills meet them."""
+    return mogro.Agent.open(path, OBJECTIVES, dim=3, seed=7, capacity=500, snapshot_every=50)
+
+
+def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
+    """Decide and reward until killed."""
+    handle = os.open(lines, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def say(*line: str) -> None:
+        os.write(handle, json.dumps(line).encode() + b"\n")
+
+    try:
+        agent = opened(path)
+        n = 0
+        while True:
+            visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
+            arm = agent.decide(ARMS, id=visit, now=now).arm
+            say("decided", visit, arm)
+            agent.reward(visit, {"click": float(n % 2)}, now=now)
+            say("rewarded", visit)
+            if n % 5 == 0:
+                made = agent.decide(ARMS, now=now)
+                say("decided", made.id, made.arm)
+            n += 1
+    except Exception as error:
+        say("error", repr(error))
+        raise
+
+
+class Checker:
+    """Follows the journal by itself, one cycle after the other."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self.path = path
+        self.folder = folder
+        with opened(path) as agent:
+            agent.save(folder / "state")
+        self.state = State(read(folder / "state", ()).settings)
+        self.position = 0
+        self.decided: Counter[str] = Counter()
+        self.rewarded: Counter[str] = Counter()
+
+    def new_events(self) -> list[Event]:
+        """Return what has come since the last time."""
+        connection = sqlite3.connect(self.path)
+        rows = connection.execute(
+            "SELECT event FROM mogro_events WHERE position > ? ORDER BY position", (self.position,)
+        ).fetchall()
+        connection.close()
+        self.position += len(rows)
+        return [from_plain(json.loads(content)) for (content,) in rows]
+
+    def check(self, lines: list[list[Any]], processes: int, report: Report) -> None:
+        """Compare one cycle's acknowledged calls with the journal."""
+        events = self.new_events()
+        for event in events:
+            assert not isinstance(self.state.apply(event), Exception)
+        made = {event.id: event.arm for event in events if isinstance(event, Decided)}
+        given = {event.id for event in events if isinstance(event, Rewarded)}
+        acknowledged = [line for line in lines if line[0] != "error"]
+        report.errors += [line[1] for line in lines if line[0] == "error"]
+        for line in acknowledged:
+            kept = made.get(line[1]) == line[2] if line[0] == "decided" else line[1] in given
+            report.lost += not kept
+        beside = len(events) - len(acknowledged)
+        report.acknowledged += len(acknowledged)
+        report.unacknowledged += beside
+        report.surplus += max(0, beside - processes)
+        self.decided.update(event.id for event in events if isinstance(event, Decided))
+        self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
+        report.repeated += sum(count > 1 for count in self.decided.values())
+        report.repeated += sum(count > 1 for count in self.rewarded.values())
+        write(self.folder / "fold", self.state.settings, *self.state.save_state())
+        with opened(self.path) as agent:
+            agent.save(self.folder / "state")
+        report.unequal += not _same(self.folder / "fold", self.folder / "state")
+        self.ask_again(made, self.state.time, report)
+
+    def ask_again(self, made: dict[str, str], now: float, report: Report) -> None:
+        """Ask for decisions by their ids: the same come back, and nothing happens."""
+        with opened(self.path) as agent:
+            for visit, arm in made.items():
+                if visit in self.state.ledger.rows:  # else it is beyond the capacity
+                    report.repeated += agent.decide(ARMS, id=visit, now=now).arm != arm
+            agent.save(self.folder / "again")
+        report.repeated += not _same(self.folder / "again", self.folder / "state")
+
+
+def _same(one: Path, two: Path) -> bool:
+    return one.read_bytes() == two.read_bytes()
+
+
+def run(folder: Path, *, cycles: int, processes: int, seed: int, longest: float = 0.3) -> Report:
+    """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic."""
+    rng, report, path = random.Random(seed), Report(), folder / "shop.db"
+    checker = Checker(path, folder)
+    for cycle in range(cycles):
+        files = [folder / f"lines {worker}" for worker in range(processes)]
+        for file in files:
+            file.unlink(missing_ok=True)
+        workers = [
+            SERVER.Process(target=work, args=(path, worker, cycle, files[worker]))
+            for worker in range(processes)
+        ]
+        for process in workers:
+            process.start()
+        _wait_for_traffic(files)
+        time.sleep(rng.uniform(0, longest))
+        for process in workers:
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+        for process in workers:
+            process.join()
+        lines = [json.loads(line) for file in files for line in _lines(file)]
+        checker.check(lines, processes, report)
+        report.cycles += 1
+    return report
+
+
+def _wait_for_traffic(files: list[Path]) -> None:
+    """Wait until some process has been acknowledged something; others may be opening yet."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(_lines(file) for file in files):
+        time.sleep(0.005)
+
+
+def _lines(file: Path) -> list[bytes]:
+    """Return whole lines only: a process may have been killed while it wrote one."""
+    content = file.read_bytes() if file.exists() else b""
+    return content.split(b"\n")[:-1]
+
+
+def main() -> None:
+    """Run it, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cycles", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
+        report = run(
+            Path(folder), cycles=options.cycles, processes=options.processes, seed=options.seed
+        )
+        print(report, f"{time.monotonic() - started:.0f} s")
+    raise SystemExit(not report.clean)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+"""A state that follows a journal: what threads ask for at once is committed at once.
+
+A call waits in a queue for the lock. Whoever gets the lock leads: it takes the journal's write
+lock, applies what other processes have appended, carries out all calls that wait, one after the
+other, appends their events and commits. Threads that came meanwhile wait for the next round, which
+one of them leads. So every event is proposed on a state that contains all events before it, by
+whichever process, and a commit is shared by as many threads as wait for it.
+
+The state is ahead of the journal only between the first event of a round and its commit, while the
+lock is held. Where a round fails, the state is thrown away and read again from the journal, which
+alone says what happened.
+"""
+
+import copy
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from mogro.live.errors import ClosedAgent, DamagedSnapshot, JournalError
+from mogro.live.events import Event
+from mogro.live.journal.protocol import Journal, Snapshot
+from mogro.live.settings import Settings
+from mogro.live.snapshot import pack, unpack
+from mogro.live.state import State
+
+T = TypeVar("T")
+
+_SHARE = 50  # decisions held for each event between snapshots, at most: a snapshot holds them all
+
+
+class _Call:
+    """What one caller asks for, and what became of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class GroupCommit:
+    """Follows a journal, and appends to it.
+
+    Parameters
+    ----------
+    journal
+        The events.
+    settings
+        Of the agent.
+    snapshot_every
+        Events between snapshots.
+    replace
+        Called with the state whenever it is another object: at first, and after a failure.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings,
+        *,
+        snapshot_every: int,
+        replace: Callable[[State], None],
+    ) -> None:
+        self._journal = journal
+        self._settings = settings
+        self._replace = replace
+        self._every = snapshot_every
+        self._process = os.getpid()
+        self._closed = False
+        self._lock = threading.RLock()
+        self._waiting: deque[_Call] = deque()
+        self._state: State | None = None  # None: to be read from the journal
+        self._position = 0  # of the last event in the state
+        self._snapshot_position = 0  # of the last snapshot known of
+        self._fresh: list[Event] = []  # applied in this round, not yet committed
+        try:
+            self._catch_up()
+        except BaseException:
+            journal.close()
+            raise
+
+    def perform(self, work: Callable[[], T]) -> T:
+        """Carry out what a caller asks for, and return its result when that is committed.
+
+        ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
+        """
+        self._check_open()
+        call = _Call(work)
+        self._waiting.append(call)
+        with self._lock:
+            if not call.done:
+                self._lead(call)
+        assert call.done
+        if call.error is not None:
+            raise call.error
+        result: T = call.result
+        return result
+
+    def apply(self, event: Event) -> Any:
+        """Let an event happen to the state, for ``work``; return what the state says of it."""
+        state = self._state
+        assert state is not None
+        self._state = None  # if it fails in the middle
+        result = state.apply(event)
+        if not isinstance(result, Exception):
+            self._fresh.append(event)
+        self._state = state
+        return result
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Hold the lock, with all that is committed in the state."""
+        self._check_open()
+        with self._lock:
+            self._check_open()
+            self._catch_up()
+            yield
+
+    def close(self) -> None:
+        """Let go of the journal; everything acknowledged is in it."""
+        if self._closed or self._process != os.getpid():
+            return
+        with self._lock:
+            self._closed = True
+            self._journal.close()
+
+    def _check_open(self) -> None:
+        path = self._journal.path
+        if self._process != os.getpid():
+            raise ClosedAgent(
+                f"{path}: opened before this process was forked; open it again in this process"
+            )
+        if self._closed:
+            raise ClosedAgent(f"{path}: the agent was closed; open it again")
+
+    def _lead(self, own: _Call) -> None:
+        """Carry out all calls that wait, one's own among them."""
+        calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            self._check_open()
+            self._round(calls)
+        except Exception as error:
+            for call in calls:
+                call.error = error if call is own else _copy(error)
+                call.done = True
+        except BaseException:  # an interrupt is for this thread only
+            others = [call for call in calls if not call.done and call is not own]
+            self._waiting.extendleft(reversed(others))
+            raise
+        else:
+            self._take_snapshot_if_due()
+
+    def _round(self, calls: list[_Call]) -> None:
+        journal = self._journal
+        ending = False
+        self._fresh = []
+        try:
+            journal.begin()
+            self._catch_up()
+            for call in calls:
+                self._carry_out(call)
+            if self._fresh:
+                journal.append(self._position + 1, self._fresh)
+            ending = True
+            journal.commit()
+        except BaseException as error:
+            committed = ending and not isinstance(error, Exception) and not journal.busy
+            if not committed:
+                self._undo()
+                raise
+            self._finish(calls)
+            raise
+        self._finish(calls)
+
+    def _finish(self, calls: list[_Call]) -> None:
+        for call in calls:
+            call.done = True
+        state, self._state = self._state, None  # if an interrupt comes in between
+        self._position += len(self._fresh)
+        self._fresh = []
+        self._state = state
+
+    def _undo(self) -> None:
+        if self._fresh:
+            self._state = None
+            self._fresh = []
+        self._journal.rollback()
+
+    def _carry_out(self, call: _Call) -> None:
+        call.result = call.error = None
+        before = len(self._fresh)
+        try:
+            call.result = call.work()
+        except Exception as error:
+            if self._state is None or len(self._fresh) > before:
+                raise  # it happened in part: the whole round is off
+            call.error = error
+
+    def _catch_up(self) -> None:
+        """Bring the state to the last event committed."""
+        if self._state is None:
+            self._restart()
+        state = self._state
+        assert state is not None
+        for event in self._journal.read(self._position):
+            self._state = None  # if it fails in the middle
+            refused = state.apply(event)
+            if isinstance(refused, Exception):
+                raise JournalError(
+                    f"{self._journal.path}: event {self._position + 1} is refused: {refused}"
+                )
+            self._position += 1
+            self._state = state
+
+    def _restart(self) -> None:
+        """Begin with the last snapshot, or with nothing."""
+        state, position = State(self._settings), 0
+        snapshot = self._journal.snapshot()
+        if snapshot is not None:
+            try:
+                state = unpack(snapshot.content, lambda _: self._settings, where=self._journal.path)
+                position = snapshot.position
+            except DamagedSnapshot:  # the events have it all
+                state = State(self._settings)
+        self._replace(state)
+        self._state, self._position, self._snapshot_position = state, position, position
+
+    def _take_snapshot_if_due(self) -> None:
+        assert self._state is not None
+        every = max(self._every, len(self._state.ledger) // _SHARE)
+        if self._position - self._snapshot_position < every:
+            return
+        try:
+            self._snapshot_position = self._journal.snapshot_position()
+            if self._position - self._snapshot_position >= every:
+                self._snapshot_position = self._position  # if it fails, the next is tried later
+                content = b"".join(pack(self._settings, *self._state.save_state()))
+                self._journal.write_snapshot(Snapshot(self._position, content))
+        except JournalError:
+            pass  # restarting takes longer; what was acknowledged is in the events
+
+
+def _copy(error: Exception) -> Exception:
+    """Return an error that another thread can raise, with a traceback of its own."""
+    try:
+        return copy.copy(error)
+    except Exception:  # not every class can be copied
+        return JournalError(str(error))

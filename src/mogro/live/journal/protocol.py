@@ -1,0 +1,50 @@
+"""What an agent asks of a journal."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from mogro.live.events import Event
+
+
+class Snapshot(NamedTuple):
+    """The position of the last event in it, and its content."""
+
+    position: int
+    content: bytes
+
+
+class Journal(Protocol):
+    """Events in one order, which everybody sees alike; positions count from 1."""
+
+    path: str
+
+    def begin(self) -> None:
+        """Keep others from appending until the end; what :meth:`read` gives is then complete."""
+
+    def append(self, position: int, events: Iterable[Event]) -> None:
+        """Write events at this position and the following ones."""
+
+    def commit(self) -> None:
+        """Return when everything since :meth:`begin` is on the disk."""
+
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something has begun and is neither committed nor undone."""
+
+    def read(self, after: int) -> Iterator[Event]:
+        """Yield the events after a position, in order."""
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last snapshot, if there is one."""
+
+    def snapshot_position(self) -> int:
+        """Return the position of the last snapshot; 0 if there is none."""
+
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones, unless there is a later one."""
+
+    def close(self) -> None:
+        """Let go of it."""

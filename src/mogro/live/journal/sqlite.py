@@ -1,0 +1,270 @@
+"""A journal in an SQLite file: events in one order, snapshots of what they led to.
+
+The tables, each with a row of ``mogro_agents`` for every agent in the file::
+
+    mogro_agents      number, name, version of this layout, settings (JSON)
+    mogro_events      agent, position from 1 without gaps, event (JSON), checksum
+    mogro_snapshots   agent, position of the last event in it, part, content
+
+The checksum is CRC-32 of the event's bytes, started with its position. Whoever appends holds the
+file's write lock from before it has read the last event until its own are committed, so positions
+say in which order events happened. A commit returns when the disk has it: WAL, synchronous FULL.
+"""
+
+import json
+import random
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mogro.live.errors import (
+    DamagedJournal,
+    DifferentSettings,
+    JournalError,
+    JournalUnavailable,
+    NewerJournal,
+)
+from mogro.live.events import VERSION as EVENT_VERSION
+from mogro.live.events import Event, from_plain, to_plain
+from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.turnstile import Turnstile
+
+VERSION = 1
+_PART = 1 << 24  # bytes of a snapshot in one row
+_ROWS = 4096  # events read at a time
+# Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
+# which others commit many times. Few try at once, thanks to the turnstile.
+_PAUSE = 0.0005
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS mogro_agents (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
+    settings TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS mogro_events (
+    agent INTEGER NOT NULL, position INTEGER NOT NULL, event BLOB NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (agent, position)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS mogro_snapshots (
+    agent INTEGER NOT NULL, position INTEGER NOT NULL, part INTEGER NOT NULL,
+    content BLOB NOT NULL, PRIMARY KEY (agent, position, part));
+"""
+
+
+class SQLiteJournal:
+    """The events of one agent in a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        Of the agent.
+    settings
+        Of the agent, as JSON can hold them. None: as the file has them.
+    timeout
+        Seconds to wait for the file's lock.
+    """
+
+    def __init__(
+        self, path: str, name: str, settings: dict[str, Any] | None, *, timeout: float
+    ) -> None:
+        self.path = path
+        self._timeout = timeout
+        if settings is None and not Path(path).is_file():
+            raise JournalError(f"{path}: no such file; with objectives and so on it is created")
+        with self._naming():
+            self._connection = sqlite3.connect(
+                path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        self._turnstile = Turnstile(f"{path}-turn")
+        try:
+            self._prepare()
+            self._agent, self.settings = self._find(name, settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        """Take the write lock; what :meth:`read` gives is then complete."""
+        self.rollback()  # if the last one could not be undone
+        with self._turnstile:
+            self._execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Let everything since :meth:`begin` reach the disk."""
+        self._execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`; SQLite may have done so already."""
+        if self._connection.in_transaction:
+            self._execute("ROLLBACK")
+
+    @property
+    def busy(self) -> bool:
+        """Whether something has begun and is not committed."""
+        return self._connection.in_transaction
+
+    def append(self, position: int, events: Iterable[Event]) -> None:
+        """Write events at this position and the following ones."""
+        rows = []
+        for place, event in enumerate(events, position):
+            content = json.dumps(to_plain(event), separators=(",", ":")).encode()
+            rows.append((self._agent, place, content, zlib.crc32(content, place & 0xFFFFFFFF)))
+        with self._naming():
+            self._connection.executemany("INSERT INTO mogro_events VALUES (?, ?, ?, ?)", rows)
+
+    def read(self, after: int) -> Iterator[Event]:
+        """Yield the events after a position, in order."""
+        while True:
+            rows = self._execute(
+                "SELECT position, event, checksum FROM mogro_events"
+                " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
+                *(self._agent, after, _ROWS),
+            )
+            for row in rows:
+                after += 1
+                yield self._event(after, *row)
+            if len(rows) < _ROWS:
+                return
+
+    def _event(self, expected: int, position: int, content: bytes, checksum: int) -> Event:
+        if position != expected:
+            raise DamagedJournal(f"{self.path}: event {expected} is missing")
+        try:
+            if zlib.crc32(content, position & 0xFFFFFFFF) != checksum:
+                raise ValueError("its checksum does not match")
+            plain = json.loads(content)
+            if plain["version"] > EVENT_VERSION:
+                raise NewerJournal(
+                    f"{self.path}: event {position} is of version {plain['version']}, "
+                    f"known here is {EVENT_VERSION}"
+                )
+            return from_plain(plain)
+        except NewerJournal:
+            raise
+        except Exception as error:  # a damaged event can fail in any way
+            raise DamagedJournal(f"{self.path}: event {position} is damaged: {error}") from error
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last snapshot, if there is one."""
+        rows = self._execute(
+            "SELECT position, content FROM mogro_snapshots WHERE agent = ? AND position ="
+            " (SELECT max(position) FROM mogro_snapshots WHERE agent = ?) ORDER BY part",
+            *(self._agent, self._agent),
+        )
+        if not rows:
+            return None
+        return Snapshot(rows[0][0], b"".join(content for _, content in rows))
+
+    def snapshot_position(self) -> int:
+        """Return the position of the last snapshot; 0 if there is none."""
+        ((position,),) = self._execute(
+            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
+        )
+        return position or 0
+
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones, unless there is a later one."""
+        position, content = snapshot
+        self.begin()
+        try:
+            if self.snapshot_position() < position:
+                self._replace_snapshots(position, memoryview(content))
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+
+    def _replace_snapshots(self, position: int, content: memoryview) -> None:
+        self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
+        for part, start in enumerate(range(0, len(content), _PART)):
+            self._execute(
+                "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
+                *(self._agent, position, part, content[start : start + _PART]),
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._turnstile.close()
+        with self._naming():
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        # Only WAL lets readers go on beside a writer; FULL is what makes a commit durable in it.
+        ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
+        if mode != "wal":
+            raise JournalUnavailable(f"{self.path}: expected a file that allows WAL, got {mode!r}")
+        for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
+            self._execute(f"PRAGMA {pragma}")
+
+    def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
+        """Return the agent's number and settings; make it if it is new."""
+        given = None if settings is None else json.loads(json.dumps(settings))
+        self.begin()
+        try:
+            for statement in _TABLES.split(";")[:-1]:
+                self._execute(statement)
+            if given is not None:
+                self._execute(
+                    "INSERT OR IGNORE INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)",
+                    *(name, VERSION, json.dumps(given)),
+                )
+            agents = self._execute(
+                "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
+            )
+            found = {own: rest for own, *rest in agents}
+            if name not in found:
+                names = list(found)[:12]
+                raise JournalError(f"{self.path}: no agent {name!r} in it, only {names}")
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        number, version, text = found[name]
+        return number, self._check(version, text, given)
+
+    def _check(self, version: int, text: str, given: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the settings stored; those given have to be the same."""
+        if version != VERSION:
+            raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
+        try:
+            stored: dict[str, Any] = json.loads(text)
+            differing = [key for key in stored if given and stored[key] != given.get(key)]
+        except (ValueError, TypeError) as error:
+            raise DamagedJournal(f"{self.path}: its settings are damaged: {error}") from error
+        if differing and given is not None:
+            pairs = [f"{key} {stored[key]!r}, not {given.get(key)!r}" for key in differing]
+            raise DifferentSettings(f"{self.path}: the agent in it has {'; '.join(pairs)}")
+        return stored
+
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute a statement once the lock is free, and return its rows."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                with self._naming():
+                    return self._connection.execute(statement, arguments).fetchall()
+            except JournalUnavailable as error:
+                if not _is_busy(error.__cause__) or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_PAUSE * random.random())
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the file."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            raise JournalError(f"{self.path}: {error}") from error
+        except (sqlite3.OperationalError, OSError) as error:
+            raise JournalUnavailable(f"{self.path}: {error}") from error
+        except sqlite3.Error as error:
+            raise DamagedJournal(f"{self.path}: {error}") from error
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

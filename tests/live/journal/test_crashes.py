@@ -1,0 +1,69 @@
+"""Processes that are killed at any moment have lost nothing that was acknowledged."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+from benchmarks import crash
+from tests.live.journal.worlds import ARMS, SERVER, in_memory, opened, saved
+
+import mogro
+
+
+def test_several_processes_are_killed(tmp_path: Path) -> None:
+    report = crash.run(tmp_path, cycles=8, processes=3, seed=1)
+    assert report.clean, report
+    assert report.acknowledged > 8
+
+
+def step(agent: mogro.Agent, n: int) -> None:
+    """Make the nth call: what it is and does follows from n and the state."""
+    k, now = n // 5, n / 10
+    if n % 5 == 0:
+        agent.decide(ARMS, id=f"visit {k}", now=now)
+    elif n % 5 == 1:
+        agent.reward(f"visit {k}", {"click": float(k % 2)}, now=now)
+    elif n % 5 == 2:
+        agent.decide_top(ARMS, top=2, id=f"page {k}", now=now)
+    elif n % 5 == 3:
+        agent.reward(f"page {k}", {"watch": 10.0 * (k % 7), "cost": 0.5}, now=now)
+    else:
+        agent.expire(now)
+
+
+def go_on(path: Path, start: int, done: Path) -> None:
+    """Make calls until killed; one byte is written for each that returned."""
+    handle = os.open(done, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    agent = opened(path, snapshot_every=20, capacity=10)
+    os.write(handle, b"opened")
+    for n in range(start, start + 100_000):
+        step(agent, n)
+        os.write(handle, b".")
+
+
+def test_the_state_is_that_of_the_acknowledged_calls_and_perhaps_one_more(tmp_path: Path) -> None:
+    path, rng, start = tmp_path / "shop.db", random.Random(0), 0
+    twin = in_memory(capacity=10)
+    for cycle in range(30):
+        done = tmp_path / f"done {cycle}"
+        process = SERVER.Process(target=go_on, args=(path, start, done))
+        process.start()
+        while not done.exists() or done.stat().st_size < 6:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.1))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        acknowledged = done.stat().st_size - 6
+        for n in range(start, start + acknowledged):
+            step(twin, n)
+        start += acknowledged
+        with opened(path, capacity=10) as agent:
+            found = saved(agent, tmp_path / "one")
+        if found != saved(twin, tmp_path / "two"):
+            step(twin, start)  # the call that was cut off happened wholly
+            start += 1
+            assert found == saved(twin, tmp_path / "two")
+    assert start > 30
