@@ -33,7 +33,7 @@ DEFAULT_SHARE = 0.1
 SATISFIED = 1 + 1e-9
 
 _EPS = float(np.finfo(np.float64).eps)
-_MANY, _SAMPLED = 128, 32  # of more arms, the default threshold looks at this many
+_MANY, _SAMPLED = 1024, 256  # of more arms, the default threshold looks at this many
 _SAME = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _COMPARED = 2**16  # numbers in arms up to which they are compared with those of last time
 _AT_ONCE = 2**16  # numbers in arms looked at together, so that a batch stays in the cache

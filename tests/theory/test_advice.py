@@ -81,6 +81,13 @@ def test_the_theorems_threshold_is_advised_where_it_pays() -> None:
     assert "RoundRobin()" in found.advice.policy
 
 
+def test_the_theorems_threshold_is_advised_where_it_costs_nothing() -> None:
+    found = diagnose(*WORLDS["circle"], noise=1e-4, rounds=20_000)
+    default = diagnose(*WORLDS["circle"], noise=0.0, rounds=20_000)  # where the default is taken
+    assert found.advice.threshold == found.promises.threshold
+    assert found.advice.price <= default.advice.price * (1 + 1e-9)
+
+
 @pytest.mark.parametrize(
     ("name", "noise", "rounds", "says"),
     [
@@ -88,7 +95,6 @@ def test_the_theorems_threshold_is_advised_where_it_pays() -> None:
         ("circle", 0.1, 10**6, "more than it can promise"),
         ("circle", 1.0, 20_000, "cannot be reached"),
         ("circle", 0.01, 20_000, "only if you need the guarantee"),
-        ("circle", 1e-4, 20_000, "only if you need the guarantee"),
         ("circle", 0.0, 20_000, "not below the theorem's"),
         ("random", 0.1, 20_000, "No theorem applies"),
         ("few objectives", 0.1, 20_000, "No theorem applies"),
