@@ -12,10 +12,7 @@ from pathlib import Path
 
 from benchmarks.common import Line
 
-SECTIONS = (
-    *("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning"),
-    "offpolicy",
-)
+SECTIONS = ("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning")
 PACKAGES = (
     *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
     *("bayesianbandits", "river", "contextualbandits"),
