@@ -48,7 +48,7 @@ def shape(name: str, arms: int, objectives: int, rng: np.random.Generator) -> Fl
     elif name == "copies":
         values = values[rng.integers(0, max(1, arms // 3), arms)]
     elif name == "clusters":
-        values = values[rng.integers(0, 4, arms)] + 1e-5 * values
+        values = values[rng.integers(0, min(4, arms), arms)] + 1e-5 * values
     elif name == "far from zero":
         values = 1e6 + 1e-3 * values
     return values

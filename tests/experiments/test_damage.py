@@ -102,7 +102,7 @@ def test_reading_says_what_is_wrong(made: Path, tmp_path: Path) -> None:
 
 
 @contextmanager
-def full(path: Path) -> Iterator[IO[bytes]]:
+def full(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
     raise OSError(errno.ENOSPC, "No space left on device")
     yield
 

@@ -78,7 +78,7 @@ def test_settings_have_to_be_the_same(tmp_path: Path) -> None:
         mogro.Agent.open(tmp_path / "shop.db", OBJECTIVES[:2], dim=3, seed=7)
     with pytest.raises(ValueError, match="objectives: expected some beside other settings"):
         mogro.Agent.open(tmp_path / "shop.db", seed=7)
-    with pytest.raises(ValueError, match="dim: expected an integer"):
+    with pytest.raises(ValueError, match="dim: expected the number of features"):
         mogro.Agent.open(tmp_path / "shop.db", OBJECTIVES, seed=7)
 
 
