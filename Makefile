@@ -8,13 +8,17 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 run: .venv/ready
 	$(BIN)/mogro reproduce main
 
+# The fast part of test-kernels: where eigenvectors and ranks are decided.
+KERNELS := tests/test_linear.py tests/test_exploration.py tests/test_combinatorial.py \
+	"tests/test_documents.py::test_code[docs/howto/combinatorial.md]"
+
 test: .venv/ready-for-tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
-	$(BIN)/python -m tests.kernels --others -m "numeric and not slow"
+	$(BIN)/python -m tests.kernels --others -m "not slow" $(KERNELS)
 
 # For every day: what takes long is left out.
 test-fast: .venv/ready-for-tests
