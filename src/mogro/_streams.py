@@ -172,11 +172,12 @@ class _Blocks:
 
 
 Rng = np.random.Generator | Streams
+_SOURCES = (np.random.Generator, Streams)
 
 
 def check_rng(rng: object) -> None:
     """Refuse what is no source of random numbers."""
-    if not isinstance(rng, Rng):
+    if not isinstance(rng, _SOURCES):
         raise ValueError(
             f"rng: expected a numpy.random.Generator or mogro.Streams, got {type(rng).__name__}"
         )

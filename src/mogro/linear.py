@@ -294,12 +294,13 @@ class LinearModel:
 
     def _seal(self) -> None:
         """Hand out arrays that nobody can write: each change makes new ones."""
-        self._solution.flags.writeable = False
-        self._squares.flags.writeable = False
-        self._totals.flags.writeable = False
-        self._unseen.flags.writeable = False
-        self._rank = np.asarray(self._rank)
-        self._rank.flags.writeable = False
+        self._solution.setflags(write=False)
+        self._squares.setflags(write=False)
+        self._totals.setflags(write=False)
+        if not self._full or self._unseen.flags.writeable:
+            self._unseen.setflags(write=False)
+            self._rank = np.asarray(self._rank)
+            self._rank.setflags(write=False)
 
     def spectrum(self, entries: NDArray[np.intp]) -> Spectrum:
         """Eigenvalues (n, d) and eigenvectors (n, d, d) of V, at flat positions of the batch."""

@@ -89,6 +89,9 @@ class RandomWeights:
     ) -> FloatArray:
         """Draw weights (*batch, M) on the simplex."""
         if self.concentration == 1.0:  # the usual case, several times faster for one learner
+            if not batch:
+                draws = rng.standard_exponential((objectives,))
+                return np.asarray(draws / np.add.reduce(draws))
             draws = rng.standard_exponential((*batch, objectives))
             return draws / np.add.reduce(draws, axis=-1, keepdims=True)
         return rng.dirichlet(self.dirichlet(objectives), batch)

@@ -36,14 +36,15 @@ def best_by_products(
     best: IntArray = scores.argmax(axis=-1)
     unit = rounding(arms.shape[-1], scores.dtype)
     if scores.ndim == 1:
-        near = 2 * unit * (_norms(arms[best]) * sizes + abs(scores.item(best)))
-        if np.count_nonzero(scores >= scores[best] - near) == 1:
+        top = scores.item(best)
+        near = 2 * unit * (_norms(arms[best]) * sizes + abs(top))
+        if np.count_nonzero(scores >= top - near) == 1:
             return best
     else:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
         x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
-        top = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
-        near = 2 * unit * (_norms(x) * sizes + np.abs(top))
+        highest = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
+        near = 2 * unit * (_norms(x) * sizes + np.abs(highest))
 
     def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]
