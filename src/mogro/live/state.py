@@ -439,7 +439,8 @@ class State:
             coded = [texts[row].encode("utf-8", "surrogatepass") for row in rows.tolist()]
             arrays[f"ledger.{name}"] = np.frombuffer(b"".join(coded), dtype=np.uint8)
             arrays[f"ledger.{name}.bytes"] = np.array([len(text) for text in coded], dtype=np.int64)
-        arrays |= {f"learner.{name}": one for name, one in self.learner.save_state().items()}
+        learned = self.learner.save_state()  # copied: threads go on while it is written
+        arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
         return asdict(self.counters) | {"numbers": self.numbers}, arrays
 
