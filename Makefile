@@ -56,8 +56,8 @@ bench: .venv-bench/ready
 	@touch $@
 
 .venv/ready-for-tests: .venv/ready
-	@echo "Adding what the tests need: 160 MB and half a minute to two, once."
-	$(INSTALL) -e '.[lab,cluster,dev]'
+	@echo "Adding what the tests need: 600 MB and half a minute to two, once."
+	$(INSTALL) -e '.[lab,cluster,frames,logs,postgres,dev]'
 	@touch $@
 
 .venv/ready-for-docs: .venv/ready
