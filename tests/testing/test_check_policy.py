@@ -59,14 +59,14 @@ def test_a_class_of_single_learners_is_taken_as_compare_takes_it() -> None:
 
 
 class LeastPulled(First):
-    """The arm that was pulled least, as it is told by ``update``."""
+    """An arm that was pulled least, as ``update`` was told."""
 
     pulls: Any = None
 
     def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:
         if self.pulls is None:
             self.pulls = np.zeros((*self.batch, features.shape[-2]))
-        arms = self.pulls.argmin(axis=-1)
+        arms = (self.pulls + rng.random(self.pulls.shape)).argmin(axis=-1)
         return arms if self.batch else int(arms)
 
     def update(self, features: FloatArray, reward: FloatArray, *, arm: Any = None) -> None:
