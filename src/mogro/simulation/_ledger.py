@@ -28,11 +28,11 @@ class Ledger:
         repeats: int,
         *,
         checkpoints: IntArray,
+        changing: bool,
     ) -> None:
         world = environments[0]
         self._offered = world.arms
-        # (I, 1, d, M), contiguous: products over it are stacked, one for each learner.
-        self._truth = np.stack([np.ascontiguousarray(w.theta.T) for w in environments])[:, None]
+        self._changing = changing
         batch = (len(environments), repeats)
         self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(world.arms - 1))
         self._checkpoints = checkpoints
@@ -46,14 +46,19 @@ class Ledger:
         self._waiting: list[tuple[int, FloatArray]] = []
         self._instance = np.arange(batch[0])[:, None]
 
-    def note(self, t: int, features: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
-        """Take down round t, from 0; tell whether it is a checkpoint."""
+    def note(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
+        """Take down round t, from 0; tell whether it is a checkpoint.
+
+        Means are (I, R, K, M), or (I, 1, K, M) if repeats share them, then the very same array as
+        long as they stay.
+        """
         self._arms[t] = arms
         self._rewards += rewards
-        if features.shape[1] == 1:
-            self._judge_shared(t, features, arms)
+        if means.shape[1] == 1 and not self._changing:
+            self._judge_shared(t, means, arms)
         else:
-            self._waiting.append((t, features @ self._truth))
+            each = (*arms.shape, *means.shape[2:])
+            self._waiting.append((t, np.broadcast_to(means, each)))
             if len(self._waiting) * self._waiting[0][1].nbytes >= _WAITING:
                 self._judge_waiting()
         if t not in self._row:
@@ -75,15 +80,14 @@ class Ledger:
             seed=seed,
         )
 
-    def _judge_shared(self, t: int, features: FloatArray, arms: IntArray) -> None:
+    def _judge_shared(self, t: int, means: FloatArray, arms: IntArray) -> None:
         """All repeats of an instance have the same arms: judge every arm once, then look up."""
-        if features is not self._known:
+        if means is not self._known:
             self._judge_waiting()
-            means = (features @ self._truth)[:, 0]
             # One instance at a time, so that no bit depends on the others.
-            both = [(gaps(one), effective_gaps(one)) for one in means]
+            both = [(gaps(one), effective_gaps(one)) for one in means[:, 0]]
             self._table = np.stack(both, axis=1)
-            self._known = features
+            self._known = means
         self._add(t, self._table[:, self._instance, arms])
 
     def _judge_waiting(self) -> None:
