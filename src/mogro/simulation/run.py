@@ -10,6 +10,7 @@ from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
 from mogro.simulation._learners import MakePolicy, Probe, make_learners
 from mogro.simulation._ledger import Ledger
+from mogro.simulation._meters import Measures, Meters
 from mogro.simulation._truth import Truth
 from mogro.simulation._worlds import Purpose, Worlds
 from mogro.simulation.trace import Trace
@@ -26,6 +27,7 @@ def simulate(
     seed: int | Sequence[int] = 0,
     checkpoints: Sequence[int] | None = None,
     probe: Probe | None = None,
+    measures: Measures = (),
     start: tuple[int, int] = (0, 0),
 ) -> Trace:
     """Let a policy play, and record what it did.
@@ -59,6 +61,9 @@ def simulate(
     probe
         Called with the policy at every checkpoint; returns numbers to keep, (I, R, ...), for
         single learners (...).
+    measures
+        Functions of true means and pulls to evaluate beside the regrets, with their own names or,
+        in a dict, under others; see :mod:`mogro.simulation.measures`.
     start
         Numbers of the first instance and the first repeat, for a run in parts; see
         :func:`mogro.simulation.join`.
@@ -89,6 +94,7 @@ def simulate(
     4
     """
     T = count(rounds, "rounds")
+    meters = Meters(measures)
     R = count(repeats, "repeats")
     seeds = _seeds(seed)
     worlds = Worlds(_instances(environment), R, seeds, start)
@@ -96,7 +102,9 @@ def simulate(
     learners = make_learners(make_policy, worlds.environments[0], own, probe)
     truth = Truth(worlds.environments)
     noted = _rounds_noted(checkpoints, T)
-    ledger = Ledger(worlds.environments, T, R, checkpoints=noted, changing=truth.changing)
+    ledger = Ledger(
+        worlds.environments, T, R, checkpoints=noted, changing=truth.changing, meters=meters
+    )
     notes: list[NDArray[Any]] = []
     for t in range(T):
         features = worlds.offer(t)
