@@ -182,7 +182,7 @@ def test_ten_policies_look_different() -> None:
     }
     assert len(looks) == len(axes[0].lines) == 10
     colours = [line.get_color() for line in axes[0].lines]
-    assert len(set(colours)) == 9  # and the tenth has another line and another marker
+    assert len(set(colours)) == 10
     assert not set(colours) & {look.colour for look in LOOKS.values()}
 
 
