@@ -47,7 +47,7 @@ SWEEP = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 # For policies that are not of the house: colours of Tol, which colour-blind readers can tell apart,
-# and none that is above. With lines and markers in turn, only the 41st looks like the first.
+# and none that is above. With lines in turn, only the 56th looks like the first.
 SPARE = (
     "#CC6677",
     "#332288",
@@ -59,6 +59,7 @@ SPARE = (
     "#999933",
     "#555555",
     "#661100",
+    "#6699CC",
 )
 LINES: tuple[Line, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2, 2, 2)))
 
