@@ -74,11 +74,11 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
     claims = collect_claims(figures, out)
     write_file(out / "claims.csv", to_csv(as_table([(f.name, c) for f, c in claims])))
     made = [figure for figure in figures if is_made(figure.name, out)]
-    links = "".join(f'<a href="#{f.name}">{_text(f.title)}</a> ' for f in made)
+    links = "".join(f'<a href="#{f.name}">{escape(f.title)}</a> ' for f in made)
     conclusion = conclude([claim for _, claim in claims])
     body = [
         "<h1>Multi-objective linear bandits, reproduced</h1>",
-        f'<p class="conclusion">{_text(conclusion)}</p>' if claims else "",
+        f'<p class="conclusion">{escape(conclusion)}</p>' if claims else "",
         '<p class="lead">What the paper on greedy choices with a randomised objective (MOGRO) '
         "claims, run again on this machine. Every number below was computed from the CSV files "
         "beside this page; d, K and M are the numbers of features, arms and objectives, MOLB and "
@@ -89,14 +89,17 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         *(_absent(figure) for figure in absent),
         _settings(made, out),
     ]
-    page = (
+    write_file(out / "report.html", html_page("mogro: report", "".join(body)).encode())
+    return out / "report.html"
+
+
+def html_page(title: str, body: str) -> str:
+    """Return a whole page in the style of the house."""
+    return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>mogro: report</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(body)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
     )
-    write_file(out / "report.html", page.encode())
-    return out / "report.html"
 
 
 def _smaller(figure: Figure, out: Path) -> bool:
@@ -114,7 +117,7 @@ def _summary(claims: Judged, *, small: Sequence[Figure]) -> str:
         for heading, group in groups
         if group
     )
-    titles = ", ".join(_text(figure.title) for figure in small)
+    titles = ", ".join(escape(figure.title) for figure in small)
     warning = f"Fewer instances, repeats or rounds than a full run has, in {titles}. Verdicts of "
     return (
         '<h2 id="claims">Claims</h2>'
@@ -135,8 +138,8 @@ def _beyond(figure: Figure, claim: Claim) -> bool:
 
 def _line(figure: Figure, claim: Claim) -> str:
     return (
-        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
-        f"<td>{_text(claim.setting)}</td>"
+        f'<tr><td><a href="#{figure.name}">{escape(claim.name)}</a></td>'
+        f"<td>{escape(claim.setting)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
 
@@ -152,7 +155,7 @@ def _section(figure: Figure, claims: Judged, out: Path) -> str:
         f"<tbody>{listed}</tbody></table>"
     )
     return (
-        f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
+        f'<h2 id="{figure.name}">{escape(figure.title)}</h2><p>{escape(figure.about)}</p>'
         f"{_panels(figure, out)}{_shown(figure, out)}{judged if own else ''}"
         f'<p>Data: {links}; drawing: <a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
     )
@@ -175,7 +178,7 @@ def _panels(figure: Figure, out: Path) -> str:
 
 def _image(png: bytes, alt: str = "") -> str:
     data = base64.b64encode(png).decode()
-    return f'<img alt="{_text(alt)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}">'
 
 
 def _width(png: bytes) -> int:
@@ -187,9 +190,9 @@ def _shown(figure: Figure, out: Path) -> str:
     data = read_tables(figure.name, out)
     tables = []
     for name in figure.shown:
-        heads = "".join(f"<th>{_text(column.replace('_', ' '))}</th>" for column in data[name])
+        heads = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in data[name])
         columns = [
-            [f"{value:.3g}" if isinstance(value, float) else _text(value) for value in column]
+            [f"{value:.3g}" if isinstance(value, float) else escape(value) for value in column]
             for column in (column.tolist() for column in data[name].values())
         ]
         rows = "".join(
@@ -202,7 +205,7 @@ def _shown(figure: Figure, out: Path) -> str:
 
 def _claim(claim: Claim) -> str:
     cases = "".join(
-        f"<tr><td>{_text(case.where)}</td><td class='number'>{case.number}</td>"
+        f"<tr><td>{escape(case.where)}</td><td class='number'>{case.number}</td>"
         f"<td>{case.outcome}</td></tr>"
         for case in claim.cases
     )
@@ -212,19 +215,19 @@ def _claim(claim: Claim) -> str:
         else ""
     )
     return (
-        f"<tr><td>{_text(claim.says)}{_setting(claim)}{more}</td><td>{_text(claim.measure)}</td>"
+        f"<tr><td>{escape(claim.says)}{_setting(claim)}{more}</td><td>{escape(claim.measure)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
 
 
 def _setting(claim: Claim) -> str:
-    return f" <em>MOGRO {_text(claim.setting)}.</em>" if claim.setting else ""
+    return f" <em>MOGRO {escape(claim.setting)}.</em>" if claim.setting else ""
 
 
 def _absent(figure: Figure) -> str:
     return (
-        f'<h2 id="{figure.name}">{_text(figure.title)}</h2>'
-        f'<p class="note">Not made here: {_text(figure.missing() or "")}.</p>'
+        f'<h2 id="{figure.name}">{escape(figure.title)}</h2>'
+        f'<p class="note">Not made here: {escape(figure.missing() or "")}.</p>'
     )
 
 
@@ -236,9 +239,9 @@ def _settings(figures: list[Figure], out: Path) -> str:
         others = len(made["together with"])
         share = f" for {others} figures" if others > 1 else ""
         rows.append(
-            f"<tr><td>{_text(figure.title)}</td><td>{_text(_scale(figure, out))}</td>"
-            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
-            f"{_text(_short(made['commit']))}, {_text(made['made'])}</td></tr>"
+            f"<tr><td>{escape(figure.title)}</td><td>{escape(_scale(figure, out))}</td>"
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{escape(versions)}<br>"
+            f"{escape(_short(made['commit']))}, {escape(made['made'])}</td></tr>"
         )
     return (
         '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '
@@ -269,9 +272,10 @@ def _scale(figure: Figure, out: Path) -> str:
 def _badge(claim: Claim) -> str:
     """Return the verdict and, where cases differ, how many came out how."""
     differ = len({case.outcome for case in claim.cases}) > 1
-    tally = f'<br><span class="tally">{_text(claim.tally)}</span>' if differ else ""
-    return f'<span class="badge {_BADGES[claim.verdict]}">{_text(claim.verdict)}</span>{tally}'
+    tally = f'<br><span class="tally">{escape(claim.tally)}</span>' if differ else ""
+    return f'<span class="badge {_BADGES[claim.verdict]}">{escape(claim.verdict)}</span>{tally}'
 
 
-def _text(value: object) -> str:
+def escape(value: object) -> str:
+    """Return what a page shows of a value."""
     return html.escape(str(value))
