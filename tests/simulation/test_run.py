@@ -126,7 +126,9 @@ class ByPlace(Recorder):
     def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
         return len(self.seen) % len(features)
 
-    def update(self, features: np.ndarray, reward: np.ndarray, arm: int) -> None:
+    def update(  # type: ignore[override]
+        self, features: np.ndarray, reward: np.ndarray, arm: int
+    ) -> None:
         self.seen.append(arm)
 
 
