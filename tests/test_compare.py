@@ -210,7 +210,7 @@ def test_columns_axes_and_width_are_the_callers() -> None:
         ({"axes": list(own)}, "axes: expected 3, one for each column, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
-            found.plot(**options)  # type: ignore[arg-type]
+            found.plot(**options)
 
 
 def test_a_probe_sees_the_policies() -> None:

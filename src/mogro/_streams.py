@@ -92,14 +92,14 @@ class Streams:
     ) -> FloatArray:
         """Normal numbers; without a size, that of ``loc`` and ``scale`` together."""
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
-        return np.asarray(loc + np.asarray(scale) * self.standard_normal(shape))
+        return np.asarray(np.add(loc, np.multiply(scale, self.standard_normal(shape))))
 
     def uniform(
         self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: Size | None = None
     ) -> FloatArray:
         """Uniform numbers; without a size, that of ``low`` and ``high`` together."""
         shape = np.broadcast_shapes(np.shape(low), np.shape(high)) if size is None else size
-        return np.asarray(low + np.subtract(high, low) * self.random(shape))
+        return np.asarray(np.add(low, np.subtract(high, low) * self.random(shape)))
 
     def dirichlet(self, alpha: ArrayLike, size: Size) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""

@@ -99,7 +99,7 @@ def test_pickled_and_shown(name: str) -> None:
 @given(total=st.integers(1, 9), data=st.data())
 def test_every_set_of_arms_awake_is_a_set(total: int, data: st.DataObject) -> None:
     awake = data.draw(st.integers(1, total))
-    world = SleepingArms(np.arange(total)[:, None], [[1.0]], awake=awake, noise=0.0)
+    world = SleepingArms(np.arange(float(total))[:, None], np.ones((1, 1)), awake=awake, noise=0.0)
     seen = world.contexts(rng=np.random.default_rng(total), batch=(300,))[..., 0]
     assert (np.diff(seen, axis=-1) > 0).all()  # in their order, and none twice
     shares = np.bincount(seen.astype(int).ravel(), minlength=total) / 300
@@ -122,8 +122,8 @@ def test_a_replay_gives_the_rewards_of_its_rows() -> None:
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("means: expected values from 0 to 1", lambda: BernoulliArms([[1.5]])),
-        ("means: expected finite", lambda: BernoulliArms([[np.nan]])),
+        ("means: expected values from 0 to 1", lambda: BernoulliArms(np.array([[1.5]]))),
+        ("means: expected finite", lambda: BernoulliArms(np.array([[np.nan]]))),
         ("coefficients: expected shape", lambda: LogisticArms(np.eye(2), np.ones((1, 3)))),
         ("path: expected shape", lambda: DriftingArms(np.eye(2), np.eye(2), every=1, noise=0)),
         (

@@ -29,7 +29,7 @@ STAYING: dict[str, Any] = {
 
 
 def play(worlds: Any, which: Any, **options: Any) -> Trace:
-    given_ = {"rounds": 40, "repeats": 3, "seed": 1, "checkpoints": [1, 17]}
+    given_: dict[str, Any] = {"rounds": 40, "repeats": 3, "seed": 1, "checkpoints": [1, 17]}
     return simulate(mogro.EpsilonGreedy, worlds, measures=which, **(given_ | options))
 
 
@@ -111,7 +111,10 @@ def test_pure_arms_that_are_best_have_no_scalarised_regret() -> None:
 
         def update(self, features: Any, reward: Any) -> None: ...
 
-    which = {"r": measures.ScalarizedRegret((0.7, 0.3)), "hv": measures.HypervolumeRegret((-5, -5))}
+    which: dict[str, Any] = {
+        "r": measures.ScalarizedRegret((0.7, 0.3)),
+        "hv": measures.HypervolumeRegret((-5, -5)),
+    }
     trace = simulate(Best, FIXED[0], rounds=10, measures=which)
     assert (trace.column("r") == 0).all()
     assert (trace.column("hv") > 0).all()

@@ -45,7 +45,7 @@ def random_table(rng: np.random.Generator, *, rows: int) -> Replay:
     "make",
     [
         lambda rng: BernoulliArms.sample(7, 3, rng=rng),
-        lambda rng: BernoulliArms([[0.0, 1.0, 1e-4]]),
+        lambda rng: BernoulliArms(np.array([[0.0, 1.0, 1e-4]])),
         lambda rng: LogisticArms.sample(3, 9, 2, rng=rng),
         lambda rng: LogisticArms(1000 * np.eye(2), np.eye(2)),
         lambda rng: DriftingArms.sample(3, 9, 2, places=3, every=400, noise=0.2, rng=rng),

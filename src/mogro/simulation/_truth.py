@@ -44,7 +44,7 @@ class Truth:
     def check_kept(self) -> None:
         """Refuse worlds that became other ones during the run: their regret would be wrong."""
         for world, before in zip(self._worlds, self._stated, strict=True):
-            if not np.array_equal(_stated(world), before):
+            if not np.array_equal(np.array(_stated(world)), before):
                 name = "theta" if world.truth is None else "means"
                 raise ValueError(
                     f"environment: expected {name} to stay during a run, got other values after "

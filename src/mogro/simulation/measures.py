@@ -67,7 +67,7 @@ class ConstraintViolation:
                 f"at_least: expected a value for each of {chosen.shape[-1]} objectives, "
                 f"got {self.at_least!r}"
             )
-        return np.maximum(np.array(self.at_least) - chosen, 0.0).sum(axis=-1)
+        return np.asarray(np.maximum(np.array(self.at_least) - chosen, 0.0).sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ class GiniRegret:
     def welfare(self, values: ArrayLike) -> FloatArray:
         """Return the welfare of vectors (..., M)."""
         size = (..., len(self.weights))
-        return np.sort(floats(values, "values", shape=size), axis=-1) @ np.asarray(self.weights)
+        ascending = np.sort(floats(values, "values", shape=size), axis=-1)
+        return np.asarray(ascending @ np.asarray(self.weights))
 
     def best(self, means: FloatArray) -> float:
         """Return the welfare of the best mixture of arms (K, M), by a linear program.
@@ -147,11 +148,11 @@ class GiniRegret:
         total = np.concatenate([np.ones(arms), np.zeros(size + size * size)])
         free = [(0, None)] * arms + [(None, None)] * size + [(0, None)] * (size * size)
         found = linprog(-gain, rows, np.zeros(size * size), total[None], [1.0], bounds=free)
-        return float(-found.fun)
+        return -float(found.fun or 0.0)
 
     def __call__(self, means: FloatArray, average: FloatArray) -> FloatArray:
         """Return the regret at checkpoints."""
-        return np.maximum(self.best(means) - self.welfare(average), 0.0)
+        return np.asarray(np.maximum(self.best(means) - self.welfare(average), 0.0))
 
 
 @dataclass(frozen=True)
