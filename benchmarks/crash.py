@@ -128,7 +128,7 @@ class Checker:
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(count > 1 for count in self.decided.values())
         report.repeated += sum(count > 1 for count in self.rewarded.values())
-        write(self.folder / "fold", self.state.settings, *self.state.save_state())
+        write(self.folder / "fold", self.state.settings, *self.state.save_state(placed=False))
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")

@@ -336,7 +336,7 @@ class Agent(Questions):
         returns.
         """
         with self._current():
-            numbers, arrays = self._state.save_state()
+            numbers, arrays = self._state.save_state(placed=False)
         write(path, self._settings, numbers, arrays)
 
     @classmethod

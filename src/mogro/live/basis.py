@@ -141,6 +141,7 @@ def _may_explore(basis: Basis, constraints: Constraints | None, settled: Settled
             return False
         rule = cast("Rule", _Limit(limit))
         spanning, learned = arms.representatives, basis.learned
+        assert learned is not None
         if explorers(rule, spanning, learned, step=basis.step, settled=settled) is None:
             return False
     if arms.version is None and constraints is None:

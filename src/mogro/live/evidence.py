@@ -37,7 +37,7 @@ def make_evidence(
         offered=offered,
         eligible=None if arms.rows is None else arms.eligible,
         context=arms.context,
-        constraints=None if constraints is None else tuple(constraints),
+        constraints=constraints and (constraints.at_least, constraints.at_most),
         selection=_plain_selection(basis.selection, settings),
         basis=position,
         theta=basis.beliefs.theta,

@@ -22,9 +22,10 @@ them, C of a context, p of an arm as the learner sees it::
                         what came too late; null if nothing came, or it is not final
     status_NAME         string: pending, learned, defaulted, missing, late, unmet
 
-An agent in memory knows no basis, context, propensities or arms on offer any more: null. The schema
-has metadata under ``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of,
-``dim`` A, ``uniform``, and ``features``, what the learner sees of arms.
+An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
+these of a decision that came from another agent's log. The schema has metadata under ``mogro``, as
+JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A, ``uniform``, and
+``features``, what the learner sees of arms.
 """
 
 import json
@@ -61,12 +62,12 @@ class Written(NamedTuple):
 def need_arrow() -> Any:
     """Return pyarrow, or say what to do."""
     try:
-        import pyarrow
+        import pyarrow as pa
     except ImportError:
         raise ImportError(
             "pyarrow: expected for logs, which are Arrow tables; pip install 'mogro[logs]'"
         ) from None
-    return pyarrow
+    return pa
 
 
 def replayed(settings: Settings, events: Iterable[Event]) -> tuple[State, dict[int, Written]]:
@@ -106,24 +107,23 @@ class Bystander(Learner):
         """Leave it."""
 
 
-def make_log(state: State, written: dict[int, Written], *, largest: int) -> Any:
-    """Return the decisions of a state, with what was written of them, as an Arrow table."""
+def make_log(state: State, written: dict[int, Written] | None, *, largest: int) -> Any:
+    """Return the decisions of a state, with what a journal holds of them, as an Arrow table."""
     pa = need_arrow()
     most = count(largest, "largest", minimum=0)
     settings, ledger = state.settings, state.ledger
     rows = ledger.written()
     block = ledger.gather(rows)
     ids = [ledger.ids[row] for row in rows.tolist()]
-    some = [written.get(serial) for serial in block.serial.tolist()]
     found = [
-        _evidence(one, settings, step=serial, largest=most)
-        for one, serial in zip(some, block.serial.tolist(), strict=True)
+        _evidence((written or {}).get(serial), settings, step=serial, largest=most)
+        for serial in block.serial.tolist()
     ]
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array([ledger.arms[row] for row in rows.tolist()], pa.string()),
-        "position": pa.array(block.position),
+        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
         "features": pa.array(list(block.features), pa.list_(pa.float64())),
         "weights": pa.array(
             [None if math.isnan(one[0]) else one for one in block.weights],

@@ -241,7 +241,7 @@ class Questions:
         """
         with self._current():
             if self._group is None:
-                return make_log(self._state, {}, largest=largest)
+                return make_log(self._state, None, largest=largest)
             return make_log(*replayed(self._settings, self._group.events()), largest=largest)
 
     def export(self, folder: str | os.PathLike[str], *, largest: int = 1000) -> Path:

@@ -475,8 +475,11 @@ class State:
             waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
             self.learner.count_in_flight(part.features, waiting, part.time)
 
-    def save_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that changes: plain numbers by name, and arrays by name."""
+    def save_state(self, *, placed: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return all that changes: plain numbers by name, and arrays by name.
+
+        Unless ``placed``, without its place in a journal.
+        """
         ledger = self.ledger
         rows = ledger.live()
         block = ledger.gather(rows)
@@ -492,8 +495,11 @@ class State:
         learned = self.learner.save_state()  # copied: threads go on while it is written
         arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
-        own = {"numbers": self.numbers, "position": self.position, "offers": list(self.offers)}
-        arrays["offers"] = np.array(list(self.offers.values()), dtype=np.int64)
+        if not placed:
+            arrays["ledger.position"] = np.zeros_like(block.position)
+        position, offers = (self.position, self.offers) if placed else (0, {})
+        arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
+        own = {"numbers": self.numbers, "position": position, "offers": list(offers)}
         return asdict(self.counters) | own, arrays
 
     def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:

@@ -113,8 +113,8 @@ def test_a_read_only_file() -> None:
     ("statement", "reason"),
     [
         (
-            "UPDATE mogro_events SET event = CAST(replace(event, 'v3', 'v4') AS BLOB)",
-            "event 4 is damaged: its checksum does not match",
+            "UPDATE mogro_events SET event = CAST(replace(event, '\"v3\"', '\"v4\"') AS BLOB)",
+            "event 5 is damaged: its checksum does not match",
         ),
         ("DELETE FROM mogro_events WHERE position = 5", "event 5 is missing"),
         ("UPDATE mogro_agents SET settings = '{'", "its settings are damaged"),
