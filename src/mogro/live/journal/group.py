@@ -230,7 +230,7 @@ class GroupCommit:
 
     def _take_snapshot_if_due(self) -> None:
         assert self._state is not None
-        every = max(self._every, len(self._state.ledger) // _SHARE)
+        every = snapshot_interval(len(self._state.ledger), self._every)
         if self._position - self._snapshot_position < every:
             return
         try:
@@ -241,6 +241,11 @@ class GroupCommit:
                 self._journal.write_snapshot(Snapshot(self._position, content))
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
+
+
+def snapshot_interval(held: int, every: int) -> int:
+    """Return after how many events a snapshot is due, by the number of decisions held."""
+    return max(every, held // _SHARE)
 
 
 def _copy(error: Exception) -> Exception:
