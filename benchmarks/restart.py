@@ -52,13 +52,12 @@ def write(path: Path, decisions: int) -> None:
     """Write the journal, with the last snapshot as far back as it ever is."""
     mogro.Agent.open(path, OBJECTIVES, dim=DIM, seed=0).close()
     journal, settings = open_journal(path, "agent", None, types=(), timeout=60.0)
-    state, position = State(settings), 0
+    state = State(settings)
     last = 2 * decisions - snapshot_interval(decisions, EVERY) + 1
     fresh: list[Event] = []
-    for event in events(decisions):
+    for position, event in enumerate(events(decisions), 1):
         state.apply(event)
         fresh.append(event)
-        position += 1
         if len(fresh) == 10_000 or position in (last, 2 * decisions):
             journal.begin()
             journal.append(position - len(fresh) + 1, fresh)
@@ -70,11 +69,11 @@ def write(path: Path, decisions: int) -> None:
     journal.close()
 
 
-def opening(path: Path, decisions: int, told: "Queue[float]") -> None:
+def opening(path: Path, decisions: int, told: "Queue[tuple[float, float]]") -> None:
     """Open it, and say how long that took."""
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     with mogro.Agent.open(path) as agent:
-        told.put(time.perf_counter() - start)
+        told.put((time.perf_counter() - start, time.process_time() - used))
         assert agent.counters["learned"] == 3 * decisions
         assert agent.decision("visit 000000007").decision.arm == "arm 7"
 
@@ -97,8 +96,12 @@ def main() -> None:
             process.start()
             took.append(told.get())
             process.join()
-        print(f"{options.events} events, {path.stat().st_size / 1e6:.0f} MB: {sorted(took)} s")
-    raise SystemExit(not (sorted(took)[1] <= BAR))
+        seconds, processor = sorted(took)[1]
+        print(
+            f"{options.events} events, {path.stat().st_size / 1e6:.0f} MB, median of {len(took)}:"
+        )
+        print(f"opened in {seconds:.2f} s ({processor:.2f} s of the processor); bar {BAR} s")
+    raise SystemExit(seconds > BAR)
 
 
 if __name__ == "__main__":

@@ -177,24 +177,24 @@ def test_a_newer_journal(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_after_opening(tmp_path: Path) -> None:
-    with opened(tmp_path / "shop.db") as agent:
+def test_a_fork_after_opening(shop: str) -> None:
+    with opened(shop) as agent:
         live(agent, 0, 5)
         child = os.fork()
         if child == 0:
-            os._exit(_refused_in_child(agent, tmp_path / "shop.db"))
+            os._exit(_refused_in_child(agent, shop))
         assert os.waitpid(child, 0)[1] == 0
         live(agent, 5, 5)
         assert agent.counters["decisions"] == 11
 
 
-def _refused_in_child(agent: mogro.Agent, path: Path) -> int:
+def _refused_in_child(agent: mogro.Agent, shop: str) -> int:
     try:
         for call in (lambda: agent.decide(ARMS, now=5.0), lambda: agent.counters):
-            with pytest.raises(ClosedAgent, match=r"shop.db: opened before this process was fork"):
+            with pytest.raises(ClosedAgent, match=r": opened before this process was fork"):
                 call()
         agent.close()
-        with mogro.Agent.open(path) as own:
+        with mogro.Agent.open(shop) as own:
             own.decide(ARMS, id="of the child", now=5.0)
     except BaseException:
         return 1
@@ -212,9 +212,11 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
-def test_what_fails_in_the_middle_of_a_round(tmp_path: Path, error: BaseException) -> None:
-    path, plain = tmp_path / "shop.db", in_memory()
-    with opened(path) as agent:
+def test_what_fails_in_the_middle_of_a_round(
+    tmp_path: Path, shop: str, error: BaseException
+) -> None:
+    plain = in_memory()
+    with opened(shop) as agent:
         live(agent, 0, 20)
         live(plain, 0, 20)
         with pytest.raises(type(error)):
@@ -224,9 +226,9 @@ def test_what_fails_in_the_middle_of_a_round(tmp_path: Path, error: BaseExceptio
         assert saved(agent, tmp_path / "one") == saved(plain, tmp_path / "two")
 
 
-def test_threads_share_rounds_and_failures_stay_with_their_callers(tmp_path: Path) -> None:
+def test_threads_share_rounds_and_failures_stay_with_callers(tmp_path: Path, shop: str) -> None:
     refused: list[int] = []
-    with opened(tmp_path / "shop.db") as agent:
+    with opened(shop) as agent:
         agent.decide(ARMS, id="common", now=0.0)
 
         def work(k: int) -> None:
@@ -247,5 +249,5 @@ def test_threads_share_rounds_and_failures_stay_with_their_callers(tmp_path: Pat
         assert agent.counters["learned"] == 81
         assert len(set(refused)) == 7  # one of them was the first
         expected = saved(agent, tmp_path / "one")
-    with mogro.Agent.open(tmp_path / "shop.db") as again:
+    with mogro.Agent.open(shop) as again:
         assert saved(again, tmp_path / "two") == expected

@@ -167,8 +167,7 @@ class GroupCommit:
             ending = True
             journal.commit()
         except BaseException as error:
-            committed = ending and not isinstance(error, Exception) and not journal.busy
-            if not committed:
+            if isinstance(error, Exception) or not (ending and journal.committed):
                 self._undo()
                 raise
             self._finish(calls)
