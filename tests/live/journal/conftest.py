@@ -1,5 +1,6 @@
 """Where agents can be opened: a file, and a database of a private PostgreSQL server."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +9,9 @@ from benchmarks.postgres import Server, server
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with server(tmp_path_factory.mktemp("postgres")) as running:
+def postgres() -> Iterator[Server]:
+    # Not in pytest's folder: to root's only root has access, and the server runs as somebody else.
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as running:
         yield running
 
 

@@ -142,3 +142,32 @@ def test_ids_that_are_made_up_are_never_used_again(shop: str) -> None:
                 agent.reward(made[-1], values, now=0.0)
             one.expire(1000.0)
     assert len(set(made)) == len(made) == 9
+
+
+def test_ids_beyond_the_capacity_are_new_decisions_everywhere(shop: str) -> None:
+    with opened(shop, capacity=1) as one, opened(shop, capacity=1) as two:
+        for name in ("a", "b"):
+            one.decide(ARMS, id=name, now=0.0)
+            one.reward(name, {"click": 1.0, "watch": 1.0, "cost": 1.0}, now=0.0)
+        two.expire(100.0)  # both are completed, and one too many
+        with pytest.raises(mogro.errors.UnknownDecision):
+            one.reward("a", {"click": 1.0}, now=100.0)
+        assert one.reward("b", {"click": 1.0}, now=100.0).repeated == 1
+        assert two.decide(ARMS, id="a", now=101.0) == one.decide(ARMS, id="a", now=102.0)
+        assert two.counters["decisions"] == 3
+
+
+def test_clocks_that_differ(tmp_path: Path, shop: str) -> None:
+    """Time is the latest seen, by any clock; a window counts from its decision's own time."""
+    with opened(shop) as ahead, opened(shop) as behind:
+        ahead.decide(ARMS, id="early", now=1000.0)
+        behind.decide(ARMS, id="late", now=940.0)  # its clock is a minute behind
+        assert behind.decision("late").decision.time == 940.0
+        assert behind.decision("late").status["watch"] == "pending"  # 940 + 50 is over by then
+        assert ahead.reward("late", {"watch": 60.0}, now=1000.0).late == 1
+        assert behind.reward("early", {"watch": 60.0}, now=945.0).learned == 1
+        ahead.expire(1019.0)
+        assert behind.decision("late").status["cost"] == "pending"  # until 940 + 80
+        assert behind.expire(1020.0) == 1
+        assert behind.decision("early").status["cost"] == "pending"
+        assert saved(ahead, tmp_path / "one") == saved(behind, tmp_path / "two")

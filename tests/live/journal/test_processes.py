@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.live.journal.worlds import ARMS, in_processes, opened, saved
+from tests.live.journal.worlds import ARMS, in_memory, in_processes, opened, saved
 
 import mogro
 
@@ -69,3 +69,20 @@ def test_all_know_the_same_when_traffic_stops(tmp_path: Path, shop: str) -> None
     with mogro.Agent.open(shop) as agent:
         contents.add(saved(agent, tmp_path / "again"))
     assert len(contents) == 1
+
+
+def explore(shop: str) -> None:
+    with opened(shop) as agent:
+        for _ in range(10):
+            agent.decide(ARMS, now=0.0)
+
+
+def test_several_processes_explore_no_more_than_one(shop: str) -> None:
+    """Each decision knows what the others have in flight."""
+    in_processes(explore, *((shop,) for _ in range(4)))
+    alone = in_memory()
+    for _ in range(40):
+        alone.decide(ARMS, now=0.0)
+    with mogro.Agent.open(shop) as agent:
+        assert agent.counters == alone.counters
+        assert 0 < agent.counters["explored"] < 40
