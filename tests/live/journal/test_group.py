@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
 
     def call(k: int) -> None:
         for n in range(10):
-            group.perform(lambda time=float(10 * k + n): group.apply(Expired(time)))
+            event = Expired(float(10 * k + n))
+            group.perform(partial(group.apply, event))
             done.append(time.monotonic())
 
     threads = [threading.Thread(target=call, args=(k,)) for k in range(8)]

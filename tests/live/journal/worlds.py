@@ -52,7 +52,7 @@ def query(shop: str, statement: str) -> list[tuple[Any, ...]]:
     """Return what a statement gives, behind the agent's back."""
     if shop.startswith("postgresql:"):
         with psycopg.connect(shop) as database:
-            cursor = database.execute(statement)  # type: ignore[call-overload]
+            cursor = database.execute(statement)
             return list(cursor.fetchall()) if cursor.description else []
     file = sqlite3.connect(shop)
     with file:
