@@ -11,6 +11,7 @@ from mogro._version import __version__
 from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
+from mogro.evaluation import Recommendation, WhatIf, evaluate, what_if
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
 from mogro.live import (
     Agent,
@@ -83,6 +84,7 @@ __all__ = [
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
+    "Recommendation",
     "Rng",
     "RoundRobin",
     "Scalarization",
@@ -94,11 +96,13 @@ __all__ = [
     "Uniform",
     "Vector",
     "WeakestDirection",
+    "WhatIf",
     "__version__",
     "compare",
     "diagnose",
     "environments",
     "errors",
+    "evaluate",
     "live",
     "offpolicy",
     "pareto",
@@ -107,4 +111,5 @@ __all__ = [
     "single_objective_greedy",
     "testing",
     "theory",
+    "what_if",
 ]
