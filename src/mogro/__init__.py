@@ -11,7 +11,7 @@ from mogro._version import __version__
 from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
-from mogro.evaluation import Recommendation, WhatIf, evaluate, what_if
+from mogro.evaluation import Recommendation, Replay, WhatIf, evaluate, replay, what_if
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
 from mogro.live import (
     Agent,
@@ -85,6 +85,7 @@ __all__ = [
     "RandomHypervolume",
     "RandomWeights",
     "Recommendation",
+    "Replay",
     "Rng",
     "RoundRobin",
     "Scalarization",
@@ -106,6 +107,7 @@ __all__ = [
     "live",
     "offpolicy",
     "pareto",
+    "replay",
     "simulate",
     "simulation",
     "single_objective_greedy",

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mogro._validation import FloatArray
 from mogro.evaluation.logs import Log, read_log
@@ -86,8 +85,7 @@ def evaluate(
         if sums is None:
             sums = passes.sums(one, self_normalised=self_normalised, replicates=replicates, rng=rng)
         sums.add(one)
-    if sums is None:
-        raise ValueError("log: expected rows with propensities, got none")
+    assert sums is not None
     return passes.named(sums.result(), *notes)
 
 
@@ -97,50 +95,37 @@ class Passes:
     def __init__(self, log: Log) -> None:
         self._log = log
         self.units = log.units
-        self.left_out = 0
         self._numbers: dict[str, int] = {}
         self._missing = False
         for one in log.records():
-            self._look(one)
-
-    def _look(self, records: Records) -> None:
-        known = ~np.isnan(records.propensities)
-        self.left_out += int((~known).sum())
-        self._missing |= bool(np.isnan(records.rewards[known]).any())
-        for arm in dict.fromkeys(records.arms):
-            self._numbers.setdefault(arm, len(self._numbers))
+            self._missing |= bool(np.isnan(one.rewards).any())
+            for arm in dict.fromkeys(one.arms):
+                self._numbers.setdefault(arm, len(self._numbers))
+        if not self._numbers:
+            raise ValueError("log: expected rows with propensities, got none")
 
     def records(self) -> Iterator[Records]:
         """Read rows, some at a time."""
-        for one in self._log.records():
-            if not np.isnan(one.propensities).all():
-                yield one
+        return self._log.records()
 
     def rows(self, records: Records, wanted: Wanted, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows."""
-        keep = ~np.isnan(records.propensities)
-        logged, rewards = records.propensities[keep], records.rewards[keep]
-        errors = _errors(records, wanted)[keep]
-        values = wanted.values[keep]
+        rewards, logged, values = records.rewards, records.propensities, wanted.values
+        errors = _errors(records, wanted)
         uncertain = errors if errors.any() else None
-        chosen = None if records.chosen is None else records.chosen[keep]
+        chosen = records.chosen
         if predictions and values.ndim == 2 and records.estimates is not None:
             assert chosen is not None
             found = predicted_rows(
-                rewards, logged, chosen, values, records.estimates[keep], errors=uncertain
+                rewards, logged, chosen, values, records.estimates, errors=uncertain
             )
         else:
             if values.ndim == 2:
                 assert chosen is not None
                 values = values[np.arange(len(values)), chosen]
             found = weighted_rows(rewards, logged, values, errors=uncertain)
-        return replace(found, arms=self._arms(records, keep), mass=None)
-
-    def _arms(self, records: Records, keep: NDArray[np.bool_]) -> NDArray[np.intp] | None:
-        if not self._missing:
-            return None
-        named = (arm for arm, kept in zip(records.arms, keep.tolist(), strict=True) if kept)
-        return np.fromiter((self._numbers[arm] for arm in named), dtype=np.intp)
+        arms = [self._numbers[arm] for arm in records.arms] if self._missing else None
+        return replace(found, arms=None if arms is None else np.array(arms), mass=None)
 
     def sums(
         self,
@@ -163,10 +148,7 @@ class Passes:
 
     def named(self, found: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
-        said = [*notes, *self._log.notes]
-        if self.left_out:
-            said.append(f"{self.left_out:,} rows without a propensity are left out")
-        return replace(found, names=self.units.names, notes=tuple(said))
+        return replace(found, names=self.units.names, notes=(*notes, *self._log.notes))
 
 
 def _errors(records: Records, wanted: Wanted) -> FloatArray:
@@ -174,10 +156,10 @@ def _errors(records: Records, wanted: Wanted) -> FloatArray:
 
     The relative error of a weight is that of both probabilities.
     """
-    errors = np.nan_to_num(records.errors)
+    errors = np.nan_to_num(records.errors)  # one that nobody gave
     if wanted.errors is None or records.chosen is None:
         return errors
     every = np.arange(len(errors))
     value, error = wanted.values[every, records.chosen], wanted.errors[every, records.chosen]
     relative = np.divide(error, value, out=np.zeros_like(error), where=value > 0)
-    return np.asarray(np.hypot(errors, relative * np.nan_to_num(records.propensities)))
+    return np.asarray(np.hypot(errors, relative * records.propensities))

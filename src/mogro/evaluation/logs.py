@@ -32,7 +32,7 @@ class Log(Protocol):
         ...
 
     def records(self) -> Iterator[Records]:
-        """Read the rows, in order."""
+        """Read the rows that have a propensity, in order."""
         ...
 
 
@@ -42,24 +42,30 @@ class ArrowLog:
 
     source: Any  # a table, or paths in order
     units: Units
-    uniform: float
     closed: FloatArray  # (M,), decisions made at or after that may have open windows
+    unknown: int  # rows without a propensity
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Say what is left out, and why."""
+        notes = []
         left = [n for n, t in zip(self.units.names, self.closed, strict=True) if np.isfinite(t)]
-        if not left:
-            return ()
-        return (f"decisions with windows that may be open do not count ({', '.join(left)})",)
+        if left:
+            notes.append(
+                f"decisions with windows that may be open do not count ({', '.join(left)})"
+            )
+        if self.unknown:
+            notes.append(f"{self.unknown:,} rows without a propensity are left out")
+        return tuple(notes)
 
     def records(self) -> Iterator[Records]:
         """Read the rows, in order."""
         first = 0
         for batch in batches(self.source):
-            if len(batch):
-                yield from_arrow(batch, self.units, first=first, closed=self.closed)
-                first += len(batch)
+            found = from_arrow(batch, self.units, first=first, closed=self.closed)
+            first += len(batch)
+            if found is not None:
+                yield found
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +138,8 @@ def _arrow(source: Any) -> ArrowLog:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
     known = [{k: v for k, v in one.items() if k in FIELDS} for one in about["objectives"]]
     units = Units([Objective(**one) for one in known])
-    return ArrowLog(source, units, float(about.get("uniform") or 0.0), _closed(source, units))
+    unknown = sum(each.column("propensity").null_count for each in batches(source, ["propensity"]))
+    return ArrowLog(source, units, _closed(source, units), unknown)
 
 
 def _closed(source: Any, units: Units) -> FloatArray:
@@ -170,7 +177,7 @@ def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
     check_shape(features, "action_context", (count, "A"))
     words = [str(action) for action in range(count)]
     rows = Records(
-        0,
+        np.arange(n),
         rewards.astype(np.float64),
         propensities,
         np.zeros(n),

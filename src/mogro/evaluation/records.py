@@ -16,12 +16,12 @@ class Records:
 
     Attributes
     ----------
-    first
-        Number of the first row in the log.
+    numbers
+        Of the rows in the log, (n,).
     rewards
         (n, M) in the user's units, NaN where there is none to go by.
     propensities, errors
-        Of the logged arms, (n,), and their standard errors; NaN where unknown.
+        Of the logged arms, (n,), and their standard errors.
     arms
         Ids of the logged arms, n of them.
     times
@@ -41,7 +41,7 @@ class Records:
         Ids of the arms on offer, or None.
     """
 
-    first: int
+    numbers: NDArray[np.intp]
     rewards: FloatArray
     propensities: FloatArray
     errors: FloatArray
@@ -59,17 +59,26 @@ class Records:
         """Return the number of rows."""
         return len(self.propensities)
 
-    @property
-    def numbers(self) -> NDArray[np.intp]:
-        """The numbers of the rows in the log, (n,)."""
-        return np.arange(self.first, self.first + len(self))
+    def without(self, what: str) -> ValueError:
+        """Return an error: rows lack something."""
+        return ValueError(
+            f"log: expected {what} in every row, got rows without, from {self.numbers[0]} on; "
+            "a journal keeps them"
+        )
 
 
-def from_arrow(batch: Any, units: Units, *, first: int, closed: FloatArray) -> Records:
-    """Return a batch of rows; rewards of decisions made at or after ``closed`` (M,) do not count.
+def from_arrow(batch: Any, units: Units, *, first: int, closed: FloatArray) -> Records | None:
+    """Return those rows of a batch that have a propensity; None if there are none.
 
-    Those of a window that has not closed are no sample: values come sooner than their absence.
+    Rewards of decisions made at or after ``closed`` (M,) do not count. Those of a window that has
+    not closed are no sample: values come sooner than their absence.
     """
+    known = batch.column("propensity").is_valid()
+    numbers = first + np.flatnonzero(known.to_numpy(zero_copy_only=False))
+    if not len(numbers):
+        return None
+    if len(numbers) < len(batch):
+        batch = batch.filter(known)
     times = _numbers(batch, "time")
     rewards = np.stack([_numbers(batch, f"reward_{name}") for name in units.names], axis=1)
     with np.errstate(invalid="ignore"):
@@ -78,10 +87,10 @@ def from_arrow(batch: Any, units: Units, *, first: int, closed: FloatArray) -> R
     chosen = on_offer = None
     if sizes is not None:
         on_offer = np.arange(sizes.max()) < sizes[:, None]
-        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, first)
+        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, numbers)
     contexts = _lists(batch, "context")
     return Records(
-        first,
+        numbers,
         rewards,
         _numbers(batch, "propensity"),
         _numbers(batch, "propensity_error"),
@@ -105,7 +114,7 @@ def _numbers(batch: Any, name: str) -> FloatArray:
 def _lists(batch: Any, name: str) -> tuple[NDArray[np.int64] | None, Any]:
     """Return lengths (n,) and all elements of a column of lists; None if some row has none."""
     column = batch.column(name)
-    if column.null_count or len(column) == 0:
+    if column.null_count:
         return None, None
     sizes = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
     return sizes, column.flatten().to_numpy(zero_copy_only=False)
@@ -130,7 +139,9 @@ def _blocks(
     return result
 
 
-def _places(arm: Any, offered: Any, on_offer: BoolArray, first: int) -> NDArray[np.intp]:
+def _places(
+    arm: Any, offered: Any, on_offer: BoolArray, numbers: NDArray[np.intp]
+) -> NDArray[np.intp]:
     """Return where the logged arm stands among those on offer, (n,)."""
     import pyarrow as pa
 
@@ -143,6 +154,6 @@ def _places(arm: Any, offered: Any, on_offer: BoolArray, first: int) -> NDArray[
         bad = int(np.flatnonzero(~same.any(axis=1))[0])
         raise ValueError(
             f"offered: expected the chosen arm among those on offer, got {arm[bad].as_py()!r} "
-            f"beside {offered[bad].as_py()} in row {first + bad}"
+            f"beside {offered[bad].as_py()} in row {numbers[bad]}"
         )
     return np.asarray(same.argmax(axis=1))

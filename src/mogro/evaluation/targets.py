@@ -59,10 +59,7 @@ def read_weights(weights: Mapping[str, float], units: Units) -> FloatArray:
 def believed(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
     if records.estimates is None or records.on_offer is None:
-        raise ValueError(
-            "log: expected what was believed of the arms on offer (offered_estimates) in every "
-            f"row, got rows without, from {records.first} on; a journal keeps them"
-        )
+        raise records.without("what was believed of the arms on offer (offered_estimates)")
     return units.inward(records.estimates), records.on_offer
 
 
@@ -97,7 +94,7 @@ def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Targ
         for row, here in enumerate(on_offer):
             rng = np.random.default_rng(0)
             one = selection_probabilities(
-                values[row, here], selection, step=records.first + row, rng=rng
+                values[row, here], selection, step=int(records.numbers[row]), rng=rng
             )
             found[row, here] = (1 - uniform) * one.values + uniform / here.sum()
             errors[row, here] = (1 - uniform) * one.errors
@@ -160,10 +157,7 @@ def _by_agent(agent: Agent) -> Target:
 
 def _features(records: Records) -> tuple[FloatArray, BoolArray]:
     if records.features is None or records.on_offer is None:
-        raise ValueError(
-            "log: expected features of the arms on offer (offered_features) in every row, got "
-            f"rows without, from {records.first} on; a journal keeps them"
-        )
+        raise records.without("features of the arms on offer (offered_features)")
     return records.features, records.on_offer
 
 

@@ -58,7 +58,7 @@ class Recommendation:
             for name, value in self.values.items()
         )
         sure = f"; {self.constraints} with confidence {self.confidence:.1%}"
-        return f"{_words(self.weights)}: {shown}{sure if self.constraints else ''}"
+        return f"{in_words(self.weights)}: {shown}{sure if self.constraints else ''}"
 
     __repr__ = __str__
 
@@ -234,7 +234,7 @@ class WhatIf:
                 "no estimate" if np.isnan(v) else f"{v:.4g} [{a:.4g}, {b:.4g}]"
                 for v, (a, b) in zip(one.value, bounds, strict=True)
             ]
-            shown = [f"{_words(weights):<28}", *(f"{cell:<30}" for cell in cells)]
+            shown = [f"{in_words(weights):<28}", *(f"{cell:<30}" for cell in cells)]
             lines.append("  ".join([*shown, f"{one.effective_size.min():.0f}"]))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
@@ -332,8 +332,6 @@ def what_if(
             sums = [passes.sums(rows[0], self_normalised=True) for _ in targets]
         for one, own in zip(sums, rows, strict=True):
             one.add(own)
-    if not sums:
-        raise ValueError("log: expected rows with propensities, got none")
     found = tuple(passes.named(one.result()) for one in sums)
     size = len(targets) * len(known.units)
     products = np.zeros((size, size))
@@ -379,6 +377,11 @@ def _vectors(
     return found
 
 
+def grid(units: Units) -> list[FloatArray]:
+    """Return the trade-offs that are tried unless asked for others."""
+    return _vectors(None, units)
+
+
 def _steps(objectives: int) -> int:
     """Return the steps of the finest grid that is not too large."""
     from math import comb
@@ -405,5 +408,6 @@ def _kind(warning: str) -> str:
     return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"
 
 
-def _words(weights: Mapping[str, float]) -> str:
+def in_words(weights: Mapping[str, float]) -> str:
+    """Return weights as text."""
     return ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
