@@ -190,3 +190,9 @@ def test_refusals(world: World) -> None:
         found.best("clicks")
     with pytest.raises(ValueError, match="at_most: expected objectives"):
         found.confidence(at_most={"clicks": 1.0})
+
+
+def test_drawing_of_one(world: World) -> None:
+    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
+    drawing = mogro.evaluate(table, {"click": 1}).plot()
+    assert [axes.get_yticklabels()[0].get_text() for axes in drawing.axes] == ["click", "subscribe"]

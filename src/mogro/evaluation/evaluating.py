@@ -57,10 +57,10 @@ def evaluate(
     having seen it. A policy that was fitted to the log has seen it: an agent that knows ids of the
     log is marked as judged in-sample, of other policies nobody can tell.
 
-    Rewards that are missing are stood for by others of their arm; those of decisions whose windows
-    may be open do not count. Of an objective that is ``given`` another the value is the mean over
-    decisions of what the arm gives where the condition is met. Rows without a propensity are left
-    out. Where rounds are not exchangeable over time, the value is that of the logged time.
+    Rewards that are missing are stood for by others of their arm. Decisions from the first one on
+    that has an open window are left out, and rows without a propensity. Of an objective that is
+    ``given`` another the value is the mean over decisions of what the arm gives where the condition
+    is met. Where rounds are not exchangeable over time, the value is that of the logged time.
 
     Reads the log twice, some rows at a time.
 
@@ -102,7 +102,9 @@ class Passes:
             for arm in dict.fromkeys(one.arms):
                 self._numbers.setdefault(arm, len(self._numbers))
         if not self._numbers:
-            raise ValueError("log: expected rows with propensities, got none")
+            raise ValueError(
+                "log: expected rows with propensities whose windows have closed, got none"
+            )
 
     def records(self) -> Iterator[Records]:
         """Read rows, some at a time."""

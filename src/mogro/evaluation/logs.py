@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mogro._validation import FloatArray, as_floats, check_shape, indices
-from mogro.evaluation.records import Records, from_arrow
+from mogro._validation import as_floats, check_shape, indices
+from mogro.evaluation.records import Records, from_arrow, usable_rows
 from mogro.live.agent import Agent
 from mogro.live.objective import FIELDS, Objective, Units
 from mogro.offpolicy import cross_fitted
@@ -42,18 +42,16 @@ class ArrowLog:
 
     source: Any  # a table, or paths in order
     units: Units
-    closed: FloatArray  # (M,), decisions made at or after that may have open windows
+    until: float  # when a decision was made whose windows may be open
     unknown: int  # rows without a propensity
+    early: int  # rows whose windows may be open
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Say what is left out, and why."""
         notes = []
-        left = [n for n, t in zip(self.units.names, self.closed, strict=True) if np.isfinite(t)]
-        if left:
-            notes.append(
-                f"decisions with windows that may be open do not count ({', '.join(left)})"
-            )
+        if self.early:
+            notes.append(f"{self.early:,} rows are left out, because their windows may be open")
         if self.unknown:
             notes.append(f"{self.unknown:,} rows without a propensity are left out")
         return tuple(notes)
@@ -62,7 +60,7 @@ class ArrowLog:
         """Read the rows, in order."""
         first = 0
         for batch in batches(self.source):
-            found = from_arrow(batch, self.units, first=first, closed=self.closed)
+            found = from_arrow(batch, self.units, first=first, until=self.until)
             first += len(batch)
             if found is not None:
                 yield found
@@ -138,25 +136,25 @@ def _arrow(source: Any) -> ArrowLog:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
     known = [{k: v for k, v in one.items() if k in FIELDS} for one in about["objectives"]]
     units = Units([Objective(**one) for one in known])
-    unknown = sum(each.column("propensity").null_count for each in batches(source, ["propensity"]))
-    return ArrowLog(source, units, _closed(source, units), unknown)
+    until = _until(source, units)
+    unknown = early = 0
+    for batch in batches(source, ["time", "propensity"]):
+        gone = batch.column("propensity").null_count
+        unknown += gone
+        early += len(batch) - gone - int(usable_rows(batch, until).sum())
+    return ArrowLog(source, units, until, unknown, early)
 
 
-def _closed(source: Any, units: Units) -> FloatArray:
-    """Return the time (M,) of the first decision with an open window, by objective."""
-    closed: FloatArray = np.full(len(units), np.inf)
-    windowed = [m for m in range(len(units)) if np.isfinite(units.windows[m])]
-    if not windowed:
-        return closed
-    names = [f"status_{units.names[m]}" for m in windowed]
-    for batch in batches(source, ["time", *names]):
+def _until(source: Any, units: Units) -> float:
+    """Return the time of the first decision with an open window; infinity if there is none."""
+    names = [f"status_{n}" for n, w in zip(units.names, units.windows, strict=True) if w < np.inf]
+    until = np.inf
+    for batch in batches(source, ["time", *names]) if names else ():
         times = batch.column("time").to_numpy(zero_copy_only=False)
-        for m, name in zip(windowed, names, strict=True):
-            states = batch.column(name).to_numpy(zero_copy_only=False)
-            pending = times[states == "pending"]
-            if len(pending):
-                closed[m] = min(closed[m], float(np.min(pending)))
-    return closed
+        for name in names:
+            pending = times[batch.column(name).to_numpy(zero_copy_only=False) == "pending"]
+            until = min(until, float(pending.min(initial=np.inf)))
+    return until
 
 
 def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:

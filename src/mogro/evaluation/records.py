@@ -67,22 +67,22 @@ class Records:
         )
 
 
-def from_arrow(batch: Any, units: Units, *, first: int, closed: FloatArray) -> Records | None:
-    """Return those rows of a batch that have a propensity; None if there are none.
+def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records | None:
+    """Return those rows of a batch that can be used; None if there are none.
 
-    Rewards of decisions made at or after ``closed`` (M,) do not count. Those of a window that has
-    not closed are no sample: values come sooner than their absence.
+    They have a propensity, and were decided before a time from which on windows may be open: what
+    has come in an open window is no sample, for values come sooner than their absence.
     """
-    known = batch.column("propensity").is_valid()
-    numbers = first + np.flatnonzero(known.to_numpy(zero_copy_only=False))
+    usable = usable_rows(batch, until)
+    numbers = first + np.flatnonzero(usable)
     if not len(numbers):
         return None
     if len(numbers) < len(batch):
-        batch = batch.filter(known)
+        import pyarrow as pa
+
+        batch = batch.filter(pa.array(usable))
     times = _numbers(batch, "time")
     rewards = np.stack([_numbers(batch, f"reward_{name}") for name in units.names], axis=1)
-    with np.errstate(invalid="ignore"):
-        rewards[times[:, None] >= closed] = np.nan
     sizes, _ = _lists(batch, "offered")
     chosen = on_offer = None
     if sizes is not None:
@@ -104,6 +104,14 @@ def from_arrow(batch: Any, units: Units, *, first: int, closed: FloatArray) -> R
         None if contexts[0] is None else contexts[1].reshape(len(times), -1),
         None if sizes is None else batch.column("offered").to_pylist(),
     )
+
+
+def usable_rows(batch: Any, until: float) -> BoolArray:
+    """Tell which rows have a propensity and were decided before a time, (n,)."""
+    known = batch.column("propensity").is_valid().to_numpy(zero_copy_only=False)
+    if until == np.inf:
+        return np.asarray(known, dtype=np.bool_)
+    return np.asarray(known & (_numbers(batch, "time") < until))
 
 
 def _numbers(batch: Any, name: str) -> FloatArray:

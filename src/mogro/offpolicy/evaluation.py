@@ -1,6 +1,7 @@
 """What was found: values, errors, intervals, and whether to trust them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,9 @@ from mogro.offpolicy._intervals import (
     scores,
     skewed_interval,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 ENOUGH = 200.0  # effective size from which intervals are trusted
 TOLERATED = 0.01  # share of the target without support up to which there is an estimate
@@ -184,6 +188,23 @@ class Evaluation:
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.effective_size)
         return skewed_interval(self.value, self.error, self.skewness, z)
+
+    def plot(self, *, level: float = 0.95) -> "Drawing":
+        """Draw values and intervals, one objective under the other; needs matplotlib."""
+        from mogro._plots import house_style, panels
+
+        names = self.names or tuple(map(str, range(len(self.value))))
+        with house_style():
+            drawing, axes = panels(len(names), 1, width=4.5, height=0.7)
+            for panel, name, value, bounds in zip(
+                axes[:, 0], names, self.value, self.interval(level), strict=True
+            ):
+                span = abs(bounds - value)[:, None]
+                panel.errorbar(value, 0, xerr=span, fmt="o", color="#0072B2", capsize=3)
+                panel.set_yticks([0], [name])
+            words = self.warnings[0].split(":")[0] if self.warnings else f"{level:.0%} intervals"
+            drawing.suptitle(words)
+        return drawing
 
     def __repr__(self) -> str:
         warnings = self.warnings
