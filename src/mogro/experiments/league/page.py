@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from mogro._intervals import ConfidenceInterval
+from mogro._page import document, text
 from mogro.experiments.lab.reproduce import Tables, read_manifest, read_tables, write_file
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import distinct, select
 from mogro.experiments.league.season import FAVOURITE, SAMPLE
 from mogro.experiments.league.worlds import ROUNDS, WORLDS
-from mogro.experiments.report.page import escape, html_page
+from mogro.experiments.report.page import REPORT_STYLE
 
 _BADGES = {"wins": "yes", "loses": "no", "level": "open"}
 
@@ -18,7 +19,7 @@ def write_page(out: Path) -> Path:
     tables = read_tables("league", out)
     body = [
         "<h1>The league</h1>",
-        f'<p class="conclusion">{escape(conclude(tables))}</p>',
+        f'<p class="conclusion">{text(conclude(tables))}</p>',
         '<p class="lead">Every policy in every world of a fixed list, all with the same '
         "instances, contexts and noise. A policy is judged by its effective Pareto regret in the "
         "end: its rank, and where that may lie at 95 % (paired by instance), bold where it may be "
@@ -28,14 +29,11 @@ def write_page(out: Path) -> Path:
         f"<h2>{FAVOURITE} against the best policy that is none of its kind</h2>",
         _favourite(tables),
         "<h2>Worlds</h2><table><tbody>",
-        *(
-            f"<tr><th>{escape(world.name)}</th><td>{escape(world.about)}</td></tr>"
-            for world in WORLDS
-        ),
+        *(f"<tr><th>{text(world.name)}</th><td>{text(world.about)}</td></tr>" for world in WORLDS),
         "</tbody></table><h2>Settings</h2>",
         _settings(out),
     ]
-    page = html_page("mogro: league", "".join(body))
+    page = document("mogro: league", "".join(body), style=REPORT_STYLE)
     write_file(out / "league.html", page.encode())
     return out / "league.html"
 
@@ -59,15 +57,14 @@ def conclude(tables: Tables) -> str:
 
 def _matrix(tables: Tables) -> str:
     worlds = [name for (name,) in distinct(tables["ranks"], "world")]
-    heads = "".join(f"<th>{escape(name)}</th>" for name in ("policy", "mean rank", *worlds))
+    heads = "".join(f"<th>{text(name)}</th>" for name in ("policy", "mean rank", *worlds))
     rows = []
     standing = tables["standing"]
     for policy, average in zip(standing["policy"], standing["mean_rank"], strict=True):
         cells = "".join(_cell(tables, world, str(policy)) for world in worlds)
-        rows.append(
-            f"<tr><th>{escape(policy)}</th><td class='number'>{average:.1f}</td>{cells}</tr>"
-        )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        rows.append(f"<tr><th>{text(policy)}</th><td class='number'>{average:.1f}</td>{cells}</tr>")
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div style="overflow-x: auto">{table}</div>'
 
 
 def _cell(tables: Tables, world: str, policy: str) -> str:
@@ -83,9 +80,9 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
 
 def _favourite(tables: Tables) -> str:
     rows = "".join(
-        f"<tr><td>{escape(world)}</td><td>{escape(rival)}</td>"
+        f"<tr><td>{text(world)}</td><td>{text(rival)}</td>"
         f"<td class='number'>{ConfidenceInterval(value, low, high)}</td>"
-        f'<td><span class="badge {_BADGES[outcome]}">{escape(outcome)}</span></td></tr>'
+        f'<td><span class="badge {_BADGES[outcome]}">{text(outcome)}</span></td></tr>'
         for world, rival, value, low, high, outcome in zip(
             *(column.tolist() for column in tables["favourite"].values()), strict=True
         )
@@ -108,5 +105,5 @@ def _settings(out: Path) -> str:
         f"{scale.horizon(ROUNDS)} rounds, seed {scale.seed}. Policies have their defaults; those "
         "with a confidence radius are told the noise of the world (1/2 where rewards are bounded) "
         "and delta = 1 / T. Instances are the sample, repeats are averaged first. "
-        f"{made['seconds']:.0f} s; {escape(versions)}; {escape(made['made'])}. Data: {links}.</p>"
+        f"{made['seconds']:.0f} s; {text(versions)}; {text(made['made'])}. Data: {links}.</p>"
     )
