@@ -1,4 +1,4 @@
-"""The command line: ``mogro reproduce``, ``league``, ``report``, ``list``, ``diagnose`` and more."""
+"""The command line: ``mogro reproduce``, ``league``, ``report``, ``diagnose`` and others."""
 
 import contextlib
 import os
