@@ -29,12 +29,18 @@ from mogro.live import (
     errors,
 )
 from mogro.policies import (
+    MOGLMUCB,
     MOGRO,
     UCB,
+    AlphaFairness,
     EpsilonGreedy,
     ExploreThenCommit,
+    FrankWolfe,
+    GiniOGDE,
     LinearPolicy,
     Oracle,
+    ParetoThompsonSampling,
+    ParetoUCB1,
     Policy,
     RandomArm,
     ThompsonSampling,
@@ -53,9 +59,11 @@ from mogro.simulation import Trace, simulate
 from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
+    "MOGLMUCB",
     "MOGRO",
     "UCB",
     "Agent",
+    "AlphaFairness",
     "BasisRoundRobin",
     "Beliefs",
     "Bilinear",
@@ -71,6 +79,8 @@ __all__ = [
     "Exploration",
     "ExploreThenCommit",
     "FixedWeights",
+    "FrankWolfe",
+    "GiniOGDE",
     "HalfLife",
     "LinearPolicy",
     "Number",
@@ -78,6 +88,8 @@ __all__ = [
     "Oracle",
     "Outcome",
     "ParetoFront",
+    "ParetoThompsonSampling",
+    "ParetoUCB1",
     "Policy",
     "RandomArm",
     "RandomChebyshev",
