@@ -1,7 +1,5 @@
 """Baselines of other papers: what is known of each."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -188,19 +186,6 @@ def test_the_gradient_is_that_of_the_utility() -> None:
         u = [((y + s * h + 0.1) ** (1 - alpha)) / (1 - alpha) for s in (-1, 1)]
         found = AlphaFairness(alpha, offset=0.1).gradient(y)
         np.testing.assert_allclose(found, (u[1] - u[0]) / (2 * h), rtol=1e-6)
-
-
-def test_frank_wolfe_is_for_live_use_too() -> None:
-    agent = mogro.Agent(
-        [mogro.Objective("clicks"), mogro.Objective("sales")],
-        dim=2,
-        seed=0,
-        policy=partial(FrankWolfe, noise=0.1, delta=0.1, utility=AlphaFairness(0.5)),
-    )
-    for _ in range(5):
-        decision = agent.decide({"x": [1.0, 0.0], "y": [0.0, 1.0]})
-        agent.reward(decision.id, {"clicks": 1.0, "sales": 0.0})
-    assert decision.propensity == 1
 
 
 @pytest.mark.parametrize("make", [ParetoUCB1, ParetoThompsonSampling, GiniOGDE, MOGLMUCB])
