@@ -200,13 +200,21 @@ def test_errors_are_honest() -> None:
         ).all()
 
 
-@pytest.mark.parametrize("name", ["normal", "sphere"])  # few arms win nearly always; all win
-@pytest.mark.parametrize("kind", ["weights", "Chebyshev", "hypervolume"])
+@pytest.mark.parametrize(
+    ("kind", "name"),  # on spheres all arms win, otherwise a few do nearly always
+    [
+        ("weights", "sphere"),
+        ("weights", "normal"),
+        ("Chebyshev", "normal"),
+        ("hypervolume", "sphere"),
+    ],
+)
 def test_a_thousand_arms(kind: str, name: str) -> None:
     values = shape(name, 1000, 4, np.random.default_rng(0))
     result = found(values, RANDOM[kind])
-    seen = frequencies(values, RANDOM[kind], draws=10_000, rng=np.random.default_rng(5))
-    spread = np.hypot(np.sqrt(np.maximum(seen, 1e-4) / 10_000), result.errors)
+    draws = 5000
+    seen = frequencies(values, RANDOM[kind], draws=draws, rng=np.random.default_rng(5))
+    spread = np.hypot(np.sqrt(np.maximum(seen, 1 / draws) / draws), result.errors)
     assert (np.abs(result.values - seen) <= 5 * spread).all()
     large = seen >= 0.02
     assert (result.errors[large] <= 0.1 * seen[large]).all()
