@@ -165,7 +165,7 @@ class Lattice:
         """Return weights (n, M), up to a factor for each point."""
         points, objectives = self.places.shape
         shifts = (rng.random(objectives) * points).astype(np.int64)
-        weights = self.quantiles.take(self.places + shifts)
+        weights: FloatArray = self.quantiles.take(self.places + shifts)
         if self.deep:
             weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         return weights

@@ -100,7 +100,8 @@ class _Race:
     def nanoseconds(self) -> float:
         """How long one weight takes, about."""
         objectives, arms = self.values.shape
-        return arms * (0.6 + 0.4 * objectives if self.scores.bend else 0.7 + 0.03 * objectives)
+        each = 0.6 + 0.4 * objectives if self.scores.bend else 0.7 + 0.03 * objectives
+        return float(arms * each)
 
     def table(self, weights: FloatArray) -> FloatArray:
         """Return scores (n, K) for weights (n, M), in single precision."""
