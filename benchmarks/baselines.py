@@ -225,7 +225,9 @@ def _best_gini(means: np.ndarray, weights: np.ndarray) -> float:
     whole = np.append(np.ones(len(means)), 0.0)[None]
     cost = np.append(np.zeros(len(means)), -1.0)
     limits = [(0, None)] * len(means) + [(None, None)]
-    return float(-linprog(cost, rows, np.zeros(len(rows)), whole, [1.0], bounds=limits).fun)
+    found = linprog(cost, rows, np.zeros(len(rows)), whole, [1.0], bounds=limits)
+    assert found.fun is not None
+    return -found.fun
 
 
 def _best_log(means: np.ndarray, offset: float) -> float:

@@ -1,15 +1,15 @@
 """Every policy passes the one conformance suite."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mogro
-from mogro.policies import Policy
 from mogro.testing import check_policy
 
-Make = Callable[[int, int, tuple[int, ...]], Policy]
+Make = Callable[[int, int, tuple[int, ...]], Any]
 
 
 class Cubic:

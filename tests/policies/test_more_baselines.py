@@ -83,7 +83,8 @@ def gini_optimum(means: np.ndarray, weights: np.ndarray) -> float:
     whole[:arms] = 1
     limits = [(0, None)] * arms + [(None, None)] * objectives + [(0, None)] * objectives**2
     found = linprog(cost, above, bound, whole[None], [1.0], bounds=limits)
-    return float(-found.fun)
+    assert found.fun is not None
+    return -found.fun
 
 
 def gini(rewards: np.ndarray, weights: np.ndarray) -> float:
@@ -137,7 +138,7 @@ def test_newton_steps_are_projected_by_the_norm_of_z(seed: int) -> None:
         policy.update(x, [reward])
         theta = policy.theta[0]
         assert np.linalg.norm(theta) <= 0.4 + 1e-9
-        nearest = minimize(
+        nearest = minimize(  # type: ignore[call-overload]
             lambda t, free=free, matrix=matrix: (t - free) @ matrix @ (t - free),
             0.3 * free / np.linalg.norm(free),
             constraints={"type": "ineq", "fun": lambda t: 0.16 - t @ t},
@@ -191,7 +192,7 @@ def test_the_gradient_is_that_of_the_utility() -> None:
 @pytest.mark.parametrize("make", [ParetoUCB1, ParetoThompsonSampling, GiniOGDE, MOGLMUCB])
 def test_an_agent_refuses_a_learner_of_its_own(make: type[ParetoUCB1]) -> None:
     with pytest.raises(ValueError, match=r"policy: .*learner of its own"):
-        mogro.Agent([mogro.Objective("a"), mogro.Objective("b")], dim=2, seed=0, policy=make)
+        mogro.Agent([mogro.Objective("a"), mogro.Objective("b")], dim=2, seed=0, policy=make)  # type: ignore[arg-type]
 
 
 def test_hypervolume_scalarisation_reaches_arms_below_the_line() -> None:
