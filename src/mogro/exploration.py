@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mogro._spans import parts_along, precision_of, span, span_basis, squares, unit_rows
 from mogro._streams import Rng
-from mogro._validation import BoolArray, FloatArray, IntArray, floats
+from mogro._validation import BoolArray, FloatArray, IntArray, floats, unwarned
 from mogro.linear import TINY
 
 # The threshold that MOGRO takes by itself: this share of the mean squared norm of the arms on
@@ -48,8 +48,8 @@ _TIED = 1e-8  # gains this close, relatively, are equal
 def default_threshold(arms: FloatArray) -> FloatArray:
     """Return the threshold (...) for arms (..., K, d): a tenth of their mean squared norm.
 
-    Of more than 128 arms, 32 evenly spaced ones stand for all: a decision among many arms must not
-    cost twice as much for a number of which only the order of magnitude matters.
+    Of more than 1024 arms, 256 evenly spaced ones stand for all: a decision among many arms must
+    not cost twice as much for a number of which only the order of magnitude matters.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def _sample(arms: FloatArray) -> FloatArray:
 
 
 def _mean_square(arms: FloatArray) -> float:
-    return float(np.vdot(arms, arms)) / len(arms)
+    flat = arms.reshape(-1)
+    return float(flat.dot(flat)) / len(arms)
 
 
 def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -335,6 +336,7 @@ class Settled:
         """Tell whether it is certain that no learner has to explore, whatever is on offer."""
         return self._bound * threshold <= SATISFIED
 
+    @unwarned
     def look(
         self,
         arms: FloatArray,
@@ -521,7 +523,7 @@ def _is_below(matrix: FloatArray, bound: float) -> bool:
 def _default(arms: FloatArray) -> float:
     """Return the highest default threshold, of one learner without making an array."""
     if arms.ndim == 2:
-        return _mean_square(_sample(arms)) * DEFAULT_SHARE
+        return _mean_square(arms if len(arms) <= _MANY else _sample(arms)) * DEFAULT_SHARE
     return float(default_threshold(arms).max())
 
 

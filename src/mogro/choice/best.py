@@ -7,10 +7,12 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._ties import draw_best, draw_one, rounding
-from mogro._validation import FloatArray, IntArray, as_floats, floats
+from mogro._validation import FloatArray, IntArray, as_floats, floats, unwarned
 from mogro.choice.rule import Arms
 from mogro.scalarization import NonlinearScalarization
 
+# For one learner the same routines of BLAS can be called for less; those do not warn.
+_quiet_matvec, _quiet_vecmat = unwarned(np.matvec), unwarned(np.vecmat)
 _NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
 
 
@@ -22,11 +24,28 @@ def best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
         if len(tied) == 1:
             return np.asarray(tied[0])
         return np.asarray(draw_one(arms.features, tied, rng=rng))
-    scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
+    scores = _products(arms, direction)
     if not math.isfinite(size(scores)):
         check_finite(direction, direction, "weights")
         refuse(arms, "features")
     return best_by_products(scores, arms, _norms(direction), rng)
+
+
+def combine(weights: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return the directions (..., d) that weights (..., M) make of estimates (..., M, d)."""
+    if theta.ndim == 2 and isinstance(weights, np.ndarray) and min(theta.shape) > 1:
+        return np.asarray(weights.dot(theta))
+    return _quiet_vecmat(weights, theta)
+
+
+def _products(arms: FloatArray, direction: FloatArray) -> FloatArray:
+    """Return the products (..., K) of arms (..., K, d) with directions (..., d)."""
+    if direction.dtype != arms.dtype:
+        direction = direction.astype(arms.dtype)
+    single = arms.ndim == 2 and direction.ndim == 1
+    if single and min(arms.shape) > 1 and arms.flags.c_contiguous:
+        return np.asarray(arms.dot(direction))
+    return _quiet_matvec(arms, direction)
 
 
 def best_by_products(
@@ -34,12 +53,28 @@ def best_by_products(
 ) -> IntArray:
     """Return the arm of the largest score; scores are products with vectors of norms (...)."""
     best: IntArray = scores.argmax(axis=-1)
+    if scores.ndim == 1:
+        top = scores.item(best)
+        unit = rounding(arms.shape[-1], scores.dtype)
+        x = arms[best]
+        near = 2 * unit * (math.sqrt(x.dot(x)) * sizes + abs(top))
+        scores[best] = -math.inf
+        second = scores.item(scores.argmax())
+        scores[best] = top
+        if second < top - near:
+            return best
+    return _draw_best(scores, best, arms, sizes, rng)
+
+
+@unwarned
+def _draw_best(
+    scores: FloatArray, best: IntArray, arms: FloatArray, sizes: FloatArray | float, rng: Rng
+) -> IntArray:
+    """Return the best arm where several may tie."""
     unit = rounding(arms.shape[-1], scores.dtype)
     if scores.ndim == 1:
         top = scores.item(best)
         near = 2 * unit * (_norms(arms[best]) * sizes + abs(top))
-        if np.count_nonzero(scores >= top - near) == 1:
-            return best
     else:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
         x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
@@ -58,7 +93,7 @@ def best_by_products(
 def _norms(vectors: FloatArray) -> Any:
     """Return the norms (...) of vectors (..., d); a plain number for one, for speed."""
     if vectors.ndim == 1:
-        return math.sqrt(np.vdot(vectors, vectors))
+        return math.sqrt(vectors.dot(vectors))
     return np.sqrt(np.vecdot(vectors, vectors))
 
 
@@ -109,4 +144,4 @@ def refuse(given: FloatArray, name: str) -> None:
 def size(values: FloatArray) -> float:
     """Return the sum of the squares, which is not finite if any value is not."""
     flat = values if values.ndim == 1 else values.ravel(order="K")
-    return float(np.vdot(flat, flat))
+    return float(flat.dot(flat))

@@ -14,7 +14,13 @@ import numpy as np
 from mogro._streams import Rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, unwarned
 from mogro.choice.beliefs import Beliefs, take
-from mogro.choice.best import best_by_products, best_by_score, best_in_direction, check_finite
+from mogro.choice.best import (
+    best_by_products,
+    best_by_score,
+    best_in_direction,
+    check_finite,
+    combine,
+)
 from mogro.choice.rule import Arms, Choice, Rule, listed
 from mogro.exploration import SATISFIED, ExplorationContext, Settled, needs
 from mogro.scalarization import Scalarization, is_nonlinear
@@ -26,7 +32,6 @@ for _constant in (_NO, _YES):
     _constant.flags.writeable = False
 
 
-@unwarned
 def choose(
     policy: Rule,
     arms: Arms,
@@ -180,23 +185,28 @@ def select(
     policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the arm that is selected, (...), and the weights drawn for it, if any were."""
+    if not policy.values_are_estimates or is_front(selection) or is_nonlinear(selection):
+        return _select_by_values(policy, listed(arms), beliefs, step, rng, selection)
+    theta = beliefs.theta
+    weights = selection.weights(theta.shape[-2], step=step, batch=theta.shape[:-2], rng=rng)
+    return best_in_direction(arms, combine(weights, theta), rng), weights
+
+
+@unwarned
+def _select_by_values(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> tuple[IntArray, FloatArray | None]:
+    """Select where weights cannot meet the estimates first."""
+    values = policy.values(arms, beliefs, rng=rng)
+    check_finite(values, arms)
     if is_front(selection):
-        offered = listed(arms)
-        values = policy.values(offered, beliefs, rng=rng)
-        check_finite(values, offered)
         return draw_member(selection, values, rng=rng), None
+    scalarization = cast("Scalarization", selection)
     objectives, batch = beliefs.theta.shape[-2], beliefs.batch
-    selection = cast("Scalarization", selection)
-    if policy.values_are_estimates and not is_nonlinear(selection):
-        weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
-        return best_in_direction(arms, np.vecmat(weights, beliefs.theta), rng), weights
-    offered = listed(arms)
-    values = policy.values(offered, beliefs, rng=rng)
-    check_finite(values, offered)
-    weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
-    if is_nonlinear(selection):
-        return best_by_score(offered, beliefs.theta, values, weights, selection, rng), weights
+    weights = scalarization.weights(objectives, step=step, batch=batch, rng=rng)
+    if is_nonlinear(scalarization):
+        return best_by_score(arms, beliefs.theta, values, weights, scalarization, rng), weights
     scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
     check_finite(scores, weights, "weights")
     sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
-    return best_by_products(scores, offered, sizes, rng), weights
+    return best_by_products(scores, arms, sizes, rng), weights
