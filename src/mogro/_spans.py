@@ -62,7 +62,9 @@ def unit_rows(arms: FloatArray) -> FloatArray:
     wide = arms.astype(np.float64, copy=False)
     norms = squares(wide)
     sizes = np.sqrt(norms)
-    sizes[norms <= TINY] = np.inf
+    vanishing = norms <= TINY
+    if np.count_nonzero(vanishing):
+        sizes[vanishing] = np.inf
     return np.asarray(wide / sizes[..., None])
 
 

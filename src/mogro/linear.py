@@ -144,6 +144,7 @@ class LinearModel:
         # Product of the decays since each feature was last observed.
         self._fresh: FloatArray = np.ones((*batch, d))
         self._fading = False  # some of these are not 1
+        self._traces: FloatArray | None = None  # of V, if they are known
         if self.ridge > 0:
             self._renew()
         self._seal()
@@ -208,15 +209,19 @@ class LinearModel:
         sums = np.einsum("...ii->...i", self._sums[..., : self.dim, :])
         return np.asarray(sums + np.einsum("...ni,...ni->...i", recent, recent))
 
+    def _trace(self) -> FloatArray:
+        """Return the trace of V, (*batch), up to rounding."""
+        if self._traces is None:
+            self._traces = np.asarray(np.einsum("...i->...", self._diagonal()))
+        return self._traces
+
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
         norms = _sum_of_squares(features)
         if not norms < HUGE:
             self._refuse(features, rewards)
-        # For one learner the same routine of BLAS, called faster.
-        single = not self.batch and d > 1
-        product = self._solution.dot(features) if single else np.matvec(self._solution, features)
+        product = _matvec(self._solution, features)
         errors = product[..., d:]
         errors -= rewards  # below V^+ x: the negative errors of prediction
         if not _sum_of_squares(product) < HUGE:
@@ -230,6 +235,8 @@ class LinearModel:
         self._solution = _minus(self._solution, _outer(product, product[..., :d]))
         left = np.square(errors)
         if not self._full:
+            if self._traces is not None:
+                self._traces = self._traces + _dot(features, features)
             stale = stale | self._explore(features, product, variance, left)
         every = self._pending == self._most
         if every or (np.count_nonzero(stale) if self.batch else stale):
@@ -264,6 +271,7 @@ class LinearModel:
             )
         before, gram = self.theta, self.gram
         self._sums = self._sums + np.swapaxes(both, -1, -2) @ features
+        self._traces = None
         self.count += features.shape[-2]
         self._fresh[features.any(axis=-2)] = 1
         self._renew()
@@ -410,6 +418,7 @@ class LinearModel:
         self._full = bool((self._rank == self.dim).all())
         self._sized = not np.isinf(self._units).any()
         self._fading = bool((self._fresh < 1).any())
+        self._traces = None
         self._seal()
 
     def _append(self, features: FloatArray, rewards: FloatArray) -> None:
@@ -444,14 +453,13 @@ class LinearModel:
         if not self._sized:
             self._size(features)
         own = features / self._units
-        scaled = np.matvec(self._null, own)
+        scaled = _matvec(self._null, own)
         size = _dot(scaled, scaled)
         some = size > _NOTHING
         if not np.count_nonzero(some):
             return np.asarray(some)
-        diagonal = self._diagonal()
-        part = np.matvec(self._unseen, features)
-        mass = (1 + variance) * np.einsum("...i->...", diagonal)
+        part = _matvec(self._unseen, features)
+        mass = (1 + variance) * self._trace()
         new = np.asarray((mass < _CLEAR * _dot(part, part)) & some & (mass > TINY))
         if np.count_nonzero(new):
             where = np.nonzero(new) if new.ndim else ...
@@ -460,7 +468,7 @@ class LinearModel:
             turned = np.where(new, 4 * _EPS * np.sqrt(_dot(own, own) / np.maximum(size, TINY)), 0)
             self._blur = np.asarray(np.maximum(self._blur, turned))
         if np.count_nonzero(some ^ new):
-            growth = _dot(np.square(scaled), diagonal / np.square(self._units))
+            growth = _dot(np.square(scaled), self._diagonal() / np.square(self._units))
             doubtful = some & ~new
             share = np.where(doubtful, size * (size / np.where(doubtful, growth, 1)), 0)
             self._hidden = np.asarray(self._hidden + share)
@@ -486,7 +494,7 @@ class LinearModel:
         units.
         """
         d = self.dim
-        direction = np.matvec(self._unseen[where], part[where])  # once more: without rounding of x
+        direction = _matvec(self._unseen[where], part[where])  # once more: without rounding of x
         size = np.sqrt(_dot(direction, direction))[..., None]
         direction /= size
         # V^+ - k u' - u k' + (1 + v) u u', of which - k k' / (1 + v) has been done.
@@ -494,7 +502,7 @@ class LinearModel:
         step[..., :d] += direction * (np.sqrt(1 + np.asarray(variance)[where])[..., None] / size)
         self._solution[where] += _outer(step, step[..., :d])
         self._unseen = _without(self._unseen, where, _outer(direction, direction))
-        unit = np.matvec(self._null[where], scaled[where])
+        unit = _matvec(self._null[where], scaled[where])
         unit /= np.sqrt(_dot(unit, unit))[..., None]
         self._null = _without(self._null, where, _outer(unit, unit))
         self._rank = self._rank.copy()
@@ -505,6 +513,7 @@ class LinearModel:
             self._full = bool(known.all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
+        self._traces = None
         self._sums = self._sums * scale
         self._recent[..., : self._pending, :] *= np.sqrt(scale)
         self._squares = self._squares * scale[..., 0]
@@ -524,6 +533,7 @@ class LinearModel:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         d, m = self.dim, self.objectives
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
+        self._traces = None
         if stale is None:
             self._sums = np.concatenate((self.gram, self.moments), axis=-2)
             self._pending = 0
@@ -596,10 +606,17 @@ def _sum_of_squares(array: FloatArray) -> float:
     return array.dot(array) if array.ndim == 1 else np.vdot(array, array)
 
 
+def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return products (..., n) of matrices (..., n, d), as they come, and vectors (..., d)."""
+    if matrices.ndim == 2 and matrices.shape[1] > 1:
+        return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
+    return np.matvec(matrices, vectors)
+
+
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
-    if left.ndim == 1:
-        return np.asarray(left[:, None] * right)
+    if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
+        return np.asarray(left[:, None].dot(right[None]))
     if left.size <= _SMALL:
         return np.asarray(left[..., :, None] * right[..., None, :])
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
