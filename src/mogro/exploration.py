@@ -56,22 +56,25 @@ def default_threshold(arms: FloatArray) -> FloatArray:
     >>> default_threshold(np.array([[2.0, 0.0], [0.0, 1.0]])).item()
     0.25
     """
-    sample = _sample(arms)
     if arms.ndim == 2:
-        return np.asarray(_mean_square(sample) * DEFAULT_SHARE)
+        return np.asarray(single_threshold(arms))
+    sample = _sample(arms)
     flat = sample.reshape(*sample.shape[:-2], -1)
     return np.asarray(np.vecdot(flat, flat) / sample.shape[-2] * DEFAULT_SHARE)
+
+
+def single_threshold(arms: FloatArray, total: float = math.inf) -> float:
+    """Return the default threshold of one learner; ``total`` is the sum of squares, if known."""
+    sample = _sample(arms)
+    if total == math.inf or len(sample) < len(arms):
+        total = float(np.vdot(sample, sample))
+    return total / len(sample) * DEFAULT_SHARE
 
 
 def _sample(arms: FloatArray) -> FloatArray:
     if arms.shape[-2] <= _MANY:
         return arms
     return arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
-
-
-def _mean_square(arms: FloatArray) -> float:
-    flat = arms.reshape(-1)
-    return float(flat.dot(flat)) / len(arms)
 
 
 def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -205,7 +208,7 @@ def _split(new: BoolArray) -> tuple[_Index | None, _Index | None]:
 
 def _row_sum(matrix: FloatArray) -> float:
     """Return the largest sum of absolute values of a row."""
-    return max(np.add.reduce(np.abs(matrix), axis=1).tolist())
+    return float(np.maximum.reduce(np.add.reduce(np.abs(matrix), axis=1)))
 
 
 def _weakest(inside: FloatArray) -> FloatArray:
@@ -538,7 +541,7 @@ def _is_below(matrix: FloatArray, bound: float) -> bool:
 def _default(arms: FloatArray) -> float:
     """Return the highest default threshold, of one learner without making an array."""
     if arms.ndim == 2:
-        return _mean_square(arms if len(arms) <= _MANY else _sample(arms)) * DEFAULT_SHARE
+        return single_threshold(arms)
     return float(default_threshold(arms).max())
 
 

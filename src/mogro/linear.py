@@ -152,12 +152,14 @@ class LinearModel:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        return self._solution[self._below]
+        theta: FloatArray = self._solution[self._below]
+        return theta
 
     @property
     def inverse(self) -> FloatArray:
         """The (pseudo-)inverse of V, (*batch, d, d)."""
-        return self._solution[self._above]
+        inverse: FloatArray = self._solution[self._above]
+        return inverse
 
     @property
     def unseen(self) -> FloatArray:
@@ -218,13 +220,13 @@ class LinearModel:
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
-        norms = _sum_of_squares(features)
+        norms = np.vdot(features, features)  # their sum
         if not norms < HUGE:
             self._refuse(features, rewards)
         product = _matvec(self._solution, features)
         errors = product[..., d:]
         errors -= rewards  # below V^+ x: the negative errors of prediction
-        if not _sum_of_squares(product) < HUGE:
+        if not np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
         variance = abs(_dot(features, product[..., :d]))  # below 0 by rounding only
         stale = variance > _LOSSY
@@ -595,22 +597,17 @@ def _without(matrices: FloatArray, where: Any, change: FloatArray) -> FloatArray
 def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
     # Backwards NumPy adds up by itself, one product after the other.
-    if left.ndim == right.ndim == 1:
-        return np.vecdot(left[::-1], right[::-1])
-    products: FloatArray = np.vecdot(left[..., ::-1], right[..., ::-1])
+    last = slice(None, None, -1)
+    place: Any = last if left.ndim == right.ndim == 1 else (..., last)
+    products: FloatArray = np.vecdot(left[place], right[place])
     return products
-
-
-def _sum_of_squares(array: FloatArray) -> float:
-    """Return the sum of the squares of all numbers."""
-    return array.dot(array) if array.ndim == 1 else np.vdot(array, array)
 
 
 def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return products (..., n) of matrices (..., n, d), as they come, and vectors (..., d)."""
     if matrices.ndim == 2 and matrices.shape[1] > 1:
         return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
-    return np.matvec(matrices, vectors)
+    return np.asarray(np.matvec(matrices, vectors))
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:

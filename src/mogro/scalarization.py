@@ -94,7 +94,7 @@ class RandomWeights:
         """Draw weights (*batch, M) on the simplex."""
         if self.concentration == 1.0:  # the usual case, several times faster for one learner
             if not batch:
-                draws = rng.standard_exponential((objectives,))
+                draws: FloatArray = rng.standard_exponential((objectives,))
                 few = objectives < _PAIRWISE
                 draws /= reduce(add, draws.tolist()) if few else np.add.reduce(draws)
                 return draws
