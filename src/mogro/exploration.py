@@ -20,7 +20,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import Precision, parts_along, precision_of, span, span_basis, squares, unit_rows
+from mogro._spans import (
+    Precision,
+    parts_along,
+    precision_of,
+    span,
+    span_basis,
+    squares,
+    sum_of_squares,
+    unit_rows,
+)
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats, unwarned
 from mogro.linear import TINY
@@ -67,7 +76,7 @@ def single_threshold(arms: FloatArray, total: float = math.inf) -> float:
     """Return the default threshold of one learner; ``total`` is the sum of squares, if known."""
     sample = _sample(arms)
     if total == math.inf or len(sample) < len(arms):
-        total = float(np.vdot(sample, sample))
+        total = sum_of_squares(sample)
     return total / len(sample) * DEFAULT_SHARE
 
 

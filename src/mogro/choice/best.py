@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mogro._spans import sum_of_squares
 from mogro._streams import Rng
 from mogro._ties import draw_best, draw_one, rounding
 from mogro._validation import FloatArray, IntArray, as_floats, floats, unwarned
@@ -16,11 +17,11 @@ _MANY = 2**15  # numbers in arms from which another look at them costs more than
 _NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
 
 
-def sum_of_squares(arms: Arms) -> float:
+def total_square(arms: Arms) -> float:
     """Return the sum of the squares of arms, (K, d); infinite if it would cost much to know it."""
     if not isinstance(arms, np.ndarray) or arms.size > _MANY:
         return math.inf
-    return float(np.vdot(arms, arms))
+    return sum_of_squares(arms)
 
 
 def best_of_moderate(
@@ -63,7 +64,7 @@ def best_in_direction(arms: Arms, weights: FloatArray, theta: FloatArray, rng: R
             return np.asarray(tied[0])
         return np.asarray(draw_one(arms.features, tied, rng=rng))
     scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
-    if not math.isfinite(size(scores)):
+    if not math.isfinite(sum_of_squares(scores)):
         check_finite(direction, direction, "weights")
         refuse(arms, "features")
     return best_by_products(scores, arms, _norms(direction), rng)
@@ -136,7 +137,7 @@ def check_finite(values: FloatArray, given: FloatArray, name: str = "features") 
 
     That costs less than a scan of all features.
     """
-    if not math.isfinite(size(values)):
+    if not math.isfinite(sum_of_squares(values)):
         refuse(given, name)
 
 
@@ -144,9 +145,3 @@ def refuse(given: FloatArray, name: str) -> None:
     """Say what is wrong with what leads to numbers that are not finite."""
     floats(given, name, shape=given.shape)
     raise ValueError(f"{name}: expected values whose squares and scores are finite")
-
-
-def size(values: FloatArray) -> float:
-    """Return the sum of the squares, which is not finite if any value is not."""
-    flat = values if values.ndim == 1 else values.ravel(order="K")
-    return float(np.vdot(flat, flat))

@@ -20,7 +20,7 @@ from mogro.choice.best import (
     best_in_direction,
     best_of_moderate,
     check_finite,
-    sum_of_squares,
+    total_square,
 )
 from mogro.choice.rule import Arms, Choice, Rule, listed
 from mogro.exploration import SATISFIED, ExplorationContext, Settled, needs, single_threshold
@@ -71,7 +71,7 @@ def choose(
         lucky, anything = _any_arm(arms, batch, uniform, rng)
         if not batch and lucky:
             return Choice(anything, None, _NO, _YES)
-    how, total = selection or policy.selection, math.inf if batch else sum_of_squares(arms)
+    how, total = selection or policy.selection, math.inf if batch else total_square(arms)
     context = None
     if policy.exploration is not None:
         context = explorers(policy, arms, beliefs, step=step, settled=settled, total=total)
