@@ -17,7 +17,7 @@ from mogro.linear import TINY
 _EPS = float(np.finfo(np.float64).eps)
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
-_ALONE, _DOT_ALONE = 2**18, 2**13
+_ALONE, _DOT_ALONE = 2**18, 10_000
 _LARGE = 2**17  # numbers in an array from which threads are welcome
 _WORTHWHILE = 8  # rows to multiply at once
 _CLEAR = 1e-6  # a Gram matrix of unit vectors conditioned better than this shows its rank plainly
@@ -63,9 +63,11 @@ def sum_of_squares(array: FloatArray) -> float:
     """Return the sum of the squares of all numbers, which is not finite if any number is not."""
     if array.size <= _DOT_ALONE or array.size > _LARGE:
         return float(np.vdot(array, array))
-    flat = array.reshape(-1)
-    parts = (flat[start : start + _DOT_ALONE] for start in range(0, flat.size, _DOT_ALONE))
-    return math.fsum(float(np.vdot(part, part)) for part in parts)
+    flat, total = array.reshape(-1), 0.0
+    for start in range(0, flat.size, _DOT_ALONE):
+        part = flat[start : start + _DOT_ALONE]
+        total += float(np.vdot(part, part))
+    return total
 
 
 def unit_rows(arms: FloatArray) -> FloatArray:

@@ -43,6 +43,7 @@ def choose(
     selection: Selection | None = None,
     uniform: float = 0.0,
     settled: Settled | None = None,
+    total: float | None = None,
 ) -> Choice:
     """Choose an arm for each learner: any arm, or one to explore, or the best by its values.
 
@@ -65,13 +66,17 @@ def choose(
         Probability of any arm, each alike, before everything else.
     settled
         Remembers from one choice to the next what needs no exploration.
+    total
+        Sum of the squared arms of one learner, if it is known.
     """
     batch = beliefs.batch
     if uniform > 0:
         lucky, anything = _any_arm(arms, batch, uniform, rng)
         if not batch and lucky:
             return Choice(anything, None, _NO, _YES)
-    how, total = selection or policy.selection, math.inf if batch else total_square(arms)
+    how = selection or policy.selection
+    if total is None:
+        total = math.inf if batch else total_square(arms)
     context = None
     if policy.exploration is not None:
         context = explorers(policy, arms, beliefs, step=step, settled=settled, total=total)
