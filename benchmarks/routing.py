@@ -1,0 +1,288 @@
+"""Routing real prompts to language models: quality at equal cost, and what a decision takes.
+
+``python -m benchmarks.routing FOLDER [NAME ...]``, where the folder is an unpacked wheel of
+paretobandit 0.1.1 (Apache-2.0), which ships 3,609 prompts with the quality and the cost of three
+models each: ``pip download paretobandit==0.1.1 --no-deps`` and ``unzip``; nothing of it is kept
+here. The peers need ``mabwiser contextualbandits scikit-learn joblib tqdm`` beside mogro. What each
+contestant got is kept in ``out/routing``: names (or how they begin) say who runs again, without
+any all do; ``report`` runs nobody. The report replaces its section of RESULTS.md.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import json
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import mogro
+from benchmarks.common import Line, Step, duration, race, ratio, typical
+from benchmarks.routers import (
+    MODELS,
+    PRICES,
+    AgentRouter,
+    ContextualRouter,
+    MabwiserRouter,
+    Make,
+    ParetoBanditRouter,
+    PolicyRouter,
+    blocks,
+)
+from benchmarks.routing_report import report
+
+OUT = Path("out", "routing")
+ORDERS, FIRST, ROUNDS = 20, 500, 1500
+SIZE, FEW, WARM = 24, 8, 200  # features, a few of them, prompts known beforehand
+_BUCKETS = 1024
+
+
+class Prompts(NamedTuple):
+    """Features (n, d), quality (n, K) and cost in cents (n, K) of every model."""
+
+    features: np.ndarray
+    quality: np.ndarray
+    cost: np.ndarray
+
+
+class Played(NamedTuple):
+    """Models chosen for each order and price, and which of these rounds count, (O, P, T) each."""
+
+    chosen: np.ndarray
+    counts: np.ndarray | None = None
+
+
+Play = Callable[[Prompts, np.ndarray], Played]  # with prompts in orders (O, T)
+
+
+def read(folder: Path) -> Prompts:
+    """Read all prompts; features are the first principal components of hashed words, whitened."""
+    place = folder / "pareto_bandit" / "data" / "examples"
+    if not place.is_dir():
+        sys.exit(f"no {place}: pip download paretobandit==0.1.1 --no-deps, unzip, name its folder")
+    files = [(place / name).read_text() for name in ("val.jsonl", "test_holdout.jsonl")]
+    rows = [json.loads(line) for text in files for line in text.split("\n") if line]
+    counts = np.zeros((len(rows), _BUCKETS))
+    for row, counted in zip(rows, counts, strict=True):
+        for word in re.findall(r"[a-z]+|\d", row["prompt"].lower()):
+            counted[zlib.crc32(word.encode()) % _BUCKETS] += 1
+    words = np.log1p(counts)
+    words /= np.linalg.norm(words, axis=1, keepdims=True)
+    words -= words.mean(axis=0)
+    _, vectors = np.linalg.eigh(words.T @ words)
+    scores = words @ vectors[:, : -SIZE - 1 : -1]
+    quality, cost = (
+        np.array([[row["arms"][model][what] for model in MODELS] for row in rows])
+        for what in ("reward", "cost")
+    )
+    return Prompts(scores / scores.std(axis=0), quality, 100 * cost)
+
+
+def in_turn(make: Make, prompts: Prompts, orders: np.ndarray) -> Played:
+    """Let one router after the other play."""
+
+    def route(price: float, order: np.ndarray) -> list[int]:
+        router = make(price, SIZE, int(order[0]))
+        chosen = []
+        for n in order:
+            model = router.choose(prompts.features[n])
+            told = float(prompts.quality[n, model]), float(prompts.cost[n, model])
+            router.learn(prompts.features[n], model, *told)
+            chosen.append(model)
+        return chosen
+
+    return Played(np.array([[route(price, order) for price in PRICES] for order in orders]))
+
+
+class Given:
+    """The weights that somebody sets before each round."""
+
+    def __init__(self) -> None:
+        self.price = 0.0
+
+    def weights(self, objectives: int, **_: object) -> np.ndarray:
+        """Return them."""
+        return np.array([1.0, self.price]) / (1 + self.price)
+
+
+def at_once(
+    prompts: Prompts, orders: np.ndarray, *, size: int = SIZE, warm: int = 0, shared: bool = False
+) -> Played:
+    """Let MOGRO play all orders in a batch, which chooses what agents would choose.
+
+    Warm: so many other prompts are known beforehand, with all models. Shared: one learner serves
+    all prices, another one with each prompt.
+    """
+    few = prompts._replace(features=prompts.features[:, :size])
+    if not shared:
+        rounds = [np.full(orders.shape[1], price) for price in PRICES]
+        return Played(np.stack([_batch(few, orders, prices, warm) for prices in rounds], axis=1))
+    drawn = np.random.default_rng(2).integers(len(PRICES), size=orders.shape[1])
+    counts = np.tile(drawn == np.arange(len(PRICES))[:, None], (len(orders), 1, 1))
+    chosen = _batch(few, orders, np.array(PRICES)[drawn], warm)
+    return Played(np.broadcast_to(chosen[:, None], counts.shape), counts)
+
+
+def _batch(prompts: Prompts, orders: np.ndarray, prices: np.ndarray, warm: int) -> np.ndarray:
+    """Return the models chosen (orders, rounds) at the prices of the rounds."""
+    given, rng, everyone = Given(), np.random.default_rng(1), np.arange(len(orders))
+    dim = len(MODELS) * (1 + prompts.features.shape[1])
+    policy = mogro.MOGRO(dim, 2, scalarization=given, batch=(len(orders),))
+    values = np.stack([prompts.quality, -prompts.cost], -1)
+    for prompt in _others(orders, len(values), warm).T:
+        for model in range(len(MODELS)):
+            policy.update(blocks(prompts.features[prompt])[:, model], values[prompt, model])
+    history = []
+    for prompt, price in zip(orders.T, prices.tolist(), strict=True):
+        given.price = price
+        arms = blocks(prompts.features[prompt])
+        chosen = policy.select(arms, rng=rng)
+        policy.update(arms[everyone, chosen], values[prompt, chosen])
+        history.append(chosen)
+    return np.stack(history, -1)
+
+
+def _others(orders: np.ndarray, count: int, wanted: int) -> np.ndarray:
+    """Return some prompts that do not come, (O, wanted)."""
+    return np.stack([np.setdiff1d(np.arange(count), order)[:wanted] for order in orders])
+
+
+def by_table(table: np.ndarray, prompts: Prompts, orders: np.ndarray) -> Played:
+    """Choose models (prices, prompts) that are known beforehand."""
+    return Played(np.moveaxis(table[:, orders], 0, 1))
+
+
+def best(quality: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return the best models (prices, prompts) by quality and cost."""
+    return np.stack([(quality - price * cost).argmax(axis=1) for price in PRICES])
+
+
+def linear_limit(prompts: Prompts, orders: np.ndarray) -> Played:
+    """Choose by least squares over all models and prompts, those to come included."""
+    design = np.column_stack([np.ones(len(prompts.cost)), prompts.features])
+    told = np.column_stack([prompts.quality, prompts.cost])
+    fitted = design @ np.linalg.lstsq(design, told)[0]
+    return by_table(best(*np.split(fitted, 2, axis=1)), prompts, orders)
+
+
+def oracle(prompts: Prompts, orders: np.ndarray) -> Played:
+    """Choose the best model for every prompt."""
+    return by_table(best(prompts.quality, prompts.cost), prompts, orders)
+
+
+def one_model(prompts: Prompts, orders: np.ndarray) -> Played:
+    """Choose one model for all."""
+    table = np.repeat(np.arange(len(MODELS))[:, None], len(prompts.cost), axis=1)
+    return by_table(table, prompts, orders)
+
+
+OURS = "mogro"
+CONTESTANTS: Mapping[str, Play] = {
+    OURS: at_once,
+    f"{OURS}, {FEW} features": partial(at_once, size=FEW),
+    f"{OURS}, {WARM} prompts known": partial(at_once, warm=WARM),
+    f"{OURS}, one for all trade-offs": partial(at_once, shared=True),
+    "ParetoBandit": partial(in_turn, ParetoBanditRouter),
+    "ParetoBandit, no forgetting": partial(in_turn, partial(ParetoBanditRouter, forgetting_factor=1)),
+    "mabwiser LinUCB": partial(in_turn, MabwiserRouter),
+    "mabwiser LinUCB, alpha 0.1": partial(in_turn, partial(MabwiserRouter, alpha=0.1)),
+    "contextualbandits LinUCB": partial(in_turn, ContextualRouter),
+    "contextualbandits LinUCB, alpha 0.1": partial(in_turn, partial(ContextualRouter, alpha=0.1)),
+    "always one model": one_model,
+    "linear limit": linear_limit,
+    "oracle": oracle,
+}
+
+
+def means(played: Played, prompts: Prompts, orders: np.ndarray) -> np.ndarray:
+    """Return quality and cost in m$ of the first prompts and of the rest, (2, O, P, 2)."""
+    at = orders[:, None], played.chosen
+    values = np.stack([prompts.quality[at], 10 * prompts.cost[at]], -1)
+    counts = np.ones(played.chosen.shape) if played.counts is None else played.counts
+    spans = slice(0, FIRST), slice(FIRST, None)
+    return np.stack([
+        np.einsum("optv,opt->opv", values[:, :, span], counts[:, :, span])
+        / counts[:, :, span].sum(axis=2)[..., None]
+        for span in spans
+    ])  # fmt: skip
+
+
+def explored(prompts: Prompts, order: np.ndarray) -> tuple[int, int]:
+    """Return how often an Agent explores, and how often it differs from its policy alone."""
+    routers = AgentRouter(0.03, SIZE, 0), PolicyRouter(0.03, SIZE, 0)
+    differs = 0
+    for n in order:
+        one, other = (router.choose(prompts.features[n]) for router in routers)
+        differs += one != other
+        for router in routers:
+            told = float(prompts.quality[n, one]), float(prompts.cost[n, one])
+            router.learn(prompts.features[n], one, *told)
+    return routers[0].explored, differs
+
+
+def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
+    """Measure choosing alone, after some prompts have been learned."""
+    makes: dict[str, Make] = {
+        "Agent.decide": AgentRouter,
+        "MOGRO.select": PolicyRouter,
+        "ParetoBandit": ParetoBanditRouter,
+        "mabwiser": MabwiserRouter,
+        "contextualbandits": ContextualRouter,
+    }
+    steps: dict[str, Step] = {}
+    for name, make in makes.items():
+        router = make(0.03, SIZE, 0)
+        for n in order[:FIRST]:
+            model = router.choose(prompts.features[n])
+            told = float(prompts.quality[n, model]), float(prompts.cost[n, model])
+            router.learn(prompts.features[n], model, *told)
+        choose: Callable[[np.ndarray], object] = router.choose
+        asked = prompts.features[order[FIRST:]]
+        if isinstance(router, PolicyRouter):  # it takes arms
+            choose = partial(router.policy.select, rng=np.random.default_rng(0))
+            asked = blocks(asked)
+        steps[name] = partial(_next, choose, cycle(asked))
+    times = race(steps)
+    found = []
+    for name in ("MOGRO.select", "Agent.decide", "mabwiser", "contextualbandits"):
+        of = ratio(times[name], times["ParetoBandit"])
+        bar = {"bar": "<= 2", "met": of.value <= 2} if name == "MOGRO.select" else {}
+        figures = f"{duration(typical(times[name]))} / {duration(typical(times['ParetoBandit']))}"
+        found.append(Line("routing", of, f"{name} / ParetoBandit", "choosing", figures, **bar))  # type: ignore[arg-type]
+    return found
+
+
+def _next(choose: Callable[[np.ndarray], object], asked: "cycle[np.ndarray]") -> None:
+    choose(next(asked))
+
+
+def main(folder: str = "", *names: str) -> None:
+    """Run contestants, and write the report."""
+    if not folder:
+        sys.exit(__doc__)
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, folder)
+    prompts = read(Path(folder))
+    rng = np.random.default_rng(0)
+    orders = np.stack([rng.permutation(len(prompts.cost))[:ROUNDS] for _ in range(ORDERS)])
+    OUT.mkdir(parents=True, exist_ok=True)
+    for name, play in CONTESTANTS.items():
+        if not names or any(name.startswith(one) for one in names):
+            np.save(OUT / f"{name}.npy", means(play(prompts, orders), prompts, orders))
+            print(name, "done", file=sys.stderr, flush=True)
+    got = {name: OUT / f"{name}.npy" for name in CONTESTANTS}
+    found = {name: np.load(path) for name, path in got.items() if path.exists()}
+    report(found, OURS, timed(prompts, orders[0]), explored(prompts, orders[0]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
