@@ -18,7 +18,7 @@ MODELS = (
     "mistralai/mistral-large-2512",
     "google/gemini-2.5-pro",
 )
-PRICES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.5, 3.0)  # quality that a cent is worth
+PRICES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.5, 3.0, 20.0)  # quality that a cent is worth
 
 
 class Router(Protocol):
@@ -39,9 +39,7 @@ Make = Callable[[float, int, int], Router]  # price of a cent, number of feature
 class AgentRouter:
     """mogro.Agent with a block of parameters for each model."""
 
-    def __init__(
-        self, price: float, dim: int, seed: int, policy: MakePolicy = mogro.MOGRO
-    ) -> None:
+    def __init__(self, price: float, dim: int, seed: int, policy: MakePolicy = mogro.MOGRO) -> None:
         self._agent = mogro.Agent(
             [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.01)],
             features=mogro.Bilinear(
