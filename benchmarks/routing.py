@@ -3,9 +3,10 @@
 ``python -m benchmarks.routing FOLDER [NAME ...]``, where the folder is an unpacked wheel of
 paretobandit 0.1.1 (Apache-2.0), which ships 3,609 prompts with the quality and the cost of three
 models each: ``pip download paretobandit==0.1.1 --no-deps`` and ``unzip``; nothing of it is kept
-here. The peers need ``mabwiser contextualbandits scikit-learn joblib tqdm`` beside mogro. What each
-contestant got is kept in ``out/routing``: names (or how they begin) say who runs again, without
-any all do, and a name that nobody has runs nobody. The report is a section of RESULTS.md.
+here. The peers need ``mabwiser contextualbandits scikit-learn joblib tqdm`` beside mogro. Names, or
+how they begin, say who runs; all do without. It takes an hour, most of it for two peers, and may
+be interrupted: what each got is kept in ``out/routing``, and is measured anew once it is deleted
+there. The report on all that is there is a section of RESULTS.md.
 """
 
 import os
@@ -42,7 +43,7 @@ from benchmarks.routers import (
 from benchmarks.routing_report import report
 
 OUT = Path("out", "routing")
-ORDERS, FIRST, ROUNDS = 20, 500, 1500
+ORDERS, FIRST, ROUNDS = 20, 500, 1000
 SIZE, FEW, WARM = 24, 8, 200  # features, a few of them, prompts known beforehand
 _BUCKETS = 1024
 
@@ -62,7 +63,8 @@ class Played(NamedTuple):
     counts: np.ndarray | None = None
 
 
-Play = Callable[[Prompts, np.ndarray], Played]  # with prompts in orders (O, T)
+Prices = tuple[float, ...]
+Play = Callable[[Prompts, np.ndarray, Prices], Played]  # with prompts in orders (O, T)
 
 
 def read(folder: Path) -> Prompts:
@@ -88,7 +90,7 @@ def read(folder: Path) -> Prompts:
     return Prompts(scores / scores.std(axis=0), quality, 100 * cost)
 
 
-def in_turn(make: Make, prompts: Prompts, orders: np.ndarray) -> Played:
+def in_turn(make: Make, prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
     """Let one router after the other play."""
 
     def route(price: float, order: np.ndarray) -> list[int]:
@@ -101,7 +103,7 @@ def in_turn(make: Make, prompts: Prompts, orders: np.ndarray) -> Played:
             chosen.append(model)
         return chosen
 
-    return Played(np.array([[route(price, order) for price in PRICES] for order in orders]))
+    return Played(np.array([[route(price, order) for price in prices] for order in orders]))
 
 
 class Given:
@@ -116,20 +118,22 @@ class Given:
 
 
 def at_once(
-    prompts: Prompts, orders: np.ndarray, *, size: int = SIZE, warm: int = 0, shared: bool = False
+    prompts: Prompts, orders: np.ndarray, prices: Prices, *, size: int = SIZE, warm: int = 0
 ) -> Played:
     """Let MOGRO play all orders in a batch, which chooses what agents would choose.
 
-    Warm: so many other prompts are known beforehand, with all models. Shared: one learner serves
-    all prices, another one with each prompt.
+    Warm: so many other prompts are known beforehand, with all models.
     """
     few = prompts._replace(features=prompts.features[:, :size])
-    if not shared:
-        rounds = [np.full(orders.shape[1], price) for price in PRICES]
-        return Played(np.stack([_batch(few, orders, prices, warm) for prices in rounds], axis=1))
-    drawn = np.random.default_rng(2).integers(len(PRICES), size=orders.shape[1])
-    counts = np.tile(drawn == np.arange(len(PRICES))[:, None], (len(orders), 1, 1))
-    chosen = _batch(few, orders, np.array(PRICES)[drawn], warm)
+    rounds = [np.full(orders.shape[1], price) for price in prices]
+    return Played(np.stack([_batch(few, orders, given, warm) for given in rounds], axis=1))
+
+
+def shared(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
+    """Let one MOGRO serve all prices, another one with each prompt."""
+    drawn = np.random.default_rng(2).integers(len(prices), size=orders.shape[1])
+    counts = np.tile(drawn == np.arange(len(prices))[:, None], (len(orders), 1, 1))
+    chosen = _batch(prompts, orders, np.array(prices)[drawn], 0)
     return Played(np.broadcast_to(chosen[:, None], counts.shape), counts)
 
 
@@ -157,33 +161,33 @@ def _others(orders: np.ndarray, count: int, wanted: int) -> np.ndarray:
     return np.stack([np.setdiff1d(np.arange(count), order)[:wanted] for order in orders])
 
 
-def by_table(table: np.ndarray, prompts: Prompts, orders: np.ndarray) -> Played:
+def by_table(table: np.ndarray, orders: np.ndarray) -> Played:
     """Choose models (prices, prompts) that are known beforehand."""
     return Played(np.moveaxis(table[:, orders], 0, 1))
 
 
-def best(quality: np.ndarray, cost: np.ndarray) -> np.ndarray:
+def best(quality: np.ndarray, cost: np.ndarray, prices: Prices) -> np.ndarray:
     """Return the best models (prices, prompts) by quality and cost."""
-    return np.stack([(quality - price * cost).argmax(axis=1) for price in PRICES])
+    return np.stack([(quality - price * cost).argmax(axis=1) for price in prices])
 
 
-def linear_limit(prompts: Prompts, orders: np.ndarray) -> Played:
+def linear_limit(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
     """Choose by least squares over all models and prompts, those to come included."""
     design = np.column_stack([np.ones(len(prompts.cost)), prompts.features])
     told = np.column_stack([prompts.quality, prompts.cost])
     fitted = design @ np.linalg.lstsq(design, told, rcond=None)[0]
-    return by_table(best(*np.split(fitted, 2, axis=1)), prompts, orders)
+    return by_table(best(*np.split(fitted, 2, axis=1), prices), orders)
 
 
-def oracle(prompts: Prompts, orders: np.ndarray) -> Played:
+def oracle(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
     """Choose the best model for every prompt."""
-    return by_table(best(prompts.quality, prompts.cost), prompts, orders)
+    return by_table(best(prompts.quality, prompts.cost, prices), orders)
 
 
-def one_model(prompts: Prompts, orders: np.ndarray) -> Played:
+def one_model(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
     """Choose one model for all."""
     table = np.repeat(np.arange(len(MODELS))[:, None], len(prompts.cost), axis=1)
-    return by_table(table, prompts, orders)
+    return by_table(table, orders)
 
 
 OURS, PEER, MOST = "mogro", "ParetoBandit", 2.0
@@ -191,13 +195,13 @@ CONTESTANTS: Mapping[str, Play] = {
     OURS: at_once,
     f"{OURS}, {FEW} features": partial(at_once, size=FEW),
     f"{OURS}, {WARM} prompts known": partial(at_once, warm=WARM),
-    f"{OURS}, one for all trade-offs": partial(at_once, shared=True),
+    f"{OURS}, one for all trade-offs": shared,
     PEER: partial(in_turn, ParetoBanditRouter),
     f"{PEER}, no forgetting": partial(in_turn, partial(ParetoBanditRouter, forgetting_factor=1.0)),
-    "mabwiser LinUCB": partial(in_turn, MabwiserRouter),
     "mabwiser LinUCB, alpha 0.1": partial(in_turn, partial(MabwiserRouter, alpha=0.1)),
-    "contextualbandits LinUCB": partial(in_turn, ContextualRouter),
     "contextualbandits LinUCB, alpha 0.1": partial(in_turn, partial(ContextualRouter, alpha=0.1)),
+    "mabwiser LinUCB": partial(in_turn, MabwiserRouter),
+    "contextualbandits LinUCB": partial(in_turn, ContextualRouter),
     "always one model": one_model,
     "linear limit": linear_limit,
     "oracle": oracle,
@@ -277,12 +281,16 @@ def main(folder: str = "", *names: str) -> None:
     rng = np.random.default_rng(0)
     orders = np.stack([rng.permutation(len(prompts.cost))[:ROUNDS] for _ in range(ORDERS)])
     OUT.mkdir(parents=True, exist_ok=True)
+    found = {}
     for name, play in CONTESTANTS.items():
-        if not names or any(name.startswith(one) for one in names):
-            np.save(OUT / f"{name}.npy", means(play(prompts, orders), prompts, orders))
-            print(name, "done", file=sys.stderr, flush=True)
-    got = {name: OUT / f"{name}.npy" for name in CONTESTANTS}
-    found = {name: np.load(path) for name, path in got.items() if path.exists()}
+        pieces = [PRICES] if play in (shared, one_model) else [(price,) for price in PRICES]
+        paths = [OUT / f"{name} {piece[0]:g}.npy" for piece in pieces]
+        for piece, path in zip(pieces, paths, strict=True):
+            if not path.exists() and (not names or name.startswith(names)):
+                np.save(path, means(play(prompts, orders, piece), prompts, orders))
+                print(path.stem, file=sys.stderr, flush=True)
+        if all(path.exists() for path in paths):
+            found[name] = np.concatenate([np.load(path) for path in paths], axis=2)
     times = timed(prompts, orders[0])
     often, differs = explored(prompts, orders[0])
     report(found, OURS, times, explored=often, differs=differs, first=FIRST, rounds=ROUNDS)
