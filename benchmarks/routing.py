@@ -19,7 +19,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -41,6 +41,8 @@ from benchmarks.routers import (
     blocks,
 )
 from benchmarks.routing_report import report
+from mogro.policies import LinearPolicy
+from mogro.scalarization import Scalarization
 
 OUT = Path("out", "routing")
 ORDERS, FIRST, ROUNDS = 20, 500, 1000
@@ -117,6 +119,23 @@ class Given:
         return np.array([1.0, self.price]) / (1 + self.price)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Shrinking(LinearPolicy):
+    """Greedy by ridge estimates: ``EpsilonGreedy(epsilon=0)`` of an agent that is given weights."""
+
+    dim: int
+    objectives: int
+    _: KW_ONLY
+    scalarization: Scalarization
+    batch: tuple[int, ...] = ()
+    ridge: float = 1.0
+
+    @property
+    def selection(self) -> Scalarization:
+        """How to select."""
+        return self.scalarization
+
+
 def at_once(
     prompts: Prompts, orders: np.ndarray, prices: Prices, *, size: int = SIZE, warm: int = 0
 ) -> Played:
@@ -129,29 +148,44 @@ def at_once(
     return Played(np.stack([_batch(few, orders, given, warm) for given in rounds], axis=1))
 
 
+def optimistic(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
+    """Let ridge estimates play that start from the best quality, 1, with features of norm 1."""
+    small = prompts._replace(features=prompts.features / np.sqrt(SIZE), quality=prompts.quality - 1)
+    rounds = [np.full(orders.shape[1], price) for price in prices]
+    return Played(
+        np.stack([_batch(small, orders, given, policy=Shrinking) for given in rounds], axis=1)
+    )
+
+
 def shared(prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:
     """Let one MOGRO serve all prices, another one with each prompt."""
     drawn = np.random.default_rng(2).integers(len(prices), size=orders.shape[1])
     counts = np.tile(drawn == np.arange(len(prices))[:, None], (len(orders), 1, 1))
-    chosen = _batch(prompts, orders, np.array(prices)[drawn], 0)
+    chosen = _batch(prompts, orders, np.array(prices)[drawn])
     return Played(np.broadcast_to(chosen[:, None], counts.shape), counts)
 
 
-def _batch(prompts: Prompts, orders: np.ndarray, prices: np.ndarray, warm: int) -> np.ndarray:
+def _batch(
+    prompts: Prompts,
+    orders: np.ndarray,
+    prices: np.ndarray,
+    warm: int = 0,
+    policy: Callable[..., LinearPolicy] = mogro.MOGRO,
+) -> np.ndarray:
     """Return the models chosen (orders, rounds) at the prices of the rounds."""
     given, rng, everyone = Given(), np.random.default_rng(1), np.arange(len(orders))
     dim = len(MODELS) * (1 + prompts.features.shape[1])
-    policy = mogro.MOGRO(dim, 2, scalarization=given, batch=(len(orders),))
+    learner = policy(dim, 2, scalarization=given, batch=(len(orders),))
     values = np.stack([prompts.quality, -prompts.cost], -1)
     for prompt in _others(orders, len(values), warm).T:
         for model in range(len(MODELS)):
-            policy.update(blocks(prompts.features[prompt])[:, model], values[prompt, model])
+            learner.update(blocks(prompts.features[prompt])[:, model], values[prompt, model])
     history = []
     for prompt, price in zip(orders.T, prices.tolist(), strict=True):
         given.price = price
         arms = blocks(prompts.features[prompt])
-        chosen = policy.select(arms, rng=rng)
-        policy.update(arms[everyone, chosen], values[prompt, chosen])
+        chosen = learner.select(arms, rng=rng)
+        learner.update(arms[everyone, chosen], values[prompt, chosen])
         history.append(chosen)
     return np.stack(history, -1)
 
@@ -195,6 +229,7 @@ CONTESTANTS: Mapping[str, Play] = {
     OURS: at_once,
     f"{OURS}, {FEW} features": partial(at_once, size=FEW),
     f"{OURS}, {WARM} prompts known": partial(at_once, warm=WARM),
+    f"{OURS}, ridge, from the best": optimistic,
     f"{OURS}, one for all trade-offs": shared,
     PEER: partial(in_turn, ParetoBanditRouter),
     f"{PEER}, no forgetting": partial(in_turn, partial(ParetoBanditRouter, forgetting_factor=1.0)),
@@ -206,6 +241,10 @@ CONTESTANTS: Mapping[str, Play] = {
     "linear limit": linear_limit,
     "oracle": oracle,
 }
+
+
+# A cent has no price for ParetoBandit: a unit is the cost of a model on a scale from 0 to 1.
+SWEEPS: Mapping[str, Prices] = {PEER: (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 3.0)}
 
 
 def means(played: Played, prompts: Prompts, orders: np.ndarray) -> np.ndarray:
@@ -283,7 +322,8 @@ def main(folder: str = "", *names: str) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
     found = {}
     for name, play in CONTESTANTS.items():
-        pieces = [PRICES] if play in (shared, one_model) else [(price,) for price in PRICES]
+        prices = SWEEPS.get(name.split(",")[0], PRICES)
+        pieces = [prices] if play in (shared, one_model) else [(price,) for price in prices]
         paths = [OUT / f"{name} {piece[0]:g}.npy" for piece in pieces]
         for piece, path in zip(pieces, paths, strict=True):
             if not path.exists() and (not names or name.startswith(names)):
