@@ -549,36 +549,38 @@ class Agent:
         timeout: float = 60.0,
         snapshot_every: int = 5000,
     ) -> Self:
-        """Open an agent in a file that forgets nothing, and that processes can share.
+        """Open an agent that forgets nothing, and that processes can share.
 
-        Every change is on the disk when its call returns, in a journal of events (SQLite). A
-        process that is killed at any moment has lost nothing that was acknowledged. Any number of
-        processes may open the same file: each decision knows all that any of them has committed
-        before it, and all agree on the estimates.
+        Every change is on the disk when its call returns, in a journal of events. A process that is
+        killed at any moment has lost nothing that was acknowledged. Any number of processes may
+        open the same journal: each decision knows all that any of them has committed before it,
+        and all agree on the estimates.
 
         Parameters
         ----------
         path
-            The file; on a disk of this machine, because network file systems do not lock reliably.
+            An SQLite file, on a disk of this machine, because network file systems do not lock
+            reliably; or a PostgreSQL database, ``"postgresql://user@host/shop"`` (extra
+            ``postgres``).
         objectives
-            With these the agent is created if the file does not have it, and otherwise its settings
-            have to be the same. Without them it goes on as it is.
+            With these the agent is created if it is not there, and otherwise its settings have to
+            be the same. Without them it goes on as it is.
         name
-            Of the agent, where a file has several.
+            Of the agent, where there are several.
         dim, features, seed, policy, intercept, scaling, half_life, capacity, uniform
             As for a new agent, beside objectives.
         types
             Classes of policies, scalarisations and explorations that are not mogro's own.
         timeout
-            Seconds to wait for other processes before a call fails.
+            Seconds to wait for other processes, or for a server, before a call fails.
         snapshot_every
-            Events after which this process writes a snapshot into the file, so that opening it
+            Events after which this process writes a snapshot into the journal, so that opening it
             stays quick; later where more than fifty times as many decisions are held.
 
         Raises
         ------
         JournalError
-            With the file and the reason: :class:`~mogro.errors.JournalUnavailable`,
+            With the file or database and the reason: :class:`~mogro.errors.JournalUnavailable`,
             :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
             :class:`~mogro.errors.DifferentSettings`.
 

@@ -105,14 +105,16 @@ class Ledger:
         return part
 
     def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
-        """Add decisions as they stand in a block, and return their rows."""
-        rows = np.array(
-            [self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64
-        )
-        for mine, chosen, inside in self._by_block(rows):
+        """Take over decisions as they stand in a block, where none are; return their rows."""
+        self.ids, self.arms = ids, arms
+        self.rows = dict(zip(ids, range(len(ids)), strict=True))
+        for start in range(0, len(ids), _ROWS):
+            mine = empty_block(_ROWS, self.shape)
             for target, source in zip(_arrays(mine), _arrays(block), strict=True):
-                target[inside] = source[chosen]
-        return rows
+                part = source[start : start + _ROWS]
+                target[: len(part)] = part
+            self.blocks.append(mine)
+        return np.arange(len(ids))
 
     def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, BoolArray, IntArray]]:
         """Yield each block with the rows that lie in it, and where in it they lie."""

@@ -436,9 +436,9 @@ class State:
             [position[row] for row in ledger.completed], dtype=np.int64
         )
         for name, texts in (("ids", ledger.ids), ("arms", ledger.arms)):
-            coded = [texts[row].encode("utf-8", "surrogatepass") for row in rows.tolist()]
-            arrays[f"ledger.{name}"] = np.frombuffer(b"".join(coded), dtype=np.uint8)
-            arrays[f"ledger.{name}.bytes"] = np.array([len(text) for text in coded], dtype=np.int64)
+            raw, sizes = _coded([texts[row] for row in rows.tolist()])
+            arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
+            arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
         learned = self.learner.save_state()  # copied: threads go on while it is written
         arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
@@ -452,10 +452,11 @@ class State:
             raise DamagedSnapshot("its counters are not those of an agent")
         self.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
         self.time = float(arrays["time"].astype(np.float64).item())
-        rows = self._load_ledger(arrays)
+        self._load_ledger(arrays)
         own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
         self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
         if self.units.nearest < math.inf:
+            rows = self.ledger.pending()
             part = self.ledger.gather(rows)
             for n, row in enumerate(rows.tolist()):
                 # Also if it is over: a decision may have been late itself when it was made.
@@ -464,7 +465,7 @@ class State:
                     self._windows.append((end, part.serial.item(n), row))
             heapq.heapify(self._windows)
 
-    def _load_ledger(self, arrays: Arrays) -> NDArray[np.int64]:
+    def _load_ledger(self, arrays: Arrays) -> None:
         ledger = self.ledger
         columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
         ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
@@ -481,7 +482,6 @@ class State:
         rows = ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], block)
         _check_decisions(block, arrays["ledger.completed"], self.counters.decisions)
         ledger.completed.extend(rows[arrays["ledger.completed"].astype(np.int64)].tolist())
-        return rows
 
 
 def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: int) -> None:
@@ -513,7 +513,17 @@ def _texts(arrays: Arrays, name: str) -> list[str]:
     if (sizes < 0).any() or sizes.sum() != len(raw):
         raise DamagedSnapshot(f"ledger.{name} is not as long as its texts")
     ends = np.cumsum(sizes).tolist()
-    return [
-        raw[end - size : end].decode("utf-8", "surrogatepass")
-        for end, size in zip(ends, sizes.tolist(), strict=True)
-    ]
+    places = zip([0, *ends], ends, strict=False)
+    if raw.isascii():  # a character is a byte
+        text = raw.decode()
+        return [text[start:end] for start, end in places]
+    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+
+
+def _coded(texts: list[str]) -> tuple[bytes, list[int]]:
+    """Return texts as :func:`_texts` reads them: all their bytes, and how many each has."""
+    joined = "".join(texts)
+    if joined.isascii():
+        return joined.encode(), list(map(len, texts))
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join(coded), list(map(len, coded))
