@@ -71,7 +71,7 @@ class PolicyRouter:
     """The policy alone, over features that are written out."""
 
     def __init__(self, price: float, dim: int, seed: int) -> None:
-        weights = mogro.FixedWeights(np.array([1.0, price]) / (1 + price))
+        weights = mogro.FixedWeights([1 / (1 + price), price / (1 + price)])
         self.policy = mogro.MOGRO(len(MODELS) * (1 + dim), 2, scalarization=weights)
         self._rng = np.random.default_rng(seed)
 
@@ -135,9 +135,9 @@ def list_prices() -> dict[str, float]:
 
 
 class MabwiserRouter:
-    """Its LinUCB."""
+    """Its LinUCB, with a tenth of the default width, which explores less and does better."""
 
-    def __init__(self, price: float, dim: int, seed: int, alpha: float = 1.0) -> None:
+    def __init__(self, price: float, dim: int, seed: int, alpha: float = 0.1) -> None:
         from mabwiser.mab import MAB, LearningPolicy
 
         self._price, self._seed = price, seed
@@ -156,9 +156,9 @@ class MabwiserRouter:
 
 
 class ContextualRouter:
-    """LinUCB of contextualbandits, which wants rewards of 0 or 1, but works with any."""
+    """LinUCB of contextualbandits likewise; it wants rewards of 0 or 1, but works with any."""
 
-    def __init__(self, price: float, dim: int, seed: int, alpha: float = 1.0) -> None:
+    def __init__(self, price: float, dim: int, seed: int, alpha: float = 0.1) -> None:
         from contextualbandits.online import LinUCB
 
         self._price = price

@@ -19,8 +19,8 @@ are 24 whitened principal components of hashed words, the same for all, and a co
 the mean quality in % at a mean cost of at most so many thousandths of a dollar a prompt, by mixing
 two of the {prices} trade-offs of a sweep, with 95 % bootstrap intervals over the orders, the same
 orders for all. Nobody but the lines that say so knows anything beforehand; ParetoBandit knows the
-list prices of the models, and learns the quality alone. "alpha 0.1" is LinUCB with a tenth of its
-default width; contextualbandits asks for rewards of 0 or 1, and is given any. "Ridge, from the
+list prices of the models, and learns the quality alone. mabwiser and contextualbandits are LinUCB
+with alpha = 0.1; the latter asks for rewards of 0 or 1, and is given any. "Ridge, from the
 best": greedy by ridge estimates that start from quality 1 and cost 0, with features divided by 5,
 and no exploration besides; in an agent that is `Objective("quality", offset=1.0)` with the policy
 `EpsilonGreedy(epsilon=0)`. mogro was played as a batch of policies; an `Agent` that is asked the

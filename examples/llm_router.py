@@ -13,7 +13,7 @@ Run with ``python examples/llm_router.py``.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ OBJECTIVES = [
     mogro.Objective("cost", direction="min", unit=0.01),  # dollars
     mogro.Objective("seconds", direction="min", unit=10.0),
 ]
-DIALS = {
+DIALS: dict[str, dict[str, float]] = {
     "cheap": {"quality": 0.1, "cost": 1, "seconds": 0.1},
     "balanced": {"quality": 1, "cost": 0.3, "seconds": 0.1},
     "best": {"quality": 1, "cost": 0, "seconds": 0},
@@ -78,7 +78,7 @@ def look(prompt: str) -> dict[str, Any]:
     return {"words": len(words), "digits": digits, "code": bool(re.search(r"[=\[\]#():]", prompt))}
 
 
-def summary(rows: list[tuple[str, Mapping[str, float]]]) -> str:
+def summary(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
     """Return means, and how often each model was chosen."""
     means = [np.mean([got[one.name] for _, got in rows]) for one in OBJECTIVES]
     shares = Counter(model for model, _ in rows)
