@@ -221,8 +221,9 @@ def evaluate(log: str, weights: Sequence[str], html: Path | None) -> None:
     """Say what other trade-offs would have been worth, from the log of an agent.
 
     LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is
-    kept that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes the arm that is best for its weights
-    by the beliefs held at each decision. What is wrong with an estimate is said first.
+    kept that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes
+    the arm that is best for its weights by the beliefs held at each decision. What is wrong with an
+    estimate is said first.
 
     \b
     mogro evaluate log/ --weights click=1,subscribe=4
