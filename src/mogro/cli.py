@@ -5,12 +5,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from multiprocessing import util
 from pathlib import Path
-
-from numpy.typing import NDArray
 
 try:
     import click
@@ -39,6 +37,7 @@ from mogro.experiments.lab.reproduce import (
     reproduce,
 )
 from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import Table as Columns
 from mogro.experiments.league import Season, own_player
 from mogro.experiments.league.page import conclude as conclude_league
 from mogro.experiments.league.page import write_page
@@ -212,7 +211,7 @@ def league(
     console.print(f"The page: [bold]{page}[/]")
 
 
-def _standing(standing: Mapping[str, NDArray[Any]]) -> Table:
+def _standing(standing: Columns) -> Table:
     shown = Table(title="Standing", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("policy", "mean rank", "worlds", "maybe first in"):
         shown.add_column(heading)

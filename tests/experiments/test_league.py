@@ -119,7 +119,8 @@ def test_the_command_plays_and_goes_on(tmp_path: Path) -> None:
         "    def select(self, features, *, rng): return 0\n"
         "    def update(self, features, reward): ...\n"
     )
-    command = [sys.executable, "-m", "mogro_command", "league", "--quick", "--workers", "1"]
+    start = "from mogro_command import main; main()"
+    command = [sys.executable, "-c", start, "league", "--quick", "--workers", "1"]
     for own in ((), ("--policy", "my_module:First")):
         done = subprocess.run(
             [*command, *own],

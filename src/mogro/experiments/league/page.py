@@ -24,7 +24,8 @@ def write_page(out: Path) -> Path:
         "instances, contexts and noise. A policy is judged by its effective Pareto regret in the "
         "end: its rank, and where that may lie at 95 % (paired by instance), bold where it may be "
         "the first; below it the regret with its interval. A dash: the policy knows arms by their "
-        "place, and they do not stay.</p>",
+        "place, and they do not stay. Policies that are made for another goal (generalised Gini, "
+        "Frank-Wolfe) are judged by this one all the same.</p>",
         _matrix(tables),
         f"<h2>{FAVOURITE} against the best policy that is none of its kind</h2>",
         _favourite(tables),

@@ -8,10 +8,15 @@ from typing import Any
 
 from mogro.environments import Environment
 from mogro.policies import (
+    MOGLMUCB,
     MOGRO,
     UCB,
     EpsilonGreedy,
     ExploreThenCommit,
+    FrankWolfe,
+    GiniOGDE,
+    ParetoThompsonSampling,
+    ParetoUCB1,
     RandomArm,
     ThompsonSampling,
 )
@@ -62,6 +67,18 @@ PLAYERS = (
     Player("explore, then commit", ExploreThenCommit),
     Player("UCB", UCB, confident=True),
     Player("Thompson sampling", ThompsonSampling, confident=True),
+    Player("hypervolume UCB", UCB, (("selection", RandomHypervolume()),), confident=True),
+    Player(
+        "hypervolume Thompson sampling",
+        ThompsonSampling,
+        (("selection", RandomHypervolume()),),
+        confident=True,
+    ),
+    Player("MOGLM-UCB", MOGLMUCB),
+    Player("Pareto UCB1", ParetoUCB1),
+    Player("Pareto Thompson sampling", ParetoThompsonSampling),
+    Player("generalised Gini", GiniOGDE),
+    Player("Frank-Wolfe", FrankWolfe, confident=True),
     Player("random arm", RandomArm),
 )
 
