@@ -115,6 +115,7 @@ class Exploiting:
         self.values_are_estimates = policy.values_are_estimates
         self.values = policy.values
         self.threshold = policy.threshold
+        self.optimistic = policy.optimistic
 
 
 def make_settings(
