@@ -15,18 +15,12 @@ from mogro._streams import Rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, unwarned
 from mogro.choice.beliefs import Beliefs, take
 from mogro.choice.best import best_by_products, best_by_score, best_in_direction, check_finite
-from mogro.choice.optimism import (
-    candidates,
-    is_optimistic,
-    optimistic_values,
-    values_in_round,
-)
+from mogro.choice.optimism import choose_optimistically, is_optimistic
 from mogro.choice.rule import Arms, Choice, Rule, listed
 from mogro.exploration import SATISFIED, ExplorationContext, Settled, needs
 from mogro.scalarization import Scalarization, is_nonlinear
 from mogro.selection import Selection, draw_member, is_front
 
-_NEAR = 1e-9  # scores this close, relatively, are equal
 _NO: BoolArray = np.zeros((), dtype=np.bool_)
 _YES: BoolArray = np.ones((), dtype=np.bool_)
 for _constant in (_NO, _YES):
@@ -159,38 +153,19 @@ def _exploit(
     policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> Choice:
     """Choose by the policy's values, or any arm with its own probability of that."""
+    if is_optimistic(policy, beliefs, step):
+        return choose_optimistically(listed(arms), beliefs, step, rng, selection)
     batch = beliefs.theta.shape[:-2]
     if not policy.uniform > 0:
         arm, weights = select(policy, arms, beliefs, step, rng, selection)
         no = np.zeros(batch, dtype=np.bool_) if batch else _NO
-        exploring = no
-        if is_optimistic(policy, beliefs, step):
-            exploring = _second_to_another(listed(arms), beliefs, arm, weights, selection)
-        return Choice(arm, weights, exploring, no)
+        return Choice(arm, weights, no, no)
     lucky, anything = _any_arm(arms, batch, policy.uniform, rng)
     no = np.zeros(batch, dtype=np.bool_)
     if policy.uniform == 1:
         return Choice(anything, None, no, lucky)
     arm, weights = select(policy, arms, beliefs, step, rng, selection)
     return Choice(np.where(lucky, anything, arm), None if lucky.any() else weights, no, lucky)
-
-
-def _second_to_another(
-    arms: FloatArray,
-    beliefs: Beliefs,
-    chosen: IntArray,
-    weights: FloatArray | None,
-    selection: Selection,
-) -> BoolArray:
-    """Tell, (...), where another arm than the chosen one has the best estimates."""
-    if weights is None:
-        return np.ones(beliefs.batch, dtype=np.bool_)
-    if is_nonlinear(selection):
-        scores = selection.score(beliefs.estimates(arms), weights)
-    else:
-        scores = np.matvec(arms, np.vecmat(weights, beliefs.theta))
-    own = np.take_along_axis(scores, chosen[..., None], axis=-1)[..., 0]
-    return np.asarray(own < scores.max(axis=-1) - _NEAR * np.abs(scores).max(axis=-1))
 
 
 def _any_arm(
@@ -211,45 +186,21 @@ def select(
     """Return the arm that is selected, (...), and the weights drawn for it, if any were."""
     if is_front(selection):
         offered = listed(arms)
-        values = values_in_round(policy, offered, beliefs, step, rng)
+        values = policy.values(offered, beliefs, rng=rng)
         check_finite(values, offered)
         return draw_member(selection, values, rng=rng), None
     objectives, batch = beliefs.theta.shape[-2], beliefs.batch
     selection = cast("Scalarization", selection)
-    optimistic = is_optimistic(policy, beliefs, step)
-    if policy.values_are_estimates and not optimistic and not is_nonlinear(selection):
+    if policy.values_are_estimates and not is_nonlinear(selection):
         weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
         return best_in_direction(arms, np.vecmat(weights, beliefs.theta), rng), weights
     offered = listed(arms)
-    if optimistic and not is_nonlinear(selection):
-        weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
-        return _select_optimistically(offered, beliefs, weights, rng), weights
-    values = values_in_round(policy, offered, beliefs, step, rng)
+    values = policy.values(offered, beliefs, rng=rng)
     check_finite(values, offered)
     weights = selection.weights(objectives, step=step, batch=batch, rng=rng)
     if is_nonlinear(selection):
         return best_by_score(offered, beliefs.theta, values, weights, selection, rng), weights
-    return _best_by_values(offered, values, beliefs, weights, rng), weights
-
-
-def _select_optimistically(
-    arms: FloatArray, beliefs: Beliefs, weights: FloatArray, rng: Rng
-) -> IntArray:
-    """Return the best arm by optimistic values, without a look at those that cannot be."""
-    check_finite(weights, weights, "weights")
-    rows = candidates(arms, beliefs, weights)
-    offered = arms if rows is None or not rows.size else arms[rows]
-    values = optimistic_values(offered, beliefs)
-    check_finite(values, arms)
-    best = _best_by_values(offered, values, beliefs, weights, rng)
-    return best if offered is arms else np.asarray(rows)[best]
-
-
-def _best_by_values(
-    arms: FloatArray, values: FloatArray, beliefs: Beliefs, weights: FloatArray, rng: Rng
-) -> IntArray:
-    """Return the arm of the largest weighted sum of its values (..., K, M)."""
     scores = np.vecmat(weights, np.swapaxes(values, -1, -2))
     check_finite(scores, weights, "weights")
     sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
-    return best_by_products(scores, arms, sizes, rng)
+    return best_by_products(scores, offered, sizes, rng), weights

@@ -7,14 +7,19 @@ it is the turn of every ``sqrt(n) / 3``-th round, so that they are ``6 sqrt(n)``
 """
 
 import math
+from typing import cast
 
 import numpy as np
 
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray
+from mogro._validation import FloatArray, IntArray, unwarned
 from mogro.choice.beliefs import Beliefs
-from mogro.choice.rule import Rule
+from mogro.choice.best import best_by_products, best_by_score, check_finite
+from mogro.choice.rule import Choice, Rule
+from mogro.scalarization import Scalarization, is_nonlinear
+from mogro.selection import Selection, draw_member, is_front
 
+_NEAR = 1e-9  # scores this close, relatively, are equal
 _MANY = 256  # arms from which on most are passed over without a look at their standard errors
 
 
@@ -63,16 +68,59 @@ def values_in_round(
     return policy.values(arms, beliefs, rng=rng)
 
 
-def candidates(arms: FloatArray, beliefs: Beliefs, weights: FloatArray) -> IntArray | None:
-    """Return those of many arms (K, d) that optimism may prefer, of one learner; None for all.
+@unwarned
+def choose_optimistically(
+    arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> Choice:
+    """Select by optimistic values; where estimates favour another arm, that is exploring."""
+    objectives, batch = beliefs.theta.shape[-2], beliefs.batch
+    no = np.zeros(batch, dtype=np.bool_)
+    if is_front(selection):
+        values = optimistic_values(arms, beliefs)
+        check_finite(values, arms)
+        return Choice(draw_member(selection, values, rng=rng), None, ~no, no)
+    scalarization = cast("Scalarization", selection)
+    weights = scalarization.weights(objectives, step=step, batch=batch, rng=rng)
+    check_finite(weights, weights, "weights")
+    if is_nonlinear(scalarization):
+        values = optimistic_values(arms, beliefs)
+        check_finite(values, arms)
+        chosen = best_by_score(arms, beliefs.theta, values, weights, scalarization, rng)
+        scores = scalarization.score(beliefs.estimates(arms), weights)
+    else:
+        scores = np.matvec(arms, np.vecmat(weights, beliefs.theta))
+        check_finite(scores, arms)
+        chosen = _best(arms, beliefs, weights, scores, rng)
+    own = np.take_along_axis(scores, chosen[..., None], axis=-1)[..., 0]
+    margin = _NEAR * np.abs(scores).max(axis=-1)
+    return Choice(chosen, weights, np.asarray(own < scores.max(axis=-1) - margin), no)
+
+
+def _best(
+    arms: FloatArray, beliefs: Beliefs, weights: FloatArray, scores: FloatArray, rng: Rng
+) -> IntArray:
+    """Return the arm of the largest optimistic score; scores (..., K) are those of estimates."""
+    rows = None
+    if len(arms) >= _MANY and not beliefs.batch:
+        rows = _candidates(arms, beliefs, weights, scores)
+        arms = arms[rows]
+    values = optimistic_values(arms, beliefs)
+    check_finite(values, arms)
+    sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
+    totals = np.vecmat(weights, np.swapaxes(values, -1, -2))
+    best = best_by_products(totals, arms, sizes, rng)
+    return best if rows is None else np.asarray(rows[best])
+
+
+def _candidates(
+    arms: FloatArray, beliefs: Beliefs, weights: FloatArray, scores: FloatArray
+) -> IntArray:
+    """Return those of many arms (K, d) that optimism may prefer, of one learner.
 
     No standard error is above the norm of the arm times the root of the trace of ``V^+``.
     """
-    if len(arms) < _MANY or beliefs.batch:
-        return None
-    scores = np.matvec(arms, np.vecmat(weights, beliefs.theta))
     inverse, _ = beliefs.coverage
     longest = np.sqrt(np.trace(inverse, axis1=-2, axis2=-1))
-    reach = float(np.vecdot(weights, _widths(beliefs) * longest))
-    norms = np.sqrt(np.vecdot(arms, arms))
-    return np.flatnonzero(scores + reach * norms >= scores.max())
+    reach = np.vecdot(weights, _widths(beliefs) * longest)
+    bounds = scores + reach * np.sqrt(np.vecdot(arms, arms))
+    return np.flatnonzero(bounds >= scores.max() - _NEAR * abs(scores.max()))
