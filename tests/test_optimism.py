@@ -95,7 +95,7 @@ def test_rare_clicks_do_not_hide_the_good_arms() -> None:
 def test_features_of_other_units_make_the_same_choices() -> None:
     """Standard errors of arms know no units, but the first rounds do."""
     policy, log, rewards, arms = learned(5, 60)
-    units = np.array([1.0, 30.0, 0.2])
+    units = np.array([1.0, 5.0, 0.5])
     other = mogro.MOGRO(3, 2)
     other.learn(log * units, rewards)
     mine, theirs = (np.random.default_rng(0) for _ in range(2))

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from mogro._spans import negligible
 from mogro._streams import Rng, check_rng
 from mogro._validation import FloatArray, IntArray, count, real
-from mogro.choice import Beliefs
-from mogro.choice.optimism import is_optimistic
+from mogro.choice import Beliefs, is_optimistic
 from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
