@@ -70,7 +70,7 @@ def test_pure_noise_is_explored_for_a_root_of_the_rounds(arms: FloatArray) -> No
         arm = policy.select(arms, rng=rng)
         policy.update(arms[arm], rng.standard_normal((10, 2)))
         explored.append(policy.exploring)
-    total = np.cumsum(explored, axis=0)
+    total = np.array(explored).cumsum(axis=0)
     for rounds in (100, 400, 1600):
         assert (total[rounds - 1] <= 6 * np.sqrt(rounds) + 40).all()
     assert (total[-1] > 40).all()  # yet it does not stop either

@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mogro._validation import FloatArray
 
 
 def is_optimistic(step: int, observed: float) -> bool:
@@ -15,7 +14,7 @@ def is_optimistic(step: int, observed: float) -> bool:
     return step % period == 0
 
 
-def optimistic_values(log: Floats, rewards: Floats, arms: Floats) -> Floats:
+def optimistic_values(log: FloatArray, rewards: FloatArray, arms: FloatArray) -> FloatArray:
     """Return estimates of arms (K, d) plus standard errors, (K, M), from a log (n, d), (n, M)."""
     values = np.zeros((len(arms), rewards.shape[1]))
     inverse = np.linalg.pinv(log.T @ log)
