@@ -11,6 +11,7 @@ from mogro.experiments.league.season import FAVOURITE, SAMPLE
 from mogro.experiments.league.worlds import ROUNDS, WORLDS
 from mogro.experiments.report.page import REPORT_STYLE
 
+_STYLE = "body { max-width: 1500px; } td.place { white-space: nowrap; padding: .3rem .5rem; }"
 _BADGES = {"wins": "yes", "loses": "no", "level": "open"}
 
 
@@ -34,7 +35,7 @@ def write_page(out: Path) -> Path:
         "</tbody></table><h2>Settings</h2>",
         _settings(out),
     ]
-    page = document("mogro: league", "".join(body), style=REPORT_STYLE)
+    page = document("mogro: league", "".join(body), style=REPORT_STYLE + _STYLE)
     write_file(out / "league.html", page.encode())
     return out / "league.html"
 
@@ -76,7 +77,7 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
     span = f"{rank}" if low == high else f"{rank} ({low}&ndash;{high})"
     number = ConfidenceInterval(*(row[f"effective{end}"][0] for end in ("", "_low", "_high")))
     shown = f"<b>{span}</b>" if low == 1 else span
-    return f"<td>{shown}<br><span class='tally'>{number}</span></td>"
+    return f"<td class='place'>{shown}<br><span class='tally'>{number}</span></td>"
 
 
 def _favourite(tables: Tables) -> str:

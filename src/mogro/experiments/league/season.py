@@ -12,7 +12,7 @@ from mogro._validation import FloatArray
 from mogro.experiments.lab.tables import Table, table
 from mogro.experiments.league.players import PLAYERS, Player
 from mogro.experiments.league.worlds import ROUNDS, WORLDS, LeagueWorld
-from mogro.experiments.report.statistics import mean, ratio
+from mogro.experiments.report.statistics import positive_mean, ratio
 from mogro.simulation import simulate
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Season:
             for rank, policy in enumerate(order, start=1):
                 better = sum(_surely_less(here[other], here[policy]) for other in order)
                 worse = sum(_surely_less(here[policy], here[other]) for other in order)
-                numbers = mean(here[policy]), mean(pareto[world.name, policy])
+                numbers = positive_mean(here[policy]), positive_mean(pareto[world.name, policy])
                 least, most = 1 + better, len(order) - worse
                 yield world.name, policy, rank, least, most, *numbers[0], *numbers[1]
 
