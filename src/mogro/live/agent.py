@@ -9,11 +9,12 @@ from typing import Any, Self, TypeVar
 from numpy.typing import ArrayLike
 
 from mogro._validation import count, real, share
+from mogro.live import changes
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
-from mogro.live.events import Activated, Event, Expired, Forgotten, Rewarded, Withdrawn
+from mogro.live.events import Activated, Changed, Event, Expired, Forgotten, Rewarded, Withdrawn
 from mogro.live.features import Scaling
 from mogro.live.journal import GroupCommit, open_journal
 from mogro.live.learner import HalfLife
@@ -189,22 +190,27 @@ class Agent(Questions):
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         check_new_id(id)
-        request = self._request(
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
-        )
+
+        def read() -> Request:
+            return self._request(
+                arms,
+                features,
+                context=context,
+                weights=weights,
+                eligible=eligible,
+                at_least=at_least,
+                at_most=at_most,
+                now=now,
+                activate=activate,
+                written=self._group is not None,
+            )
+
+        asked = read()
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
+            request = asked if asked.settings is self._settings else read()
             proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
             return self._carry_out(request, [proposed])[0]
 
@@ -242,21 +248,26 @@ class Agent(Questions):
         """
         check_new_id(id)
         wanted = count(top, "top")
-        request = self._request(
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
-        )
+
+        def read() -> Request:
+            return self._request(
+                arms,
+                features,
+                context=context,
+                weights=weights,
+                eligible=eligible,
+                at_least=at_least,
+                at_most=at_most,
+                now=now,
+                activate=activate,
+                written=self._group is not None,
+            )
+
+        asked = read()
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
+            request = asked if asked.settings is self._settings else read()
             return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
@@ -353,6 +364,53 @@ class Agent(Questions):
         count: int = self._perform(lambda: self._commit(event))
         return count
 
+    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
+        """Have one more objective from now on; one that is there already changes nothing.
+
+        Nothing is waited for of decisions that were made before.
+
+        Parameters
+        ----------
+        objective
+            With a name of its own.
+        policy
+            Makes the policy for the new number of objectives, where the present one has something
+            that belongs to the old one, such as a vector of weights.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.add(mogro.Objective("returns", direction="min"))
+        >>> agent.retire("sales")
+        >>> agent.objectives
+        (Objective(name='returns', direction='min'),)
+        """
+        self._change(lambda: changes.add(self._settings, objective, policy))
+
+    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
+        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
+
+        Rewards that still come for it are refused: :class:`~mogro.live.UnknownObjective`.
+        """
+        self._change(lambda: changes.retire(self._settings, name, policy))
+
+    def change(self, objective: Objective) -> None:
+        """Give an objective, by its name, another unit, window or default from now on.
+
+        What was learned stays, in the user's units. Windows of decisions that wait are as long as
+        the new one, too; values and defaults that were learned stay learned.
+        """
+        self._change(lambda: changes.change(self._settings, objective))
+
+    def _change(self, event: Callable[[], Changed | None]) -> None:
+        def make() -> None:
+            found = event()
+            if found is not None:
+                self._commit(found)
+
+        self._perform(make)
+
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
@@ -418,9 +476,11 @@ class Agent(Questions):
         >>> new.theta.tolist()
         [[2.0]]
         """
-        rows = read_log(log, self._settings)
+        settings = self._settings
+        read = read_log(log, settings)
 
         def make() -> int:
+            rows = read if settings is self._settings else read_log(log, self._settings)
             theta = self._state.learner.theta
             known = self._state.ledger.rows
             fresh = [event for event in rows if event.decision.id not in known]

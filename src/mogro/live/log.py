@@ -23,9 +23,10 @@ them, C of a context, p of an arm as the learner sees it::
     status_NAME         string: pending, learned, defaulted, missing, late, unmet, withdrawn
 
 An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
-these of a decision that came from another agent's log. The schema has metadata under ``mogro``, as
-JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A, ``uniform``, and
-``features``, what the learner sees of arms.
+these of a decision that came from another agent's log. Objectives are those that the agent has
+now; what was believed of one that it did not have then is NaN. The schema has metadata under
+``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
+``uniform``, and ``features``, what the learner sees of arms.
 """
 
 import json
@@ -40,13 +41,13 @@ import numpy as np
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.live.decisions import propensities
-from mogro.live.events import Decided, Event, Evidence, Forgotten, Offered
+from mogro.live.events import Changed, Decided, Event, Forgotten, Offered
 from mogro.live.evidence import basis_again, offered_arms
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, STATUS
+from mogro.live.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.live.settings import Settings
-from mogro.live.state import State
+from mogro.live.state import State, new_learner
 
 VERSION = 1
 FILE = "decisions.parquet"
@@ -57,6 +58,7 @@ class Written(NamedTuple):
 
     event: Decided
     offered: Offered | None
+    settings: Settings  # of the agent then
 
 
 def need_arrow() -> Any:
@@ -87,8 +89,12 @@ def replayed(settings: Settings, events: Iterable[Event]) -> tuple[State, dict[i
             state.ledger.rows.pop(event.id, None)  # one of that id was forgotten
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
-            written[state.counters.decisions] = Written(event, offered)
+            written[state.counters.decisions] = Written(event, offered, state.settings)
+        if isinstance(event, Changed):
+            state.learner = new_learner(state.settings)
         state.apply(event)
+        if isinstance(event, Changed):
+            state.learner = Bystander()
         if isinstance(event, Offered):
             offers[state.position] = event
     return state, written
@@ -116,7 +122,7 @@ def make_log(state: State, written: dict[int, Written] | None, *, largest: int) 
     block = ledger.gather(rows)
     ids = [ledger.ids[row] for row in rows.tolist()]
     found = [
-        _evidence((written or {}).get(serial), settings, step=serial, largest=most)
+        _evidence((written or {}).get(serial), settings.units, step=serial, largest=most)
         for serial in block.serial.tolist()
     ]
     columns: dict[str, Any] = {
@@ -183,10 +189,10 @@ class _Row(NamedTuple):
     offered_estimates: FloatArray | None = None
 
 
-def _evidence(written: Written | None, settings: Settings, *, step: int, largest: int) -> _Row:
+def _evidence(written: Written | None, units: Units, *, step: int, largest: int) -> _Row:
     if written is None or written.event.evidence is None:
         return _Row()
-    event, evidence = written.event, written.event.evidence
+    event, evidence, settings = written.event, written.event.evidence, written.settings
     row = _Row(evidence.basis, evidence.context)
     if evidence.propensity is not None:
         value, error = evidence.propensity
@@ -200,16 +206,14 @@ def _evidence(written: Written | None, settings: Settings, *, step: int, largest
         row = row._replace(
             propensity=float(found.values[place]), propensity_error=float(found.errors[place])
         )
-    return _with_offer(row, evidence, written.offered, settings, largest)
-
-
-def _with_offer(
-    row: _Row, evidence: Evidence, offered: Offered, settings: Settings, largest: int
-) -> _Row:
-    arms = offered_arms(evidence, offered, settings)
+    arms = offered_arms(evidence, written.offered, settings)
     if len(arms) > largest:
         return row
-    values = settings.units.outward(arms.features @ evidence.theta.T)
+    found = settings.units.outward(arms.features @ evidence.theta.T)
+    values = np.full((len(arms), len(units)), math.nan)
+    for m, name in enumerate(units.names):
+        if name in settings.units.index:
+            values[:, m] = found[:, settings.units.index[name]]
     return row._replace(
         offered=arms.ids, offered_features=arms.given.ravel(), offered_estimates=values.ravel()
     )

@@ -183,7 +183,7 @@ class Questions:
         """Return a decision and what has become of it.
 
         With a journal it comes with what it was based on, also after a restart: it can be asked for
-        its propensity, and explained.
+        its propensity, and explained, unless the objectives have changed since.
 
         Raises
         ------
@@ -195,7 +195,10 @@ class Questions:
             record = self._proposer.record(id)
             if self._group is None:
                 return record
-            event = self._group.event(self._proposer.position(id))
+            position = self._proposer.position(id)
+            if position <= self._state.changed:  # other objectives
+                return record
+            event = self._group.event(position)
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
             offered = self._group.event(event.evidence.offered)

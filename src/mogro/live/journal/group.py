@@ -289,7 +289,7 @@ class GroupCommit:
         snapshot = self._journal.snapshot()
         if snapshot is not None:
             try:
-                state = unpack(snapshot.content, lambda _: self._settings, where=self._journal.path)
+                state = unpack(snapshot.content, self._settings.restored, where=self._journal.path)
                 position = snapshot.position
             except DamagedSnapshot:  # the events have it all
                 state = State(self._settings)
@@ -305,7 +305,7 @@ class GroupCommit:
             self._snapshot_position = self._journal.snapshot_position()
             if self._position - self._snapshot_position >= every:
                 self._snapshot_position = self._position  # if it fails, the next is tried later
-                content = b"".join(pack(self._settings, *self._state.save_state()))
+                content = b"".join(pack(self._state.settings, *self._state.save_state()))
                 self._journal.write_snapshot(Snapshot(self._position, content))
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
