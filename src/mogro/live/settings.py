@@ -11,6 +11,7 @@ import numpy as np
 
 from mogro._validation import count, real, share
 from mogro.choice import Rule
+from mogro.exploration import Exploration
 from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learner import HalfLife
@@ -128,16 +129,24 @@ def _plain_features(mapping: FeatureMap | Bilinear) -> dict[str, Any]:
 
 
 class Exploiting:
-    """A policy whose exploration is over, or does not count."""
+    """A policy whose exploration is over, or does not count, in a round that may be optimistic."""
 
-    exploration = None
-
-    def __init__(self, policy: LinearPolicy) -> None:
+    def __init__(self, policy: LinearPolicy, *, optimistic: bool = False) -> None:
+        self.exploration: Exploration | None = None
         self.selection = policy.selection
         self.uniform = policy.uniform
-        self.values_are_estimates = policy.values_are_estimates
+        self.values_are_estimates = policy.values_are_estimates and not optimistic
         self.values = policy.values
         self.threshold = policy.threshold
+        self.optimistic = optimistic
+
+
+class Optimistic(Exploiting):
+    """A policy in an optimistic round, with its exploration."""
+
+    def __init__(self, policy: LinearPolicy) -> None:
+        super().__init__(policy, optimistic=True)
+        self.exploration = policy.exploration
 
 
 def make_settings(
