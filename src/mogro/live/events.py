@@ -167,6 +167,21 @@ class Withdrawn(NamedTuple):
     time: float | None
 
 
+class Changed(NamedTuple):
+    """From now on the agent has these objectives, and this policy.
+
+    Attributes
+    ----------
+    objectives
+        All of them, as settings are written.
+    policy
+        For so many objectives, as settings are written.
+    """
+
+    objectives: tuple[dict[str, Any], ...]
+    policy: dict[str, Any]
+
+
 class Expired(NamedTuple):
     """A time has come, and windows close."""
 
@@ -179,13 +194,16 @@ class Forgotten(NamedTuple):
     before: float
 
 
-Event = Decided | Rewarded | Activated | Withdrawn | Expired | Forgotten | Offered | Imported
+Event = (
+    Decided | Rewarded | Activated | Withdrawn | Changed | Expired | Forgotten | Offered | Imported
+)
 
 _KINDS: dict[str, type[Any]] = {
     "decided": Decided,
     "rewarded": Rewarded,
     "activated": Activated,
     "withdrawn": Withdrawn,
+    "changed": Changed,
     "expired": Expired,
     "forgotten": Forgotten,
     "offered": Offered,
@@ -244,7 +262,7 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _VECTORS = ("features", "weights", "estimates", "context")
-_TUPLES = ("ids", "constraints", "propensity")
+_TUPLES = ("ids", "constraints", "propensity", "objectives")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
 
 

@@ -52,7 +52,7 @@ class GroupCommit:
     journal
         The events.
     settings
-        Of the agent.
+        Of the agent, before its first event.
     snapshot_every
         Events between snapshots.
     replace
@@ -68,7 +68,7 @@ class GroupCommit:
         replace: Callable[[State], None],
     ) -> None:
         self._journal = journal
-        self._settings = settings
+        self.settings = settings
         self._replace = replace
         self._every = snapshot_every
         self._process = os.getpid()
@@ -285,14 +285,14 @@ class GroupCommit:
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
-        state, position = State(self._settings), 0
+        state, position = State(self.settings), 0
         snapshot = self._journal.snapshot()
         if snapshot is not None:
             try:
-                state = unpack(snapshot.content, lambda _: self._settings, where=self._journal.path)
+                state = unpack(snapshot.content, self.settings.restored, where=self._journal.path)
                 position = snapshot.position
             except DamagedSnapshot:  # the events have it all
-                state = State(self._settings)
+                state = State(self.settings)
         self._replace(state)
         self._state, self._position, self._snapshot_position = state, position, position
 
@@ -305,7 +305,7 @@ class GroupCommit:
             self._snapshot_position = self._journal.snapshot_position()
             if self._position - self._snapshot_position >= every:
                 self._snapshot_position = self._position  # if it fails, the next is tried later
-                content = b"".join(pack(self._settings, *self._state.save_state()))
+                content = b"".join(pack(self._state.settings, *self._state.save_state()))
                 self._journal.write_snapshot(Snapshot(self._position, content))
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
