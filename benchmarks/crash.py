@@ -130,7 +130,7 @@ class Checker:
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(self.decided[visit] > 1 for visit in made)
         report.repeated += sum(self.rewarded[visit] > 1 for visit in given)
-        write(self.folder / "fold", self.state.settings, *self.state.save_state())
+        write(self.folder / "fold", self.state.settings, *self.state.save_state(placed=False))
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")

@@ -1,56 +1,36 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
 import copy
-import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict
-from decimal import Decimal
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, real
+from mogro._validation import count, real
 from mogro.live.arms import ArmReader, Arms, Context, Features
-from mogro.live.basis import Weights, read_constraints, read_weights
+from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
-from mogro.live.errors import BadReward, UnknownObjective
+from mogro.live.decisions import Decision
 from mogro.live.events import Event, Expired, Forgotten, Rewarded
 from mogro.live.features import Scaling
 from mogro.live.journal import GroupCommit, open_journal
 from mogro.live.learner import HalfLife
+from mogro.live.log_reading import read_log
 from mogro.live.objective import Objective
-from mogro.live.proposals import Proposer, Request
+from mogro.live.proposals import Proposed, Proposer
+from mogro.live.questions import Questions
+from mogro.live.requests import Request, check_id, check_new_id, read_rewards, read_time
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
-from mogro.live.views import (
-    Estimates,
-    Explanation,
-    Front,
-    diagnosis,
-    estimates,
-    explain,
-    html,
-    learned_front,
-    text,
-)
 from mogro.policies import MOGRO
-
-if TYPE_CHECKING:
-    from mogro.theory import Diagnosis
 
 T = TypeVar("T")
 
-_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
-
-class Agent:
+class Agent(Questions):
     """Decides among arms and learns from what comes back, whenever it comes back.
 
     Parameters
@@ -139,21 +119,15 @@ class Agent:
         self._begin(State(settings), events)
 
     def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
-        self._settings = state.settings
         self._events = events
         self._lock = threading.RLock()
         self._reader = ArmReader(state.settings.mapping)
-        self._group: GroupCommit | None = None  # with a journal
+        self._group = None
         self._go_on_from(state)
 
     def _go_on_from(self, state: State) -> None:
         self._state = state
         self._proposer = Proposer(state)
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """What decisions should be good at."""
-        return self._settings.units.objectives
 
     def decide(
         self,
@@ -206,21 +180,24 @@ class Agent:
         >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
-        settings = self._settings
-        offered = self._reader.read(arms, features, context=context, eligible=eligible)
-        selection = read_weights(weights, settings.units, settings.policy.selection)
-        constraints = read_constraints(at_least, at_most, settings.units)
-        time = _time(now, needed=settings.timed)
-        _check_id(id)
+        check_new_id(id)
+        request = self._request(
+            arms,
+            features,
+            context=context,
+            weights=weights,
+            eligible=eligible,
+            at_least=at_least,
+            at_most=at_most,
+            now=now,
+            written=self._group is not None,
+        )
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
-            request = Request(offered, selection, constraints, time, grouped=False)
-            proposed = self._proposer.propose(id, request, self._state.ahead(time))
-            assert proposed.event is not None
-            self._commit(proposed.event)
-            return proposed.decision
+            proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
+            return self._carry_out(request, [proposed])[0]
 
         return self._perform(make)
 
@@ -253,22 +230,23 @@ class Agent:
         >>> [decision.arm for decision in agent.decide_top({"a": [1.0], "b": [2.0]}, top=2)]
         ['b', 'a']
         """
-        settings = self._settings
-        offered = self._reader.read(arms, features, context=context, eligible=eligible)
-        selection = read_weights(weights, settings.units, settings.policy.selection)
-        constraints = read_constraints(at_least, at_most, settings.units)
-        time = _time(now, needed=settings.timed)
-        _check_id(id)
+        check_new_id(id)
         wanted = count(top, "top")
+        request = self._request(
+            arms,
+            features,
+            context=context,
+            weights=weights,
+            eligible=eligible,
+            at_least=at_least,
+            at_most=at_most,
+            now=now,
+            written=self._group is not None,
+        )
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
-            request = Request(offered, selection, constraints, time, grouped=True)
-            proposed = self._proposer.propose_several(id, request, wanted)
-            for one in proposed:
-                if one.event is not None:
-                    self._commit(one.event)
-            return tuple(one.decision for one in proposed)
+            return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
 
@@ -285,10 +263,9 @@ class Agent:
         UnknownDecision, UnknownObjective, BadReward, ConflictingReward
             Nothing of the call is learned then.
         """
-        time = _time(now, needed=self._settings.windowed)
-        if not isinstance(id, str):
-            raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
-        event = Rewarded(id, self._values(values), time)
+        check_id(id)
+        time = read_time(now, needed=self._settings.windowed)
+        event = Rewarded(id, read_rewards(values, self._settings.units), time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 
@@ -314,181 +291,42 @@ class Agent:
         dropped: int = self._perform(lambda: self._commit(event))
         return dropped
 
-    @property
-    def theta(self) -> FloatArray:
-        """Estimated change of each objective per feature, (M, d), in the user's units.
+    def learn(self, log: Any) -> int:
+        """Take over the decisions and rewards in a log of another agent, and return how many.
 
-        With :class:`~mogro.Bilinear` features are the products that it names.
-        """
-        return self._lines()[0]
+        So a new agent begins with all that was known. What that agent has learned from a decision
+        is learned, and nothing from what was pending there. Decisions whose id is known are left
+        out, so that a log can be taken over twice.
 
-    @property
-    def intercept(self) -> FloatArray:
-        """Estimate of each objective for features of zero, (M,), in the user's units."""
-        return self._lines()[1]
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """What has happened so far, and how many decisions are held."""
-        with self._current():
-            held, done = len(self._state.ledger), len(self._state.ledger.completed)
-            return asdict(self._state.counters) | {"pending": held - done, "completed": done}
-
-    @property
-    def observations(self) -> dict[str, float]:
-        """The effective number of observations of each objective: the sum of their weights.
-
-        With a half-life in time, as of the latest time that the agent was told.
-        """
-        with self._current():
-            return self._settings.units.named(self._state.learner.effective)
-
-    def probabilities(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-        weights: Weights | None = None,
-        eligible: ArrayLike | None = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        now: float | None = None,
-    ) -> Propensities:
-        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
-
-        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
-        constraints that bind, are left out.
+        Parameters
+        ----------
+        log
+            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
+            learner sees of arms has to be the same there as here; objectives may differ: those that
+            are not in the log count as missing, and others in it are left out.
 
         Examples
         --------
         >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
-        [0.0, 1.0]
+        >>> old, new = (mogro.Agent([mogro.Objective("sales")], dim=1, seed=s) for s in (0, 1))
+        >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> new.learn(old.log())
+        1
+        >>> new.theta.tolist()
+        [[2.0]]
         """
-        settings = self._settings
-        request = Request(
-            self._reader.read(arms, features, context=context, eligible=eligible),
-            read_weights(weights, settings.units, settings.policy.selection),
-            read_constraints(at_least, at_most, settings.units),
-            _time(now, needed=settings.timed),
-            grouped=False,
-        )
-        with self._current():
-            return self._proposer.probabilities(request)
+        rows = read_log(log, self._settings)
 
-    def estimate(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-    ) -> Estimates:
-        """Return what is believed of arms, with standard errors, in the user's units.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> for value in (1.0, 3.0):
-        ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
-        >>> agent.estimate({"a": [1.0], "b": [2.0]})
-        arm  sales
-        a    2 ± 1
-        b    4 ± 2
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
-            return estimates(offered, self._state.learner, self._settings)
-
-    def decision(self, id: str) -> DecisionRecord:
-        """Return a decision and what has become of it.
-
-        Raises
-        ------
-        UnknownDecision
-            If it was never made, or is forgotten.
-        """
-        with self._current():
-            return self._proposer.record(id)
-
-    def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
-        """Return all decisions that are held, in order; only those with something pending, or not.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> decision = agent.decide({"a": [1.0]})
-        >>> [record.status for record in agent.decisions(pending=True)]
-        [{'sales': 'pending'}]
-        """
-        with self._current():
-            ledger = self._state.ledger
-            rows = ledger.live() if pending is not True else ledger.pending()
-            records = [self._proposer.record(ledger.ids[row]) for row in rows.tolist()]
-        return tuple(one for one in records if pending is None or one.pending == pending)
-
-    def front(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-    ) -> Front:
-        """Return the estimated effective front of some arms, with each one's share of weights.
-
-        It belongs to the estimates: with few observations it may be far from the true one.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("taste"), mogro.Objective("price",
-        ...     direction="min")], dim=2, seed=0)
-        >>> arms = {"cake": [1.0, 0.0], "bread": [0.0, 1.0]}
-        >>> for name, taste, price in (("cake", 5.0, 4.0), ("bread", 1.0, 2.0)):
-        ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
-        ...     outcome = agent.reward(decision.id, {"taste": taste, "price": price})
-        >>> agent.front(arms)
-        arm    taste  price  share of weights
-        cake   5      4      66...%
-        bread  1      2      33...%
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
+        def make() -> int:
             theta = self._state.learner.theta
-        return learned_front(offered, theta, self._settings)
+            known = self._state.ledger.rows
+            fresh = [event for event in rows if event.decision.id not in known]
+            for event in fresh:
+                believed = event.decision._replace(estimates=theta @ event.decision.features)
+                self._commit(event._replace(decision=believed))
+            return len(fresh)
 
-    def explain(self, decision: Decision) -> Explanation:
-        """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return explain(decision, self._settings)
-
-    def diagnose(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-        rounds: int,
-    ) -> "Diagnosis":
-        """Say which assumptions of the theory these arms meet, by the estimates so far.
-
-        Noise is taken from the residuals, the largest of all objectives in units; features are as
-        the learner sees them. See :func:`mogro.theory.diagnose`.
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
-            theta, noise = self._state.learner.theta, self._state.learner.noise
-        return diagnosis(offered, theta, noise, self._settings, rounds=rounds)
-
-    def __repr__(self) -> str:
-        with self._current():
-            return text(self._state)
-
-    def _repr_html_(self) -> str:
-        with self._current():
-            return html(self._state)
+        return self._perform(make)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.
@@ -498,7 +336,7 @@ class Agent:
         returns.
         """
         with self._current():
-            numbers, arrays = self._state.save_state()
+            numbers, arrays = self._state.save_state(placed=False)
         write(path, self._settings, numbers, arrays)
 
     @classmethod
@@ -653,9 +491,14 @@ class Agent:
                 return work()
         return self._group.perform(work)
 
-    def _current(self) -> AbstractContextManager[object]:
-        """Keep the state as it is; with a journal, as the last event committed left it."""
-        return self._lock if self._group is None else self._group.current()
+    def _carry_out(self, request: Request, proposed: list[Proposed]) -> tuple[Decision, ...]:
+        """Let decisions happen, after the arms on offer have been written down."""
+        offer, fresh = request.offer, [one.event for one in proposed if one.event is not None]
+        if offer is not None and fresh and self._proposer.is_new(offer):
+            self._commit(offer)
+        for event in fresh:
+            self._commit(event)
+        return tuple(one.decision for one in proposed)
 
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""
@@ -666,53 +509,3 @@ class Agent:
         if self._events is not None:
             self._events(event)
         return result
-
-    def _values(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Check a reward, and return it as floats."""
-        try:
-            pairs = values.items()
-        except AttributeError:
-            raise ValueError(
-                f"values: expected a mapping of objective name to number, got {values!r}"
-            ) from None
-        units = self._settings.units
-        checked = {}
-        for name, given in pairs:
-            m = units.index.get(name)
-            if m is None:
-                raise UnknownObjective(
-                    f"values: expected objectives {list(units.names)}, got {name!r}"
-                )
-            value = given if type(given) is float else _number(given)
-            if not abs(value - units.offsets[m]) <= units.limits[m]:
-                raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
-            checked[name] = value
-        return checked
-
-    def _lines(self) -> tuple[FloatArray, FloatArray]:
-        with self._current():
-            theta = self._state.learner.theta
-        units = self._settings.units
-        slopes, constants = self._settings.mapping.lines(theta)
-        return slopes * units.scale[:, None], units.outward(constants)
-
-
-def _time(now: float | None, *, needed: bool) -> float | None:
-    if now is None:
-        if needed:
-            raise ValueError("now: expected the time, because of a window or a half-life in time")
-        return None
-    return real(now, "now")
-
-
-def _check_id(id: str | None) -> None:
-    if id is not None and (type(id) is not str or not id):
-        raise ValueError(f"id: expected a string, not empty, got {id!r}")
-
-
-def _number(given: object) -> float:
-    """Return a number as a float; NaN if it is none, or beyond every float."""
-    try:
-        return float(given) if isinstance(given, _NUMBERS) else math.nan
-    except (ValueError, OverflowError):
-        return math.nan

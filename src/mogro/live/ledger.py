@@ -20,8 +20,8 @@ _ROWS = 1 << _BITS
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; its rewards are learned; drawn from all arms alike; one
-# of several chosen together.
-EXPLORED, TEACHES, UNIFORM, GROUPED = 1, 2, 4, 8
+# of several chosen together; made by somebody else; it was given a time.
+EXPLORED, TEACHES, UNIFORM, GROUPED, OBSERVED, TIMED = 1, 2, 4, 8, 16, 32
 
 
 class Block(NamedTuple):
@@ -35,6 +35,7 @@ class Block(NamedTuple):
     state: NDArray[np.uint8]
     time: FloatArray
     serial: IntArray  # number of the decision
+    position: IntArray  # number of its event
     flags: NDArray[np.uint8]
 
 
@@ -96,6 +97,14 @@ class Ledger:
         """Return all rows in use, in the order of their decisions."""
         return self._ordered([np.fromiter(self.rows.values(), np.int64, len(self.rows))])
 
+    def written(self) -> IntArray:
+        """Return all rows that hold a decision, known by its id or not, in order."""
+        found = [
+            np.flatnonzero(block.serial >= 0) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        return self._ordered(found)
+
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
         part = empty_block(len(rows), self.shape)
@@ -141,5 +150,6 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
         serial=np.full(rows, -1, dtype=np.int64),
+        position=np.zeros(rows, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
     )

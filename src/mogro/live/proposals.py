@@ -5,28 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro.exploration import Settled
-from mogro.live.arms import ArmSet
-from mogro.live.basis import Basis, Constraints, make_basis
+from mogro.live.basis import Basis, make_basis
 from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.draws import brief_draws, draws
 from mogro.live.errors import NoArmClears, UnknownDecision
-from mogro.live.events import Decided
+from mogro.live.events import Decided, Offered
+from mogro.live.evidence import basis_again, follows, make_evidence
 from mogro.live.learner import Learner
-from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
+from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
 from mogro.live.objective import STATUS
+from mogro.live.requests import Request
 from mogro.live.settings import Settings
 from mogro.live.state import State
-from mogro.selection import Selection
-
-
-class Request(NamedTuple):
-    """What a caller asks for, checked."""
-
-    arms: ArmSet
-    selection: Selection
-    constraints: Constraints | None
-    time: float | None
-    grouped: bool
 
 
 class Proposed(NamedTuple):
@@ -55,7 +45,13 @@ class Proposer:
         self._losses = 0  # of the learner when that was last valid
 
     def propose(
-        self, id: str | None, request: Request, learner: Learner, *, before: int = 0
+        self,
+        id: str | None,
+        request: Request,
+        learner: Learner,
+        *,
+        grouped: bool = False,
+        before: int = 0,
     ) -> Proposed:
         """Make a new decision by what a learner knows, after some others; nothing changes yet."""
         settings, state = self._settings, self._state
@@ -88,11 +84,36 @@ class Proposer:
             exploring,
             uniform,
             learning is None or bool(learning),
-            request.grouped,
+            grouped,
             number,
             request.time,
         )
-        return Proposed(event, self._decision(event, basis))
+        decision = self._decision(event, basis)
+        if request.offer is not None:
+            event = self._with_evidence(event, request, decision, before)
+        return Proposed(event, decision)
+
+    def is_new(self, offer: Offered | None) -> bool:
+        """Tell whether arms on offer are to be written down."""
+        return offer is not None and offer.digest not in self._state.offers
+
+    def _with_evidence(
+        self, event: Decided, request: Request, decision: Decision, before: int
+    ) -> Decided:
+        assert request.offer is not None
+        state, basis = self._state, decision.basis
+        last = state.position + self.is_new(request.offer)
+        later = not (event.exploring or event.uniform) and follows(basis, self._settings)
+        evidence = make_evidence(
+            basis,
+            request.arms,
+            request.constraints,
+            self._settings,
+            offered=state.offers.get(request.offer.digest, last),
+            position=last + before,
+            propensity=None if later else (decision.propensity, decision.propensity_error),
+        )
+        return event._replace(evidence=evidence)
 
     def propose_several(self, id: str | None, request: Request, top: int) -> list[Proposed]:
         """Make decisions about distinct arms, each by what the ones before have put in flight."""
@@ -111,7 +132,7 @@ class Proposer:
                 rest = offered if left.all() else offered.only(left)
                 try:
                     proposed = self.propose(
-                        name, request._replace(arms=rest), learner, before=fresh
+                        name, request._replace(arms=rest), learner, grouped=True, before=fresh
                     )
                 except NoArmClears:
                     if not made:
@@ -125,7 +146,9 @@ class Proposer:
                 left[places[arm]] = False
         return made
 
-    def _decision(self, event: Decided, basis: Basis) -> Decision:
+    def _decision(
+        self, event: Decided, basis: Basis, propensity: tuple[float, float] | None = None
+    ) -> Decision:
         return Decision(
             event.id,
             event.arm,
@@ -136,6 +159,7 @@ class Proposer:
             estimates=event.estimates,
             settings=self._settings,
             basis=basis,
+            propensity=propensity,
         )
 
     def recall(self, id: str) -> Decision:
@@ -156,13 +180,28 @@ class Proposer:
             basis=None,
         )
 
-    def record(self, id: str) -> DecisionRecord:
-        """Return a decision and what has become of it."""
-        ledger, names = self._state.ledger, self._settings.units.names
-        row = ledger.rows.get(id)
+    def position(self, id: str) -> int:
+        """Return the position of the event of a decision."""
+        block, i = self._place(id)
+        return block.position.item(i)
+
+    def again(self, event: Decided, offered: Offered) -> Decision:
+        """Return a decision of the ledger with what it was based on, by its events."""
+        block, i = self._place(event.id)
+        basis = basis_again(event, offered, self._settings, step=block.serial.item(i))
+        assert event.evidence is not None
+        return self._decision(event, basis, event.evidence.propensity)
+
+    def _place(self, id: str) -> tuple[Block, int]:
+        row = self._state.ledger.rows.get(id)
         if row is None:
             raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
-        block, i = ledger.place(row)
+        return self._state.ledger.place(row)
+
+    def record(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it."""
+        names = self._settings.units.names
+        block, i = self._place(id)
         values, states = block.values[i].tolist(), block.state[i].tolist()
         return DecisionRecord(
             self.recall(id),

@@ -15,23 +15,34 @@ from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
 from mogro.live.errors import ConflictingReward, DamagedSnapshot, UnknownDecision
-from mogro.live.events import Decided, Event, Expired, Forgotten, Rewarded
+from mogro.live.events import Decided, Event, Expired, Forgotten, Imported, Offered, Rewarded
 from mogro.live.learner import Learner
 from mogro.live.ledger import (
     EXPLORED,
     GROUPED,
     TEACHES,
+    TIMED,
     UNIFORM,
     Block,
     Ledger,
     empty_block,
 )
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, PENDING, UNMET, Settled, Units
+from mogro.live.objective import (
+    DEFAULTED,
+    LEARNED,
+    MISSING,
+    PENDING,
+    STATUS,
+    UNMET,
+    Settled,
+    Units,
+)
 from mogro.live.settings import Settings
 
 Arrays = dict[str, NDArray[np.generic]]
 
 _FEW = 32  # decisions that are learned one by one; more of them at once
+_OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
 
 
 @dataclass
@@ -101,6 +112,8 @@ class State:
         self.counters = Counters()
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
+        self.position = 0  # of the last event
+        self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
@@ -111,13 +124,20 @@ class State:
         how many windows closed or decisions were dropped. What is refused is returned as the
         exception that says why, and nothing has changed.
         """
+        self.position += 1
         if isinstance(event, Decided):
             return self._decided(event)
         if isinstance(event, Rewarded):
-            return self._rewarded(event)
+            outcome = self._rewarded(event)
+            self.position -= isinstance(outcome, ValueError)
+            return outcome
         if isinstance(event, Expired):
             return self._advance(event.time)
-        return self._forgotten(event)
+        if isinstance(event, Forgotten):
+            return self._forgotten(event)
+        if isinstance(event, Imported):
+            return self._imported(event)
+        return self._offered(event)
 
     def ahead(self, time: float | None) -> Learner:
         """Return what will be known at a time, by an event of that time; nothing changes."""
@@ -150,11 +170,13 @@ class State:
         block.time[i] = made
         serial = self.counters.decisions
         block.serial[i] = serial
+        block.position[i] = self.position
         block.flags[i] = (
             EXPLORED * event.exploring
             + TEACHES * event.teaches
             + UNIFORM * event.uniform
             + GROUPED * event.grouped
+            + TIMED * (event.time is not None)
         )
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
@@ -164,6 +186,27 @@ class State:
             heapq.heappush(self._windows, (made + self.units.nearest, serial, row))
         if event.teaches:
             self.learner.depart(event.features, made)
+        self._count_in_flight_if_worn()
+        return True
+
+    def _imported(self, event: Imported) -> bool:
+        """Take over a decision with what has become of it, as that agent has learned it."""
+        if not self._decided(event.decision):
+            return False
+        row = self.ledger.rows[event.decision.id]
+        block, i = self.ledger.place(row)
+        learned, lost, states = [], [], []
+        for m, name in enumerate(self.units.names):
+            state, value = STATUS.index(event.status[name]), event.values.get(name)
+            if value is not None and state != DEFAULTED:
+                block.values[i, m] = value
+            if state in (LEARNED, DEFAULTED):
+                assert value is not None
+                learned.append((m, value))
+            else:
+                lost.append(m)
+            states.append(state)
+        self._settled(row, block, i, [PENDING] * len(states), states, learned, lost)
         self._count_in_flight_if_worn()
         return True
 
@@ -419,14 +462,24 @@ class State:
         self.counters.forgotten += dropped
         return dropped
 
+    def _offered(self, event: Offered) -> bool:
+        new = event.digest not in self.offers
+        self.offers[event.digest] = self.position
+        if len(self.offers) > _OFFERS:
+            del self.offers[next(iter(self.offers))]
+        return new
+
     def _count_in_flight_if_worn(self) -> None:
         if self.learner.worn:
             part = self.ledger.gather(self.ledger.pending())
             waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
             self.learner.count_in_flight(part.features, waiting, part.time)
 
-    def save_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that changes: plain numbers by name, and arrays by name."""
+    def save_state(self, *, placed: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return all that changes: plain numbers by name, and arrays by name.
+
+        Unless ``placed``, without its place in a journal.
+        """
         ledger = self.ledger
         rows = ledger.live()
         block = ledger.gather(rows)
@@ -442,12 +495,20 @@ class State:
         learned = self.learner.save_state()  # copied: threads go on while it is written
         arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
-        return asdict(self.counters) | {"numbers": self.numbers}, arrays
+        if not placed:
+            arrays["ledger.position"] = np.zeros_like(block.position)
+        position, offers = (self.position, self.offers) if placed else (0, {})
+        arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
+        own = {"numbers": self.numbers, "position": position, "offers": list(offers)}
+        return asdict(self.counters) | own, arrays
 
     def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:
         """Take over what :meth:`save_state` of a state with equal settings gave."""
         counted = dict(numbers)
         self.numbers = _whole(counted.pop("numbers"))
+        self.position = _whole(counted.pop("position"))
+        places = arrays["offers"].astype(np.int64).tolist()
+        self.offers = dict(zip(counted.pop("offers"), places, strict=True))
         if counted.keys() != {field.name for field in fields(Counters)}:
             raise DamagedSnapshot("its counters are not those of an agent")
         self.counters = Counters(**{name: _whole(number) for name, number in counted.items()})

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mogro.live.errors import ClosedAgent, DamagedSnapshot, JournalError
+from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
 from mogro.live.events import Event
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.settings import Settings
@@ -126,6 +126,17 @@ class GroupCommit:
             self._check_open()
             self._catch_up()
             yield
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Yield the events after a position, within :meth:`current`."""
+        return self._journal.read(after)
+
+    def event(self, position: int) -> Event | None:
+        """Return one event, within :meth:`current`; None if it is no longer there."""
+        try:
+            return next(self._journal.read(position - 1), None)
+        except DamagedJournal:
+            return None
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
