@@ -156,7 +156,35 @@ class Forgotten(NamedTuple):
     before: float
 
 
-Event = Decided | Rewarded | Expired | Forgotten | Offered | Imported
+class Compacted(NamedTuple):
+    """The same, and what the journal holds of dropped decisions goes out of it, into a file."""
+
+    before: float
+    file: str | None
+
+
+class Erased(NamedTuple):
+    """Decisions are dropped, wherever they stand, by their numbers in the order of decisions."""
+
+    numbers: tuple[int, ...]
+
+
+class Hollow(NamedTuple):
+    """What is left in a journal of events that went out of it.
+
+    Attributes
+    ----------
+    time
+        The latest of them, if they had any.
+    decisions
+        How many were made in them.
+    """
+
+    time: float | None
+    decisions: int
+
+
+Event = Decided | Rewarded | Expired | Forgotten | Offered | Imported | Compacted | Erased | Hollow
 
 _KINDS: dict[str, type[Any]] = {
     "decided": Decided,
@@ -165,6 +193,9 @@ _KINDS: dict[str, type[Any]] = {
     "forgotten": Forgotten,
     "offered": Offered,
     "imported": Imported,
+    "compacted": Compacted,
+    "erased": Erased,
+    "hollow": Hollow,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -219,7 +250,7 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _VECTORS = ("features", "weights", "estimates", "context")
-_TUPLES = ("ids", "constraints", "propensity")
+_TUPLES = ("ids", "constraints", "propensity", "numbers")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
 
 

@@ -6,7 +6,7 @@ decision is forgotten.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,6 +104,15 @@ class Ledger:
             for number, block in enumerate(self.blocks)
         ]
         return self._ordered(found)
+
+    def numbered(self, numbers: Sequence[int]) -> list[int]:
+        """Return the rows of decisions by their numbers, as far as they are held."""
+        wanted = np.array(numbers, dtype=np.int64)
+        found = [
+            np.flatnonzero(np.isin(block.serial, wanted)) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        return self._ordered(found).tolist()
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""

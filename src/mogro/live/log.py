@@ -40,7 +40,7 @@ import numpy as np
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.live.decisions import propensities
-from mogro.live.events import Decided, Event, Evidence, Forgotten, Offered
+from mogro.live.events import Compacted, Decided, Erased, Event, Evidence, Forgotten, Offered
 from mogro.live.evidence import basis_again, offered_arms
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
@@ -70,18 +70,20 @@ def need_arrow() -> Any:
     return pa
 
 
-def replayed(settings: Settings, events: Iterable[Event]) -> tuple[State, dict[int, Written]]:
+def replayed(
+    settings: Settings, events: Iterable[tuple[int, Event]]
+) -> tuple[State, dict[int, Written]]:
     """Return a state that has forgotten nothing, and has learned nothing; and what was written.
 
-    The latter by the numbers of the decisions.
+    The latter by the numbers of the decisions; events come with their positions.
     """
-    state = State(replace(settings, capacity=None))
+    state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
     offers: dict[int, Offered] = {}
     written: dict[int, Written] = {}
-    for event in events:
-        if isinstance(event, Forgotten):
-            state.position += 1
+    for position, event in events:
+        state.position = position - 1
+        if isinstance(event, Forgotten | Compacted | Erased):
             continue
         if isinstance(event, Decided):
             state.ledger.rows.pop(event.id, None)  # one of that id was forgotten

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mogro._validation import count, share
+from mogro._validation import count, real, share
 from mogro.choice import Rule
 from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
@@ -27,6 +27,7 @@ PERSISTED = (
     "policy",
     "half_life",
     "capacity",
+    "retention",
     "seed",
     "uniform",
 )
@@ -46,8 +47,8 @@ class Settings:
         How to choose; what it has learned itself stays empty.
     exploiting
         The same policy when exploration is over.
-    half_life, capacity, seed, uniform
-        As the agent was given them.
+    half_life, capacity, retention, seed, uniform
+        As the agent was given them; no retention is infinity.
     """
 
     units: Units
@@ -56,6 +57,7 @@ class Settings:
     exploiting: Rule
     half_life: HalfLife | None
     capacity: int | None
+    retention: float
     seed: int
     uniform: float
 
@@ -73,7 +75,7 @@ class Settings:
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None
-        return fading or self.windowed
+        return fading or self.windowed or self.retention < math.inf
 
     def to_plain(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
@@ -85,6 +87,7 @@ class Settings:
             "policy": to_plain(self.policy),
             "half_life": half_life and {"updates": half_life.updates, "time": half_life.time},
             "capacity": self.capacity,
+            "retention": self.retention if self.retention < math.inf else None,
             "seed": self.seed,
             "uniform": self.uniform,
         }
@@ -127,6 +130,7 @@ def make_settings(
     policy: MakePolicy,
     half_life: HalfLife | None,
     capacity: int | None,
+    retention: float | None,
     seed: int,
     uniform: float,
 ) -> Settings:
@@ -159,6 +163,7 @@ def make_settings(
         exploiting=Exploiting(made),
         half_life=half_life,
         capacity=None if capacity is None else count(capacity, "capacity", minimum=0),
+        retention=math.inf if retention is None else real(retention, "retention", minimum=0),
         seed=count(seed, "seed", minimum=0),
         uniform=share(uniform, "uniform"),
     )
@@ -211,6 +216,7 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         policy=lambda _, __: policy,
         half_life=HalfLife(**half_life) if half_life else None,
         capacity=plain["capacity"],
+        retention=plain["retention"],
         seed=plain["seed"],
         uniform=plain["uniform"],
     )

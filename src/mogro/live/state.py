@@ -15,10 +15,22 @@ from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
 from mogro.live.errors import ConflictingReward, DamagedSnapshot, UnknownDecision
-from mogro.live.events import Decided, Event, Expired, Forgotten, Imported, Offered, Rewarded
+from mogro.live.events import (
+    Compacted,
+    Decided,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Hollow,
+    Imported,
+    Offered,
+    Rewarded,
+)
 from mogro.live.learner import Learner
 from mogro.live.ledger import (
     EXPLORED,
+    FREE,
     GROUPED,
     TEACHES,
     TIMED,
@@ -133,8 +145,13 @@ class State:
             return outcome
         if isinstance(event, Expired):
             return self._advance(event.time)
-        if isinstance(event, Forgotten):
-            return self._forgotten(event)
+        if isinstance(event, Forgotten | Compacted):
+            return self._forgotten(event.before)
+        if isinstance(event, Erased):
+            return self._erased(event)
+        if isinstance(event, Hollow):
+            self.counters.decisions += event.decisions
+            return self._advance(event.time)
         if isinstance(event, Imported):
             return self._imported(event)
         return self._offered(event)
@@ -355,6 +372,8 @@ class State:
             if closing is not None:
                 closing.teach(self.learner)
         self.time = now
+        if self.settings.retention < math.inf:
+            self._drop_aged()
         if closing is None:
             return 0
         while self._windows and self._windows[0][0] <= now:
@@ -448,11 +467,39 @@ class State:
             self.ledger.drop(completed.popleft())
             self.counters.forgotten += 1
 
-    def _forgotten(self, event: Forgotten) -> int:
+    def _erased(self, event: Erased) -> int:
+        """Drop decisions; nothing more is learned from what was pending."""
+        dropped = 0
+        for row in self.ledger.numbered(event.numbers):
+            block, i = self.ledger.place(row)
+            states = block.state[i].tolist()
+            lost = [m for m, state in enumerate(states) if state == PENDING]
+            if lost:
+                closed = [MISSING if state == PENDING else state for state in states]
+                self._settled(row, block, i, states, closed, [], lost)
+            if block.state.item(i, 0) != FREE:  # not beyond the capacity just now
+                self.ledger.completed.remove(row)
+                self.ledger.drop(row)
+                self.counters.forgotten += 1
+            dropped += 1
+        self._count_in_flight_if_worn()
+        return dropped
+
+    def _drop_aged(self) -> None:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        completed, oldest = self.ledger.completed, self.time - self.settings.retention
+        while completed:
+            block, i = self.ledger.place(completed[0])
+            if block.time.item(i) >= oldest:
+                break
+            self.ledger.drop(completed.popleft())
+            self.counters.forgotten += 1
+
+    def _forgotten(self, before: float) -> int:
         kept, dropped = [], 0
         for row in self.ledger.completed:
             block, i = self.ledger.place(row)
-            if block.time[i] < event.before:
+            if block.time[i] < before:
                 self.ledger.drop(row)
                 dropped += 1
             else:
