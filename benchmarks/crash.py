@@ -105,7 +105,7 @@ class Checker:
     def new_events(self) -> list[Event]:
         """Return what has come since the last time."""
         journal, _ = open_journal(self.path, "agent", None, types=(), timeout=60.0)
-        events = list(journal.read(self.position))
+        events = [event for _, event in journal.read(self.position)]
         journal.close()
         self.position += len(events)
         return events
