@@ -9,13 +9,22 @@ from typing import Any, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
-from mogro._validation import count, real
+from mogro._validation import count, real, share
 from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
-from mogro.live.events import Compacted, Erased, Event, Expired, Forgotten, Rewarded
+from mogro.live.events import (
+    Activated,
+    Compacted,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Rewarded,
+    Withdrawn,
+)
 from mogro.live.features import Scaling
 from mogro.live.journal import GroupCommit, open_journal
 from mogro.live.learner import HalfLife
@@ -64,6 +73,9 @@ class Agent(Questions):
     uniform
         With this probability any eligible arm that meets the constraints, each alike, whatever the
         policy would do. Every arm then has a propensity above 0, and logs can be evaluated.
+    patience
+        How long a decision made with ``activate=False`` may wait for :meth:`activate`; after that
+        it counts as withdrawn. Without it, for ever.
     events
         Called with every event, after it has happened: ``list.append``, say. Events are data of
         :mod:`mogro.live.events`; applied one after the other to a new agent's state they give the
@@ -109,6 +121,7 @@ class Agent(Questions):
         capacity: int | None = None,
         retention: float | None = None,
         uniform: float = 0.0,
+        patience: float | None = None,
         events: Callable[[Event], object] | None = None,
     ) -> None:
         settings = make_settings(
@@ -123,6 +136,7 @@ class Agent(Questions):
             retention=retention,
             seed=seed,
             uniform=uniform,
+            patience=patience,
         )
         self._begin(State(settings), events)
 
@@ -148,6 +162,7 @@ class Agent(Questions):
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
         now: float | None = None,
     ) -> Decision:
         """Choose an arm.
@@ -173,6 +188,8 @@ class Agent(Questions):
         at_least, at_most
             Constraints: bounds on the estimates by objective, in the user's units. They bind once
             estimates mean something: not for decisions that explore.
+        activate
+            False if the arm may not be shown, or only later: see :meth:`activate`.
         now
             The time.
 
@@ -198,6 +215,7 @@ class Agent(Questions):
             at_least=at_least,
             at_most=at_most,
             now=now,
+            activate=activate,
             written=self._group is not None,
         )
 
@@ -221,6 +239,7 @@ class Agent(Questions):
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
         now: float | None = None,
     ) -> tuple[Decision, ...]:
         """Choose several distinct arms, each a decision of its own with rewards of its own.
@@ -249,6 +268,7 @@ class Agent(Questions):
             at_least=at_least,
             at_most=at_most,
             now=now,
+            activate=activate,
             written=self._group is not None,
         )
 
@@ -257,6 +277,98 @@ class Agent(Questions):
             return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
+
+    def observe(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        arm: str,
+        context: Context | None = None,
+        rewards: Mapping[str, float] | None = None,
+        propensity: float | None = None,
+        id: str | None = None,
+        eligible: ArrayLike | None = None,
+        now: float | None = None,
+    ) -> Decision:
+        """Take over a decision that somebody else has made: learned from like any other.
+
+        So an agent can be an apprentice before it is in charge; see :meth:`agreement`.
+
+        Parameters
+        ----------
+        arms, features, context, id, eligible, now
+            As for :meth:`decide`. An id that is known gives the decision that was made under it.
+        arm
+            The id of the arm that was chosen.
+        rewards
+            What came of it so far, by objective; the rest may come by :meth:`reward`.
+        propensity
+            The probability with which they chose the arm, for the log; None if nobody knows.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> made = agent.observe({"a": [1.0], "b": [2.0]}, arm="a", rewards={"sales": 3.0})
+        >>> agent.theta.tolist(), agent.agreement()
+        ([[3.0]], 0.0)
+        """
+        check_new_id(id)
+        chance = None if propensity is None else share(propensity, "propensity")
+        values = None if rewards is None else read_rewards(rewards, self._settings.units)
+        request = self._request(
+            arms,
+            features,
+            context=context,
+            eligible=eligible,
+            now=now,
+            written=self._group is not None,
+        )
+        if arm not in request.arms.ids:
+            raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
+
+        def make() -> Decision:
+            if id is not None and id in self._state.ledger.rows:
+                decision = self._proposer.recall(id)
+            else:
+                proposed = self._proposer.observe(id, request, arm, chance)
+                decision = self._carry_out(request, [proposed])[0]
+            if values:
+                self._commit(Rewarded(decision.id, values, request.time))
+            return decision
+
+        return self._perform(make)
+
+    def activate(self, id: str, *, now: float | None = None) -> bool:
+        """Say that the arm of a decision made with ``activate=False`` is really shown.
+
+        Its windows begin now, and rewards that came before are learned. What is not activated
+        within the agent's ``patience`` teaches nothing, and what it would have explored is open
+        again. Return whether it was waiting: False if it was activated or withdrawn before.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales", window=9.0)], dim=1, seed=0, patience=5.0)
+        >>> seen, unseen = (agent.decide({"a": [1.0]}, activate=False, now=0.0) for _ in "12")
+        >>> agent.activate(seen.id, now=4.0), agent.activate(unseen.id, now=6.0)
+        (True, False)
+        """
+        check_id(id)
+        event = Activated(id, read_time(now, needed=self._settings.windowed))
+        new: bool = self._perform(lambda: self._commit(event))
+        return new
+
+    def withdraw(self, id: str, *, now: float | None = None) -> int:
+        """Say that the arm of a decision was not shown after all: it teaches nothing.
+
+        What was learned from it before stays. Return for how many objectives something was pending.
+        """
+        check_id(id)
+        event = Withdrawn(id, read_time(now, needed=False))
+        count: int = self._perform(lambda: self._commit(event))
+        return count
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -463,6 +575,7 @@ class Agent(Questions):
         capacity: int | None = None,
         retention: float | None = None,
         uniform: float = 0.0,
+        patience: float | None = None,
         types: Sequence[type[Any]] = (),
         timeout: float = 60.0,
         snapshot_every: int = 5000,
@@ -485,7 +598,8 @@ class Agent(Questions):
             be the same. Without them it goes on as it is.
         name
             Of the agent, where there are several.
-        dim, features, seed, policy, intercept, scaling, half_life, capacity, retention, uniform
+        dim, features, seed, policy, intercept, scaling, half_life, capacity, retention, patience,
+        uniform
             As for a new agent, beside objectives.
         types
             Classes of policies, scalarisations and explorations that are not mogro's own.
@@ -530,10 +644,11 @@ class Agent(Questions):
                 retention=retention,
                 seed=count(seed, "seed", minimum=0),
                 uniform=uniform,
+                patience=patience,
             )
-        elif any(given is not None for given in (dim, features, seed, capacity, retention)) or (
-            policy is not MOGRO
-        ):
+        elif any(
+            given is not None for given in (dim, features, seed, capacity, retention, patience)
+        ) or (policy is not MOGRO):
             raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")

@@ -38,7 +38,8 @@ class DecisionRecord(NamedTuple):
         What came so far, by objective, in the user's units; also what came too late.
     status
         Of each objective: ``pending``; ``learned``; ``defaulted``, learned as its default;
-        ``missing``, its window closed with nothing to learn; ``unmet``, as was its condition.
+        ``missing``, its window closed with nothing to learn; ``unmet``, as was its condition;
+        ``withdrawn``, because the arm was not shown.
     """
 
     decision: "Decision"
@@ -131,7 +132,8 @@ class Decision:
         """The probability with which the agent chose this arm among these, then.
 
         Exact for one and two objectives, and where the policy does not draw weights; otherwise an
-        estimate with :attr:`propensity_error`. Thompson sampling is always estimated.
+        estimate with :attr:`propensity_error`. Thompson sampling is always estimated. Of a decision
+        that was observed, what its maker said; NaN if they did not.
         """
         return self._chance()[0]
 

@@ -65,7 +65,7 @@ class Evidence(NamedTuple):
         The estimates that arms were compared by, (M, a): in a context, those of arms there.
     propensity
         With its standard error, where it does not follow from all this: see
-        :attr:`mogro.Decision.propensity`.
+        :attr:`mogro.Decision.propensity`. Of a decision that somebody else has made, what they say.
     """
 
     offered: int
@@ -102,6 +102,12 @@ class Decided(NamedTuple):
         If the caller gave one.
     evidence
         Where there is a journal.
+    active
+        Whether windows begin at once, and not when it is activated.
+    observed
+        Whether somebody else has made it.
+    agreement
+        The probability with which the agent would have chosen the arm, if somebody else has.
     """
 
     id: str
@@ -116,6 +122,9 @@ class Decided(NamedTuple):
     number: int | None
     time: float | None
     evidence: Evidence | None = None
+    active: bool = True
+    observed: bool = False
+    agreement: float | None = None
 
 
 class Imported(NamedTuple):
@@ -141,6 +150,20 @@ class Rewarded(NamedTuple):
 
     id: str
     values: dict[str, float]
+    time: float | None
+
+
+class Activated(NamedTuple):
+    """The arm of a decision is really shown: its windows begin."""
+
+    id: str
+    time: float | None
+
+
+class Withdrawn(NamedTuple):
+    """The arm of a decision was not shown after all."""
+
+    id: str
     time: float | None
 
 
@@ -184,11 +207,25 @@ class Hollow(NamedTuple):
     decisions: int
 
 
-Event = Decided | Rewarded | Expired | Forgotten | Offered | Imported | Compacted | Erased | Hollow
+Event = (
+    Decided
+    | Rewarded
+    | Activated
+    | Withdrawn
+    | Expired
+    | Forgotten
+    | Offered
+    | Imported
+    | Compacted
+    | Erased
+    | Hollow
+)
 
 _KINDS: dict[str, type[Any]] = {
     "decided": Decided,
     "rewarded": Rewarded,
+    "activated": Activated,
+    "withdrawn": Withdrawn,
     "expired": Expired,
     "forgotten": Forgotten,
     "offered": Offered,

@@ -34,6 +34,7 @@ class Block(NamedTuple):
     stamps: FloatArray  # times of these values, where they matter
     state: NDArray[np.uint8]
     time: FloatArray
+    start: FloatArray  # when windows began; infinity before that
     serial: IntArray  # number of the decision
     position: IntArray  # number of its event
     flags: NDArray[np.uint8]
@@ -158,6 +159,7 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         stamps=np.empty((rows, stamped)),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
+        start=np.zeros(rows),
         serial=np.full(rows, -1, dtype=np.int64),
         position=np.zeros(rows, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),

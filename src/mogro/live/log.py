@@ -11,7 +11,7 @@ them, C of a context, p of an arm as the learner sees it::
     context             list<float64>, C; null without one
     weights             list<float64>, M, per unit; null if none were used
     propensity, propensity_error
-                        float64
+                        float64; null if somebody else chose, and it is not known
     exploring, uniform, grouped, teaches, observed
                         bool: chosen to explore; drawn from all arms alike; one of several; learned
                         from; made by somebody else
@@ -20,7 +20,7 @@ them, C of a context, p of an arm as the learner sees it::
     offered_estimates   list<float64>, K * M, row by row, in the user's units: what was believed
     reward_NAME         float64, of each objective: what was learned, the default if that was, or
                         what came too late; null if nothing came, or it is not final
-    status_NAME         string: pending, learned, defaulted, missing, late, unmet
+    status_NAME         string: pending, learned, defaulted, missing, late, unmet, withdrawn
 
 An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
 these of a decision that came from another agent's log. The schema has metadata under ``mogro``, as
@@ -195,7 +195,7 @@ def _evidence(written: Written | None, settings: Settings, *, step: int, largest
         row = row._replace(propensity=value, propensity_error=error)
     if written.offered is None:
         return row
-    if evidence.propensity is None:
+    if evidence.propensity is None and not event.observed:
         basis = basis_again(event, written.offered, settings, step=step)
         found = propensities(event.id, basis, settings, exploiting=True)
         place = found.arms.index(event.arm)

@@ -79,6 +79,7 @@ def _event(row: dict[str, Any], names: list[str], settings: Settings) -> Importe
         row["grouped"],
         None,
         read_time(row["time"], needed=settings.timed),
+        observed=row["observed"],
     )
     return Imported(decision, values, status)
 

@@ -1,15 +1,16 @@
 """From what a caller asks for to the decision and its event; nothing changes here."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from mogro.exploration import Settled
 from mogro.live.basis import Basis, make_basis
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.decisions import Decision, DecisionRecord, Propensities, propensities
 from mogro.live.draws import brief_draws, draws
 from mogro.live.errors import NoArmClears, UnknownDecision
-from mogro.live.events import Decided, Offered
+from mogro.live.events import Decided, Evidence, Offered
 from mogro.live.evidence import basis_again, follows, make_evidence
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
@@ -17,6 +18,8 @@ from mogro.live.objective import STATUS
 from mogro.live.requests import Request
 from mogro.live.settings import Settings
 from mogro.live.state import State
+
+UNKNOWN = math.nan, math.nan  # the propensity of somebody else, and its error
 
 
 class Proposed(NamedTuple):
@@ -54,22 +57,13 @@ class Proposer:
         before: int = 0,
     ) -> Proposed:
         """Make a new decision by what a learner knows, after some others; nothing changes yet."""
-        settings, state = self._settings, self._state
-        number = None
+        settings, number = self._settings, None
         if id is None:
             number, id = self._unused_id()
         if learner.losses != self._losses:  # what needed no exploration may need some now
             self._settled.reset()
         self._losses = -1  # if it fails, what the learner knows may never come about
-        basis = make_basis(
-            settings,
-            request.arms,
-            learner.beliefs(),
-            selection=request.selection,
-            constraints=request.constraints,
-            step=state.counters.decisions + before,
-            settled=self._settled,
-        )
+        basis = self._basis(request, learner, self._settled, before)
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
         self._losses = learner.losses
         place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
@@ -87,33 +81,83 @@ class Proposer:
             grouped,
             number,
             request.time,
+            active=request.activate,
         )
         decision = self._decision(event, basis)
         if request.offer is not None:
-            event = self._with_evidence(event, request, decision, before)
+            later = not (exploring or uniform) and follows(basis, settings)
+            chance = None if later else (decision.propensity, decision.propensity_error)
+            evidence = self._evidence(request, basis, chance, before)
+            event = event._replace(evidence=evidence)
         return Proposed(event, decision)
+
+    def observe(
+        self, id: str | None, request: Request, arm: str, propensity: float | None
+    ) -> Proposed:
+        """Return somebody else's decision as one's own."""
+        number = None
+        if id is None:
+            number, id = self._unused_id()
+        learner = self._state.ahead(request.time)
+        basis = self._basis(request, learner, Settled(self._batch))
+        chances = propensities(id, basis, self._settings, exploiting=False)
+        place = chances.arms.index(arm)
+        event = Decided(
+            id,
+            arm,
+            basis.arms.learned(place),
+            None,
+            basis.beliefs.theta @ basis.arms.arm(place),
+            exploring=False,
+            uniform=False,
+            teaches=True,
+            grouped=False,
+            number=number,
+            time=request.time,
+            observed=True,
+            agreement=float(chances.values[place]),
+        )
+        chance = None if propensity is None else (propensity, 0.0)
+        if request.offer is not None:
+            event = event._replace(evidence=self._evidence(request, basis, chance))
+        return Proposed(event, self._decision(event, None, chance or UNKNOWN))
 
     def is_new(self, offer: Offered | None) -> bool:
         """Tell whether arms on offer are to be written down."""
         return offer is not None and offer.digest not in self._state.offers
 
-    def _with_evidence(
-        self, event: Decided, request: Request, decision: Decision, before: int
-    ) -> Decided:
-        assert request.offer is not None
-        state, basis = self._state, decision.basis
-        last = state.position + self.is_new(request.offer)
-        later = not (event.exploring or event.uniform) and follows(basis, self._settings)
-        evidence = make_evidence(
+    def _basis(
+        self, request: Request, learner: Learner, settled: Settled, before: int = 0
+    ) -> Basis:
+        return make_basis(
+            self._settings,
+            request.arms,
+            learner.beliefs(),
+            selection=request.selection,
+            constraints=request.constraints,
+            step=self._state.counters.decisions + before,
+            settled=settled,
+        )
+
+    def _evidence(
+        self,
+        request: Request,
+        basis: Basis,
+        propensity: tuple[float, float] | None,
+        before: int = 0,
+    ) -> Evidence:
+        offer, offers = request.offer, self._state.offers
+        assert offer is not None
+        last = self._state.position + self.is_new(offer)
+        return make_evidence(
             basis,
             request.arms,
             request.constraints,
             self._settings,
-            offered=state.offers.get(request.offer.digest, last),
+            offered=offers.get(offer.digest, last),
             position=last + before,
-            propensity=None if later else (decision.propensity, decision.propensity_error),
+            propensity=propensity,
         )
-        return event._replace(evidence=evidence)
 
     def propose_several(self, id: str | None, request: Request, top: int) -> list[Proposed]:
         """Make decisions about distinct arms, each by what the ones before have put in flight."""
@@ -147,7 +191,7 @@ class Proposer:
         return made
 
     def _decision(
-        self, event: Decided, basis: Basis, propensity: tuple[float, float] | None = None
+        self, event: Decided, basis: Basis | None, propensity: tuple[float, float] | None = None
     ) -> Decision:
         return Decision(
             event.id,
@@ -195,7 +239,8 @@ class Proposer:
         block, i = self._place(event.id)
         basis = basis_again(event, offered, self._settings, step=block.serial.item(i))
         assert event.evidence is not None
-        return self._decision(event, basis, event.evidence.propensity)
+        chance = event.evidence.propensity
+        return self._decision(event, basis, chance or (UNKNOWN if event.observed else None))
 
     def _place(self, id: str) -> tuple[Block, int]:
         row = self._state.ledger.rows.get(id)
@@ -217,15 +262,7 @@ class Proposer:
     def probabilities(self, request: Request) -> Propensities:
         """Return with what probability each arm would be chosen; nothing changes."""
         settings, learner = self._settings, self._state.ahead(request.time)
-        basis = make_basis(
-            settings,
-            request.arms,
-            learner.beliefs(),
-            selection=request.selection,
-            constraints=request.constraints,
-            step=self._state.counters.decisions,
-            settled=Settled(self._batch),
-        )
+        basis = self._basis(request, learner, Settled(self._batch))
         rng = draws(settings.seed, "", purpose="propensity")
         found = basis.probabilities(settings, exploiting=False, rng=rng)
         return Propensities(basis.arms.ids, found.values, found.errors)

@@ -61,11 +61,12 @@ class Questions:
         features: Features | None,
         *,
         context: Context | None,
-        weights: Weights | None,
+        weights: Weights | None = None,
         eligible: ArrayLike | None,
-        at_least: Mapping[str, float] | None,
-        at_most: Mapping[str, float] | None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
         now: float | None,
+        activate: bool = True,
         written: bool = False,
     ) -> Request:
         return read_request(
@@ -79,6 +80,7 @@ class Questions:
             at_least=at_least,
             at_most=at_most,
             now=now,
+            activate=activate,
             written=written,
         )
 
@@ -217,6 +219,16 @@ class Questions:
             rows = ledger.live() if pending is not True else ledger.pending()
             records = [self._proposer.record(ledger.ids[row]) for row in rows.tolist()]
         return tuple(one for one in records if pending is None or one.pending == pending)
+
+    def agreement(self) -> float | None:
+        """Return how often the agent would have chosen as others did, lately.
+
+        None before the first. It is the mean probability of the arms in :meth:`observe`, as it was
+        then; each counts for half after a hundred further ones.
+        """
+        with self._current():
+            total, weight = self._state.agreement
+        return total / weight if weight else None
 
     def log(self, *, largest: int = 1000) -> Any:
         """Return all decisions with their rewards as an Arrow table, one row each, in order.

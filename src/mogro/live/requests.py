@@ -28,6 +28,7 @@ class Request(NamedTuple):
     selection: Selection
     constraints: Constraints | None
     time: float | None
+    activate: bool
     offer: Offered | None
 
 
@@ -43,15 +44,20 @@ def read_request(
     at_least: Mapping[str, float] | None,
     at_most: Mapping[str, float] | None,
     now: float | None,
+    activate: bool,
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; its arms are to be ``written`` down if there is one."""
+    if not isinstance(activate, bool):
+        raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
+    timed = settings.timed or (not activate and settings.patience < math.inf)
     return Request(
         offered,
         read_weights(weights, settings.units, settings.policy.selection),
         read_constraints(at_least, at_most, settings.units),
-        read_time(now, needed=settings.timed),
+        read_time(now, needed=timed),
+        activate,
         reader.written(offered) if written else None,
     )
 
@@ -60,7 +66,9 @@ def read_time(now: float | None, *, needed: bool) -> float | None:
     """Check a time."""
     if now is None:
         if needed:
-            raise ValueError("now: expected the time, because of a window or a half-life in time")
+            raise ValueError(
+                "now: expected the time, because of a window, a half-life or a patience"
+            )
         return None
     return real(now, "now")
 

@@ -30,6 +30,7 @@ PERSISTED = (
     "retention",
     "seed",
     "uniform",
+    "patience",
 )
 
 
@@ -49,6 +50,8 @@ class Settings:
         The same policy when exploration is over.
     half_life, capacity, retention, seed, uniform
         As the agent was given them; no retention is infinity.
+    patience
+        How long a decision may wait to be activated; infinity if for ever.
     """
 
     units: Units
@@ -60,6 +63,7 @@ class Settings:
     retention: float
     seed: int
     uniform: float
+    patience: float
 
     @cached_property
     def size(self) -> int:
@@ -90,6 +94,7 @@ class Settings:
             "retention": self.retention if self.retention < math.inf else None,
             "seed": self.seed,
             "uniform": self.uniform,
+            "patience": None if self.patience == math.inf else self.patience,
         }
         return {name: plain[name] for name in PERSISTED}
 
@@ -133,6 +138,7 @@ def make_settings(
     retention: float | None,
     seed: int,
     uniform: float,
+    patience: float | None,
 ) -> Settings:
     """Check what an agent is to be made of."""
     units = Units(objectives)
@@ -166,6 +172,7 @@ def make_settings(
         retention=math.inf if retention is None else real(retention, "retention", minimum=0),
         seed=count(seed, "seed", minimum=0),
         uniform=share(uniform, "uniform"),
+        patience=math.inf if patience is None else real(patience, "patience", above=0),
     )
 
 
@@ -219,4 +226,5 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         retention=plain["retention"],
         seed=plain["seed"],
         uniform=plain["uniform"],
+        patience=plain["patience"],
     )
