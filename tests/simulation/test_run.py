@@ -120,6 +120,42 @@ def test_every_policy_meets_the_same_contexts_and_noise() -> None:
             assert np.array_equal(one, other)
 
 
+class ByPlace(Recorder):
+    """Pulls one arm after the other, and remembers which one it was told of."""
+
+    def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
+        return len(self.seen) % len(features)
+
+    def update(  # type: ignore[override]
+        self, features: np.ndarray, reward: np.ndarray, arm: int
+    ) -> None:
+        self.seen.append(arm)
+
+
+class ByPlaces:
+    """The same for a batch."""
+
+    seen: list[Any]
+
+    def __init__(self, dim: int, objectives: int, batch: tuple[int, ...]) -> None:
+        self.batch = batch
+        type(self).seen = []
+
+    def select(self, features: np.ndarray, *, rng: mogro.Rng) -> np.ndarray:
+        return np.arange(6).reshape(self.batch) + len(self.seen)
+
+    def update(self, features: np.ndarray, reward: np.ndarray, *, arm: np.ndarray) -> None:
+        self.seen.append(arm.copy())
+
+
+def test_a_policy_that_asks_for_the_place_of_the_arm_gets_it() -> None:
+    place = worlds(FixedArms)
+    trace = simulate(ByPlaces, place, rounds=7, repeats=2)
+    assert np.array_equal(np.stack(ByPlaces.seen), trace.arms)
+    trace = simulate(ByPlace, place[:1], rounds=20)
+    assert ByPlace.seen == trace.arms[:, 0, 0].tolist() == [n % 15 for n in range(20)]
+
+
 class Fickle:
     """An environment of a user's: new arms, the same for all, every tenth round."""
 

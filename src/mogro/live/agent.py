@@ -598,9 +598,10 @@ class Agent(Questions):
             be the same. Without them it goes on as it is.
         name
             Of the agent, where there are several.
-        dim, features, seed, policy, intercept, scaling, half_life, capacity, retention, patience,
-        uniform
+        dim, features, seed, policy, intercept, scaling
             As for a new agent, beside objectives.
+        half_life, capacity, retention, uniform, patience
+            Likewise.
         types
             Classes of policies, scalarisations and explorations that are not mogro's own.
         timeout

@@ -68,7 +68,8 @@ def simulate(
         policy steps for all learners together; any policy of mogro will do, as it is or with
         settings by ``functools.partial``. If it has no parameter ``batch``, it is called as
         ``make_policy(dim, objectives)`` for each learner, and they step one after the other; each
-        then gets a plain ``numpy.random.Generator``.
+        then gets a plain ``numpy.random.Generator``. If its ``update`` has a parameter ``arm``, it
+        also gets the place of the arm that was pulled; see :class:`mogro.Policy`.
     environment
         One instance, or several of equal sizes.
     rounds
@@ -126,7 +127,7 @@ def simulate(
         x = _chosen_features(features, arms)
         rewards = worlds.observe(x)
         checkpoint = ledger.note(t, features, arms, rewards)
-        learners.update(x, rewards)
+        learners.update(x, rewards, arms)
         if checkpoint:
             notes.append(learners.probe())
             if notes[-1].shape != notes[0].shape:
