@@ -122,7 +122,7 @@ class Checker:
         for line in acknowledged:
             kept = made.get(line[1]) == line[2] if line[0] == "decided" else line[1] in given
             report.lost += not kept
-        beside = len(events) - len(acknowledged)
+        beside = sum(isinstance(event, Decided | Rewarded) for event in events) - len(acknowledged)
         report.acknowledged += len(acknowledged)
         report.unacknowledged += beside
         report.surplus += max(0, beside - processes)
