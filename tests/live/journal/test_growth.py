@@ -168,3 +168,18 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, shop: str) -> None:
         with pytest.raises(OSError, match="file"):
             agent.compact(before=20.0, to=tmp_path / "file")
         assert (saved(agent, tmp_path / "saved"), events(shop)) == before
+
+
+def test_a_file_that_was_not_named_in_time(tmp_path: Path, shop: str) -> None:
+    """Killed between the commit and the naming: the next one names it; drafts of others stay."""
+    archive = tmp_path / "archive"
+    with opened(shop) as agent:
+        live(agent, 0, 30)
+        agent.compact(before=20.0, to=archive)
+        (file,) = archive.iterdir()
+        file.rename(file.with_name(file.name + ".part"))
+        stranger = archive / "decisions-000000000007-0123abcd.parquet.part"
+        stranger.write_bytes(b"")
+        agent.compact(before=20.0, to=archive)
+        assert file.exists()
+        assert stranger.exists()
