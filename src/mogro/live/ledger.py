@@ -113,7 +113,8 @@ class Ledger:
             np.flatnonzero(np.isin(block.serial, wanted)) + (number << _BITS)
             for number, block in enumerate(self.blocks)
         ]
-        return self._ordered(found).tolist()
+        rows: list[int] = self._ordered(found).tolist()
+        return rows
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
