@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._spans import sum_of_squares
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
 from mogro.live.bilinear import Bilinear, InContext
 from mogro.live.catalogue import Catalogue, Version, arm_ids
@@ -52,8 +53,10 @@ class ArmSet:
         version: Version | None = None,
         overview: "Overview | None" = None,
         rows: IntArray | None = None,
+        square: float | None = None,
     ) -> None:
         self._seen: FloatArray | None = None
+        self._square = square  # the sum of the squares of what the user gave
         self._ids = ids  # of all arms, also of those that are not eligible
         self._given = given  # their features as the user gave them
         self.mapping = mapping
@@ -81,6 +84,11 @@ class ArmSet:
         if self._seen is None:
             self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
         return self._seen
+
+    @property
+    def total(self) -> float | None:
+        """The sum of the squared features that a policy sees, if it is known."""
+        return self._square if self._seen is self._given else None
 
     def arm(self, place: int) -> FloatArray:
         """Return the features of one arm that a policy sees, (p,)."""
@@ -236,14 +244,14 @@ class ArmReader:
         if rows.shape != (len(ids), self._mapping.dim):
             check_shape(rows, "features", (len(ids), self._mapping.dim))
         rows = rows.astype(np.float64)
-        size = float(np.vdot(rows, rows))
+        size = sum_of_squares(rows)
         if not size * max(view.stretch, 1.0) <= LARGEST:
             floats(rows, "features", shape=rows.shape)
             beside = " with those of the context" if view.contextual else ""
             raise ValueError(
                 f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
             )
-        return ArmSet(ids, rows, view)
+        return ArmSet(ids, rows, view, square=size)
 
     def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:

@@ -86,6 +86,7 @@ class Basis(NamedTuple):
             selection=self.selection,
             uniform=settings.uniform,
             settled=None if arms.mapping.contextual else settled,  # which knows the learner's side
+            total=arms.total,
         )
 
     def probabilities(self, settings: Settings, *, exploiting: bool, rng: Rng) -> Probabilities:

@@ -191,8 +191,9 @@ class LinearPolicy(ABC):
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
         model = self.learned.model
-        inverse = model.inverse[..., None, :, :]
-        unseen = None if model.full else model.unseen[..., None, :, :]
+        shared = (..., None, slice(None), slice(None)) if self.batch else None
+        inverse = model.inverse[shared]
+        unseen = None if model.full else model.unseen[shared]
         return Beliefs(
             model.theta,
             inverse,
