@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from multiprocessing import util
 from pathlib import Path
-from typing import Any
 
 try:
     import click
@@ -210,7 +209,7 @@ def diagnose(
 
 
 @main.command("evaluate")
-@click.argument("log", type=click.Path(exists=True, path_type=Path))
+@click.argument("log")
 @click.option(
     "--weights",
     multiple=True,
@@ -218,12 +217,13 @@ def diagnose(
     help="A trade-off, per unit of each objective; may be given again. Without it, a grid.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page.")
-def evaluate(log: Path, weights: Sequence[str], html: Path | None) -> None:
+def evaluate(log: str, weights: Sequence[str], html: Path | None) -> None:
     """Say what other trade-offs would have been worth, from the log of an agent.
 
-    LOG is a folder with the Parquet files of `agent.export`, one such file, or the file of an
-    agent that was opened with `Agent.open`. A trade-off takes the arm that is best for its weights
-    by the beliefs held at each decision. What is wrong with an estimate is said first.
+    LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is
+    kept that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes
+    the arm that is best for its weights by the beliefs held at each decision. What is wrong with an
+    estimate is said first.
 
     \b
     mogro evaluate log/ --weights click=1,subscribe=4
@@ -241,13 +241,12 @@ def evaluate(log: Path, weights: Sequence[str], html: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def _rows_of(log: Path) -> Iterator[object]:
-    """Return what holds the rows: Parquet files, or the table of an agent in a file."""
-    if log.is_dir() or log.suffix == ".parquet":
+def _rows_of(log: str) -> Iterator[object]:
+    """Return what holds the rows: Parquet files, or the table of an agent."""
+    if Path(log).is_dir() or log.endswith(".parquet"):
         yield log
         return
-    with Agent.open(log) as opened:
-        agent: Any = opened
+    with Agent.open(log) as agent:
         yield agent.log()
 
 

@@ -86,8 +86,7 @@ class BanditFeedback:
 def read_log(log: object) -> Log:
     """Return a log that can be read, whatever it is kept in."""
     if isinstance(log, Agent):
-        agent: Any = log
-        log = agent.log()
+        log = log.log()
     if isinstance(log, Mapping):
         return _bandit_feedback(log)
     if isinstance(log, str | os.PathLike):

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from mogro._files import write_whole
 from mogro._validation import FloatArray
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights
+from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.events import Decided, Offered
 from mogro.live.journal import GroupCommit
 from mogro.live.log import make_log, replayed, write_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer
+from mogro.live.report import last_arms, make_report
 from mogro.live.requests import Request, check_id, read_request
 from mogro.live.settings import Settings
 from mogro.live.state import State
@@ -259,6 +262,42 @@ class Questions:
     def export(self, folder: str | os.PathLike[str], *, largest: int = 1000) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         return write_log(self.log(largest=largest), Path(folder))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page for those who ask how the agent is doing; it opens from a file.
+
+        Objectives over time, arms and how often they were chosen, exploration, rewards that are
+        pending or came late, what was not expected, and the features that matter. It takes pyarrow
+        (``pip install mogro[logs]``); with a journal there is more on it.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> for value in (4.0, 3.0):
+        ...     _ = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.report(folder + "/agent.html")
+        """
+        table = self.log()
+        offered = last_arms(table)
+        known = None
+        if offered is not None:
+            known = self.estimate(offered.ids, offered.features, context=offered.context)
+        with self._current():
+            theta, lead = self._state.learner.theta, text(self._state).splitlines()[0]
+        mapping = self._settings.mapping
+        plain = [f"feature {j}" for j in range(theta.shape[1])]
+        page = make_report(
+            table,
+            self._settings.units,
+            lead=lead,
+            theta=theta,
+            names=mapping.names if isinstance(mapping, Bilinear) else plain,
+            estimates=known,
+        )
+        with write_whole(Path(path)) as file:
+            file.write(page.encode())
 
     def front(
         self,
