@@ -18,6 +18,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,11 +160,12 @@ def run(
     seed: int,
     longest: float = 0.3,
     batch: int = 1,
+    tell: Callable[[Report], object] = lambda _: None,
 ) -> Report:
     """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic.
 
     Of every ``batch`` cycles all but the last kill one process while the others go on, and start
-    another in its place; the last kills all, and everything is checked.
+    another in its place; the last kills all, everything is checked, and ``tell`` is told.
     """
     rng, report = random.Random(seed), Report()
     checker = Checker(path, folder)
@@ -192,6 +194,7 @@ def run(
         for file in files:
             file.unlink(missing_ok=True)
         report.cycles += kills
+        tell(report)
     return report
 
 
@@ -252,8 +255,8 @@ def main() -> None:
             seed=options.seed,
             longest=options.longest,
             batch=options.batch,
+            tell=lambda report: print(report, f"{time.monotonic() - started:.0f} s", flush=True),
         )
-        print(report, f"{time.monotonic() - started:.0f} s")
     raise SystemExit(not report.clean)
 
 

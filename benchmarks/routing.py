@@ -246,8 +246,8 @@ CONTESTANTS: Mapping[str, Play] = {
 # slow ones have fewer prices, where the others' fronts bend.
 SWEEPS: Mapping[str, Prices] = {
     PEER: (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 3.0),
-    "mabwiser": (0.0, 0.03, 0.1, 0.5, 3.0),
-    "contextualbandits": (0.0, 0.03, 0.1, 0.5, 3.0),
+    "mabwiser": (0.03, 0.1, 0.5),
+    "contextualbandits": (0.03, 0.1, 0.5),
 }
 
 

@@ -81,6 +81,14 @@ def verdict(fronts: Mapping[str, Front], ours: str) -> str:
     return "With disjoint intervals, at m$ a prompt. " + " ".join(said)
 
 
+def price_of_learning(early: Mapping[str, Front], late: Mapping[str, Front], ours: str) -> str:
+    """Say by how much the first prompts were answered worse than the rest, at one cost."""
+    at = COSTS.index(2.0)
+    lost = {name: 100 * (late[name].value - early[name].value)[at] for name in early}
+    said = [f"{name} {lost[name]:.2f}" for name in early if name.startswith(ours)]
+    return f"At {COSTS[at]:g} m$ a prompt these cost so many % of quality: {'; '.join(said)}."
+
+
 def _where(found: np.ndarray) -> str:
     costs = [f"{cost:g}" for cost, is_so in zip(COSTS, found.tolist(), strict=True) if is_so]
     return ", ".join(costs) or "none"
@@ -108,6 +116,7 @@ def report(
         f"The first {first} prompts, where exploration is paid for:",
         table(early),
         verdict(early, ours),
+        price_of_learning(early, late, ours),
         f"Choosing a model, after {first} prompts have been learned:",
         markdown(times),
         machine(),

@@ -33,7 +33,7 @@ def move_out(
             return
         known = (one.file for _, one in group.events() if isinstance(one, Compacted))
         names.update(name for name in known if name is not None)
-        log = make_log(*replayed(state().settings, group.events()), largest=_LARGEST)
+        log = make_log(*replayed(group.settings, group.events()), largest=_LARGEST)
         held = set(held_positions(state()).values())
         gone = [position not in held for position in log["position"].to_pylist()]
         write_draft(log, gone, folder, event.file)

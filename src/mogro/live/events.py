@@ -167,6 +167,21 @@ class Withdrawn(NamedTuple):
     time: float | None
 
 
+class Changed(NamedTuple):
+    """From now on the agent has these objectives, and this policy.
+
+    Attributes
+    ----------
+    objectives
+        All of them, as settings are written.
+    policy
+        For so many objectives, as settings are written.
+    """
+
+    objectives: tuple[dict[str, Any], ...]
+    policy: dict[str, Any]
+
+
 class Expired(NamedTuple):
     """A time has come, and windows close."""
 
@@ -212,6 +227,7 @@ Event = (
     | Rewarded
     | Activated
     | Withdrawn
+    | Changed
     | Expired
     | Forgotten
     | Offered
@@ -226,6 +242,7 @@ _KINDS: dict[str, type[Any]] = {
     "rewarded": Rewarded,
     "activated": Activated,
     "withdrawn": Withdrawn,
+    "changed": Changed,
     "expired": Expired,
     "forgotten": Forgotten,
     "offered": Offered,
@@ -287,7 +304,7 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _VECTORS = ("features", "weights", "estimates", "context")
-_TUPLES = ("ids", "constraints", "propensity", "numbers")
+_TUPLES = ("ids", "constraints", "propensity", "objectives", "numbers")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
 
 

@@ -2,11 +2,11 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -40,6 +40,8 @@ from mogro.live.views import (
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
 
+T = TypeVar("T")
+
 
 class Questions:
     """The half of an :class:`~mogro.Agent` that changes nothing."""
@@ -57,6 +59,16 @@ class Questions:
     def _current(self) -> AbstractContextManager[object]:
         """Keep the state as it is; with a journal, as the last event committed left it."""
         return self._lock if self._group is None else self._group.current()
+
+    def _checked(self, read: Callable[[], T]) -> T:
+        """Read what a caller asks for; what is refused is read again by the latest objectives."""
+        try:
+            return read()
+        except ValueError:
+            if self._group is None:
+                raise
+        with self._current():
+            return read()
 
     def _request(
         self,
@@ -145,17 +157,17 @@ class Questions:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        request = self._request(
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-        )
         with self._current():
+            request = self._request(
+                arms,
+                features,
+                context=context,
+                weights=weights,
+                eligible=eligible,
+                at_least=at_least,
+                at_most=at_most,
+                now=now,
+            )
             return self._proposer.probabilities(request)
 
     def estimate(
@@ -186,7 +198,7 @@ class Questions:
         """Return a decision and what has become of it.
 
         With a journal it comes with what it was based on, also after a restart: it can be asked for
-        its propensity, and explained.
+        its propensity, and explained, unless the objectives have changed since.
 
         Raises
         ------
@@ -198,7 +210,10 @@ class Questions:
             record = self._proposer.record(id)
             if self._group is None:
                 return record
-            event = self._group.event(self._proposer.position(id))
+            position = self._proposer.position(id)
+            if position <= self._state.changed:  # other objectives
+                return record
+            event = self._group.event(position)
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
             offered = self._group.event(event.evidence.offered)
@@ -257,7 +272,7 @@ class Questions:
         with self._current():
             if self._group is None:
                 return make_log(self._state, None, largest=largest)
-            return make_log(*replayed(self._settings, self._group.events()), largest=largest)
+            return make_log(*replayed(self._group.settings, self._group.events()), largest=largest)
 
     def export(self, folder: str | os.PathLike[str], *, largest: int = 1000) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""

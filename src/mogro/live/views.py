@@ -258,6 +258,8 @@ def html(state: State) -> str:
 
 
 def _reason(decision: Decision) -> str:
+    if decision.exploring and decision.weights is not None:
+        return "chosen because it may be better than its estimates"
     if decision.exploring:
         return "chosen to explore a direction in which too little has been seen"
     if decision.uniform:

@@ -20,7 +20,8 @@ def archived(folder: Path) -> pa.Table:
 
 
 def by_id(table: pa.Table) -> list[dict[str, object]]:
-    return table.sort_by("position").to_pylist()
+    rows: list[dict[str, object]] = table.sort_by("position").to_pylist()
+    return rows
 
 
 def test_decisions_move_to_files(tmp_path: Path, shop: str) -> None:

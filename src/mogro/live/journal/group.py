@@ -54,7 +54,7 @@ class GroupCommit:
     journal
         The events.
     settings
-        Of the agent.
+        Of the agent, before its first event.
     snapshot_every
         Events between snapshots.
     replace
@@ -70,7 +70,7 @@ class GroupCommit:
         replace: Callable[[State], None],
     ) -> None:
         self._journal = journal
-        self._settings = settings
+        self.settings = settings
         self._replace = replace
         self._every = snapshot_every
         self._process = os.getpid()
@@ -174,7 +174,7 @@ class GroupCommit:
 
     def _snapshot(self, position: int) -> Snapshot:
         assert self._state is not None
-        return Snapshot(position, b"".join(pack(self._settings, *self._state.save_state())))
+        return Snapshot(position, b"".join(pack(self._state.settings, *self._state.save_state())))
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -334,14 +334,14 @@ class GroupCommit:
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
-        state, position = State(self._settings), 0
+        state, position = State(self.settings), 0
         snapshot = self._journal.snapshot()
         if snapshot is not None:
             try:
-                state = unpack(snapshot.content, lambda _: self._settings, where=self._journal.path)
+                state = unpack(snapshot.content, self.settings.restored, where=self._journal.path)
                 position = snapshot.position
             except DamagedSnapshot:  # the events have it all
-                state = State(self._settings)
+                state = State(self.settings)
         self._replace(state)
         self._state, self._position, self._snapshot_position = state, position, position
 
@@ -359,7 +359,7 @@ class GroupCommit:
             pass  # restarting takes longer; what was acknowledged is in the events
 
     def _write_snapshot(self) -> None:
-        journal, clears = self._journal, self._settings.retention < math.inf
+        journal, clears = self._journal, self.settings.retention < math.inf
         made = None if clears else self._snapshot(self._position)
         journal.begin()
         try:
