@@ -91,10 +91,10 @@ def judged(values: np.ndarray, found: list[WhatIf]) -> Iterator[Line]:
     sizes = np.mean([[own.effective_size.min() for own in one.evaluations] for one in found])
     for name, bounds, whole in (("each", alone, False), ("all together", together, True)):
         inside = np.array([(b[..., 0] <= values) & (values <= b[..., 1]) for b in bounds])
-        held = inside.all(axis=(1, 2)) if whole else inside
+        held = inside.all(axis=(1, 2)).reshape(-1, 1) if whole else inside.reshape(len(found), -1)
         share = float(held.mean())
         # Trade-offs share their rows: a log is one observation.
-        spread = held.reshape(len(held), -1).mean(axis=1).std(ddof=1) / np.sqrt(len(held))
+        spread = held.mean(axis=1).std(ddof=1) / np.sqrt(len(found))
         width = np.mean([np.ptp(b, axis=-1) for b in bounds])
         yield Line(
             SECTION,
