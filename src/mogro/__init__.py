@@ -11,6 +11,7 @@ from mogro._version import __version__
 from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
+from mogro.evaluation import Recommendation, Replay, WhatIf, evaluate, replay, what_if
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
 from mogro.live import (
     Agent,
@@ -83,6 +84,8 @@ __all__ = [
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
+    "Recommendation",
+    "Replay",
     "Rng",
     "RoundRobin",
     "Scalarization",
@@ -94,17 +97,21 @@ __all__ = [
     "Uniform",
     "Vector",
     "WeakestDirection",
+    "WhatIf",
     "__version__",
     "compare",
     "diagnose",
     "environments",
     "errors",
+    "evaluate",
     "live",
     "offpolicy",
     "pareto",
+    "replay",
     "simulate",
     "simulation",
     "single_objective_greedy",
     "testing",
     "theory",
+    "what_if",
 ]

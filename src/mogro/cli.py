@@ -1,4 +1,4 @@
-"""The command line: ``mogro reproduce``, ``report``, ``list`` and ``diagnose``."""
+"""The command line: ``mogro reproduce``, ``report``, ``list``, ``diagnose`` and ``evaluate``."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from multiprocessing import util
 from pathlib import Path
+from typing import Any
 
 try:
     import click
@@ -25,6 +26,8 @@ except ModuleNotFoundError:
     sys.exit("mogro: the command line needs click and rich: pip install 'mogro[lab]'")
 
 from mogro._matrices import read_matrix
+from mogro._page import document
+from mogro.evaluation import make_page, what_if
 from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.reproduce import DamagedError, all_tasks, is_made, reproduce
 from mogro.experiments.lab.scale import Scale
@@ -33,9 +36,9 @@ from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.page import collect_claims, write_report
+from mogro.live import Agent, JournalError
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Task, local_pool
-from mogro.theory import Diagnosis
 from mogro.theory import diagnose as run_diagnosis
 
 _NAMES = {figure.name: figure for figure in FIGURES}
@@ -64,6 +67,7 @@ def main() -> None:
     mogro reproduce               everything
     mogro report                  the page again, from the files that are there
     mogro diagnose X.csv T.csv    what the theory says about a problem of your own
+    mogro evaluate LOG            what other trade-offs would have been worth, by an agent's log
     """  # noqa: D301 (click wants the character)
 
 
@@ -202,7 +206,60 @@ def diagnose(
         raise click.ClickException(str(error)) from error
     click.echo(found.to_json() if as_json else str(found))
     if html is not None:
-        _write_page(found, html)
+        _write_page(document("mogro: diagnosis", found._repr_html_()), html)
+
+
+@main.command("evaluate")
+@click.argument("log", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--weights",
+    multiple=True,
+    metavar="NAME=WEIGHT,...",
+    help="A trade-off, per unit of each objective; may be given again. Without it, a grid.",
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page.")
+def evaluate(log: Path, weights: Sequence[str], html: Path | None) -> None:
+    """Say what other trade-offs would have been worth, from the log of an agent.
+
+    LOG is a folder with the Parquet files of `agent.export`, one such file, or the file of an
+    agent that was opened with `Agent.open`. A trade-off takes the arm that is best for its weights
+    by the beliefs held at each decision. What is wrong with an estimate is said first.
+
+    \b
+    mogro evaluate log/ --weights click=1,subscribe=4
+    mogro evaluate agent.db --html what-if.html
+    """  # noqa: D301
+    trade_offs = [_named_weights(each) for each in weights]
+    try:
+        with _rows_of(log) as rows:
+            click.echo(str(what_if(rows, trade_offs or None)))
+            page = None if html is None else make_page(rows, trade_offs)
+    except (ValueError, JournalError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    if page is not None and html is not None:
+        _write_page(page, html)
+
+
+@contextlib.contextmanager
+def _rows_of(log: Path) -> Iterator[object]:
+    """Return what holds the rows: Parquet files, or the table of an agent in a file."""
+    if log.is_dir() or log.suffix == ".parquet":
+        yield log
+        return
+    with Agent.open(log) as opened:
+        agent: Any = opened
+        yield agent.log()
+
+
+def _named_weights(text: str) -> dict[str, float]:
+    """Return ``click=1,subscribe=4`` as weights by name."""
+    try:
+        pairs = (part.rsplit("=", 1) for part in text.split(","))
+        return {name.strip(): float(weight) for name, weight in pairs}
+    except ValueError as error:
+        raise click.UsageError(
+            f"--weights: expected names and numbers such as click=1,subscribe=4, got {text}"
+        ) from error
 
 
 def _concentration(text: str | None) -> float | tuple[float, ...]:
@@ -213,11 +270,7 @@ def _concentration(text: str | None) -> float | tuple[float, ...]:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _write_page(found: Diagnosis, path: Path) -> None:
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mogro: diagnosis'
-        f"</title></head><body>{found._repr_html_()}</body></html>\n"
-    )
+def _write_page(page: str, path: Path) -> None:
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:

@@ -12,6 +12,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_
 from mogro.live.bilinear import Bilinear, InContext
 from mogro.live.catalogue import Catalogue, Version, arm_ids
 from mogro.live.encoding import Record
+from mogro.live.events import Offered, offered
 from mogro.live.features import FeatureMap
 from mogro.live.objective import LARGEST
 
@@ -126,6 +127,20 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
+    def written(self) -> Offered:
+        """Return the event that writes all arms down, also those that are not eligible."""
+        return offered(self._ids, self._given)
+
+    @property
+    def context(self) -> FloatArray | None:
+        """The context as the caller gave it, (C,), if there is one."""
+        return self.mapping.context
+
+    @property
+    def given(self) -> FloatArray:
+        """The features as the caller gave them, (K, A)."""
+        return self._given if self.rows is None else self._given[self.rows]
+
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
@@ -188,6 +203,7 @@ class ArmReader:
         self._mapping = mapping
         self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
         self._overview: Overview | None = None  # of the catalogue last seen
+        self._written: tuple[Version, Offered] | None = None  # the catalogue last written down
 
     def read(
         self,
@@ -204,6 +220,15 @@ class ArmReader:
         else:
             found = self._listed(arms, features, view)
         return found if eligible is None else found.only(_mask(eligible, len(found)))
+
+    def written(self, arms: ArmSet) -> Offered:
+        """Return the event that writes arms down; a catalogue is looked at once."""
+        if arms.version is None:
+            return arms.written()
+        last = self._written
+        if last is None or last[0] is not arms.version:
+            self._written = last = arms.version, arms.written()
+        return last[1]
 
     def _listed(
         self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View

@@ -55,7 +55,7 @@ class Basis(NamedTuple):
     beliefs
         What was known of them: of arms in a context, where there is one.
     learned
-        What was known of all that the learner sees.
+        What was known of all that the learner sees; None if it was made again from a journal.
     rule
         How to choose: the policy, or the policy without its exploration.
     exploiting
@@ -68,7 +68,7 @@ class Basis(NamedTuple):
 
     arms: ArmSet
     beliefs: Beliefs
-    learned: Beliefs
+    learned: Beliefs | None
     rule: Rule
     exploiting: Rule
     selection: Selection
@@ -142,6 +142,7 @@ def _may_explore(basis: Basis, constraints: Constraints | None, settled: Settled
             return False
         rule = cast("Rule", _Limit(limit))
         spanning, learned = arms.representatives, basis.learned
+        assert learned is not None
         if explorers(rule, spanning, learned, step=basis.step, settled=settled) is None:
             return False
     if arms.version is None and constraints is None:

@@ -20,8 +20,8 @@ _ROWS = 1 << _BITS
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; its rewards are learned; drawn from all arms alike; one
-# of several chosen together.
-EXPLORED, TEACHES, UNIFORM, GROUPED = 1, 2, 4, 8
+# of several chosen together; made by somebody else; it was given a time.
+EXPLORED, TEACHES, UNIFORM, GROUPED, OBSERVED, TIMED = 1, 2, 4, 8, 16, 32
 
 
 class Block(NamedTuple):
@@ -34,7 +34,9 @@ class Block(NamedTuple):
     stamps: FloatArray  # times of these values, where they matter
     state: NDArray[np.uint8]
     time: FloatArray
+    start: FloatArray  # when windows began; infinity before that
     serial: IntArray  # number of the decision
+    position: IntArray  # number of its event
     flags: NDArray[np.uint8]
 
 
@@ -96,6 +98,14 @@ class Ledger:
         """Return all rows in use, in the order of their decisions."""
         return self._ordered([np.fromiter(self.rows.values(), np.int64, len(self.rows))])
 
+    def written(self) -> IntArray:
+        """Return all rows that hold a decision, known by its id or not, in order."""
+        found = [
+            np.flatnonzero(block.serial >= 0) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        return self._ordered(found)
+
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
         part = empty_block(len(rows), self.shape)
@@ -105,14 +115,16 @@ class Ledger:
         return part
 
     def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
-        """Add decisions as they stand in a block, and return their rows."""
-        rows = np.array(
-            [self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64
-        )
-        for mine, chosen, inside in self._by_block(rows):
+        """Take over decisions as they stand in a block, where none are; return their rows."""
+        self.ids, self.arms = ids, arms
+        self.rows = dict(zip(ids, range(len(ids)), strict=True))
+        for start in range(0, len(ids), _ROWS):
+            mine = empty_block(_ROWS, self.shape)
             for target, source in zip(_arrays(mine), _arrays(block), strict=True):
-                target[inside] = source[chosen]
-        return rows
+                part = source[start : start + _ROWS]
+                target[: len(part)] = part
+            self.blocks.append(mine)
+        return np.arange(len(ids))
 
     def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, BoolArray, IntArray]]:
         """Yield each block with the rows that lie in it, and where in it they lie."""
@@ -138,6 +150,8 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         stamps=np.empty((rows, stamped)),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
+        start=np.zeros(rows),
         serial=np.full(rows, -1, dtype=np.int64),
+        position=np.zeros(rows, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mogro._validation import count, share
+from mogro._validation import count, real, share
 from mogro.choice import Rule
 from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
@@ -29,6 +29,7 @@ PERSISTED = (
     "capacity",
     "seed",
     "uniform",
+    "patience",
 )
 
 
@@ -48,6 +49,8 @@ class Settings:
         The same policy when exploration is over.
     half_life, capacity, seed, uniform
         As the agent was given them.
+    patience
+        How long a decision may wait to be activated; infinity if for ever.
     """
 
     units: Units
@@ -58,6 +61,7 @@ class Settings:
     capacity: int | None
     seed: int
     uniform: float
+    patience: float
 
     @cached_property
     def size(self) -> int:
@@ -87,6 +91,7 @@ class Settings:
             "capacity": self.capacity,
             "seed": self.seed,
             "uniform": self.uniform,
+            "patience": None if self.patience == math.inf else self.patience,
         }
         return {name: plain[name] for name in PERSISTED}
 
@@ -129,6 +134,7 @@ def make_settings(
     capacity: int | None,
     seed: int,
     uniform: float,
+    patience: float | None,
 ) -> Settings:
     """Check what an agent is to be made of."""
     units = Units(objectives)
@@ -161,6 +167,7 @@ def make_settings(
         capacity=None if capacity is None else count(capacity, "capacity", minimum=0),
         seed=count(seed, "seed", minimum=0),
         uniform=share(uniform, "uniform"),
+        patience=math.inf if patience is None else real(patience, "patience", above=0),
     )
 
 
@@ -213,4 +220,5 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         capacity=plain["capacity"],
         seed=plain["seed"],
         uniform=plain["uniform"],
+        patience=plain["patience"],
     )

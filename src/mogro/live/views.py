@@ -104,7 +104,7 @@ class Rival:
     reasons
         With :class:`~mogro.Bilinear`: what each product of features that differs between the two
         arms adds to the total (or to the sum of the leads, without weights), by name, the largest
-        first.
+        first. Empty for a decision from a journal.
     """
 
     arm: str
@@ -195,9 +195,10 @@ def _reasons(
     decision: Decision, chosen: int, rival: int, weights: FloatArray | None
 ) -> dict[str, float]:
     """Return what the features of the learner add to the lead over a rival, by their names."""
-    arms, theta = decision.basis.arms, decision.basis.learned.theta
-    if not isinstance(arms.mapping, InContext):
+    arms, learned = decision.basis.arms, decision.basis.learned
+    if not isinstance(arms.mapping, InContext) or learned is None:
         return {}
+    theta = learned.theta
     apart = arms.learned(chosen) - arms.learned(rival)
     parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
     names = arms.mapping.features.names

@@ -1,10 +1,10 @@
 """A state that follows a journal: what threads ask for at once is committed at once.
 
-A call waits in a queue for the lock. Whoever gets the lock leads: it takes the journal's write
-lock, applies what other processes have appended, carries out all calls that wait, one after the
-other, appends their events and commits. Threads that came meanwhile wait for the next round, which
-one of them leads. So every event is proposed on a state that contains all events before it, by
-whichever process, and a commit is shared by as many threads as wait for it.
+One thread leads at a time: it takes the journal's write lock, applies what other processes have
+appended, carries out all calls that wait, one after the other, appends their events and commits.
+Threads that came meanwhile wait for the next round, which the first of them leads. So every event
+is proposed on a state that contains all events before it, by whichever process, and a commit is
+shared by as many threads as wait for it.
 
 The state is ahead of the journal only between the first event of a round and its commit, while the
 lock is held. Where a round fails, the state is thrown away and read again from the journal, which
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mogro.live.errors import ClosedAgent, DamagedSnapshot, JournalError
+from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
 from mogro.live.events import Event
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.settings import Settings
@@ -36,7 +36,10 @@ class _Call:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
+        self.leads = False  # it carries out all that wait
         self.done = False
+        self.told = threading.Lock()  # released when one of these is true
+        self.told.acquire()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -70,8 +73,10 @@ class GroupCommit:
         self._every = snapshot_every
         self._process = os.getpid()
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # of the state and the journal
+        self._turn = threading.Lock()  # of the next two
         self._waiting: deque[_Call] = deque()
+        self._leader: int | None = None  # a thread
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
@@ -89,10 +94,13 @@ class GroupCommit:
         """
         self._check_open()
         call = _Call(work)
-        self._waiting.append(call)
-        with self._lock:
-            if not call.done:
+        try:
+            self._await_turn(call)
+            if call.leads:
                 self._lead(call)
+        except BaseException:  # an interrupt: others go on
+            self._withdraw(call)
+            raise
         assert call.done
         if call.error is not None:
             raise call.error
@@ -119,6 +127,17 @@ class GroupCommit:
             self._catch_up()
             yield
 
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """Yield the events after a position, within :meth:`current`."""
+        return self._journal.read(after)
+
+    def event(self, position: int) -> Event | None:
+        """Return one event, within :meth:`current`; None if it is no longer there."""
+        try:
+            return next(self._journal.read(position - 1), None)
+        except DamagedJournal:
+            return None
+
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
         if self._closed or self._process != os.getpid():
@@ -136,22 +155,71 @@ class GroupCommit:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
+    def _await_turn(self, call: _Call) -> None:
+        """Return when a call is carried out, or has to lead."""
+        with self._turn:
+            if self._leader == threading.get_ident():
+                raise JournalError(f"{self._journal.path}: called again from within a call")
+            self._waiting.append(call)
+            if self._leader is None:
+                self._leader = threading.get_ident()
+                call.leads = True
+                return
+        call.told.acquire()
+        with self._turn:
+            if call.leads:
+                self._leader = threading.get_ident()
+
     def _lead(self, own: _Call) -> None:
-        """Carry out all calls that wait, one's own among them."""
-        calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        try:
-            self._check_open()
-            self._round(calls)
-        except Exception as error:
-            for call in calls:
-                call.error = error if call is own else _copy(error)
-                call.done = True
-        except BaseException:  # an interrupt is for this thread only
-            others = [call for call in calls if not call.done and call is not own]
-            self._waiting.extendleft(reversed(others))
-            raise
-        else:
-            self._take_snapshot_if_due()
+        """Carry out all calls that wait, one's own among them, and let the next one lead."""
+        calls: list[_Call] = []
+        with self._lock:
+            try:
+                self._check_open()
+                self._round(calls)
+            except Exception as error:
+                calls = calls or self._taken()
+                for call in calls:
+                    call.error = error if call is own else _copy(error)
+                    call.done = True
+            except BaseException:  # an interrupt is for this thread only
+                others = [call for call in calls if not call.done and call is not own]
+                with self._turn:
+                    self._waiting.extendleft(reversed(others))
+                raise
+            else:
+                self._tell(calls, own)
+                self._take_snapshot_if_due()
+            finally:
+                self._tell(calls, own)
+        self._hand_over(own)
+
+    def _taken(self) -> list[_Call]:
+        with self._turn:
+            return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _tell(self, calls: list[_Call], own: _Call) -> None:
+        """Let those go on whose calls are done."""
+        for call in calls:
+            if call.done and call is not own and call.told.locked():
+                call.told.release()
+
+    def _hand_over(self, own: _Call) -> None:
+        with self._turn:
+            own.leads = False
+            self._leader = None
+            if self._waiting:
+                self._waiting[0].leads = True
+                self._leader = 0  # whichever thread that is
+                self._waiting[0].told.release()
+
+    def _withdraw(self, call: _Call) -> None:
+        """Take back a call that was interrupted."""
+        with self._turn:
+            if call in self._waiting:
+                self._waiting.remove(call)
+        if call.leads:
+            self._hand_over(call)
 
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
@@ -160,6 +228,7 @@ class GroupCommit:
         try:
             journal.begin()
             self._catch_up()
+            calls += self._taken()
             for call in calls:
                 self._carry_out(call)
             if self._fresh:
@@ -167,8 +236,7 @@ class GroupCommit:
             ending = True
             journal.commit()
         except BaseException as error:
-            committed = ending and not isinstance(error, Exception) and not journal.busy
-            if not committed:
+            if isinstance(error, Exception) or not (ending and journal.committed):
                 self._undo()
                 raise
             self._finish(calls)
@@ -230,7 +298,7 @@ class GroupCommit:
 
     def _take_snapshot_if_due(self) -> None:
         assert self._state is not None
-        every = max(self._every, len(self._state.ledger) // _SHARE)
+        every = snapshot_interval(len(self._state.ledger), self._every)
         if self._position - self._snapshot_position < every:
             return
         try:
@@ -241,6 +309,11 @@ class GroupCommit:
                 self._journal.write_snapshot(Snapshot(self._position, content))
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
+
+
+def snapshot_interval(held: int, every: int) -> int:
+    """Return after how many events a snapshot is due, by the number of decisions held."""
+    return max(every, held // _SHARE)
 
 
 def _copy(error: Exception) -> Exception:

@@ -1,7 +1,7 @@
 """What an agent asks of a journal."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mogro.live.events import Event
 
@@ -16,7 +16,8 @@ class Snapshot(NamedTuple):
 class Journal(Protocol):
     """Events in one order, which everybody sees alike; positions count from 1."""
 
-    path: str
+    path: str  # of the file, or the address of the database; said in errors
+    settings: dict[str, Any]  # of the agent, as JSON can hold them
 
     def begin(self) -> None:
         """Keep others from appending until the end; what :meth:`read` gives is then complete."""
@@ -31,8 +32,8 @@ class Journal(Protocol):
         """Undo everything since :meth:`begin`."""
 
     @property
-    def busy(self) -> bool:
-        """Whether something has begun and is neither committed nor undone."""
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
 
     def read(self, after: int) -> Iterator[Event]:
         """Yield the events after a position, in order."""
