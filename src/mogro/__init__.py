@@ -30,12 +30,18 @@ from mogro.live import (
     errors,
 )
 from mogro.policies import (
+    MOGLMUCB,
     MOGRO,
     UCB,
+    AlphaFairness,
     EpsilonGreedy,
     ExploreThenCommit,
+    FrankWolfe,
+    GiniOGDE,
     LinearPolicy,
     Oracle,
+    ParetoThompsonSampling,
+    ParetoUCB1,
     Policy,
     RandomArm,
     ThompsonSampling,
@@ -54,9 +60,11 @@ from mogro.simulation import Trace, simulate
 from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
+    "MOGLMUCB",
     "MOGRO",
     "UCB",
     "Agent",
+    "AlphaFairness",
     "BasisRoundRobin",
     "Beliefs",
     "Bilinear",
@@ -72,6 +80,8 @@ __all__ = [
     "Exploration",
     "ExploreThenCommit",
     "FixedWeights",
+    "FrankWolfe",
+    "GiniOGDE",
     "HalfLife",
     "LinearPolicy",
     "Number",
@@ -79,6 +89,8 @@ __all__ = [
     "Oracle",
     "Outcome",
     "ParetoFront",
+    "ParetoThompsonSampling",
+    "ParetoUCB1",
     "Policy",
     "RandomArm",
     "RandomChebyshev",
