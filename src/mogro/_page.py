@@ -32,7 +32,7 @@ td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 _FIGURES = """
 .warning { background: #f9e0d2; color: #8a3c00; border-radius: .5rem; padding: .6rem 1rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr));
-           gap: 1.2rem; }
+           gap: 1.2rem; margin: 1.2rem 0; }
 figure { margin: 0; max-width: 36rem; } figcaption { font-weight: 600; font-size: .95rem; }
 svg { width: 100%; height: auto; display: block; } svg text { font: 12px system-ui, sans-serif;
       fill: #51606e; }

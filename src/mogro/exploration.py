@@ -34,8 +34,8 @@ from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, IntArray, floats, unwarned
 from mogro.linear import TINY
 
-# The threshold that MOGRO takes by itself: this share of the mean squared norm of the arms on
-# offer; benchmarks/threshold.py shows the sweep.
+# Up to where MOGRO explores without a threshold, before it relies on optimism: this share of the
+# mean squared norm of the arms on offer.
 DEFAULT_SHARE = 0.1
 
 # A direction may be known at exactly the threshold: need * threshold is 1 up to rounding.

@@ -14,6 +14,7 @@ decide are taken by ``einsum``: the order in which a BLAS dot adds depends on wh
 
 import copy
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -422,6 +423,30 @@ class LinearModel:
         self._fading = bool((self._fresh < 1).any())
         self._traces = None
         self._seal()
+
+    def regrouped(self, places: Sequence[int | None], factors: FloatArray) -> "LinearModel":
+        """Return a model of other learners: those at some places, and new ones for None.
+
+        Rewards are multiplied by factors (n,), as if they had been so all along.
+        """
+        other = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=(len(places),))
+        old, arrays, d = self.save_state(), other.save_state(), self.dim
+        arrays["recent"] = np.zeros((len(places), *old["recent"].shape[1:]))
+        kept = [(n, place) for n, place in enumerate(places) if place is not None]
+        for name, array in arrays.items():
+            if name == "count":
+                arrays[name] = old[name]
+                continue
+            for n, place in kept:
+                array[n] = old[name][place]
+        factor = factors[:, None]
+        for name in ("sums", "solution"):
+            arrays[name][:, d:] *= factor[..., None]
+        arrays["recent"][..., d : d + self.objectives] *= factor[..., None]
+        arrays["squares"] *= np.square(factor)
+        arrays["totals"] *= factor
+        other.load_state(arrays)
+        return other
 
     def _append(self, features: FloatArray, rewards: FloatArray) -> None:
         """Keep an observation until it is added to the sums."""

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 from tests.evaluation.worlds import OBJECTIVES, make_table, other_direction, small_world
 
@@ -57,11 +59,33 @@ def test_intervals_of_weights_on_logs_of_learning_agents(predictions: bool) -> N
 def test_ips_is_unbiased() -> None:
     world = small_world()
     apart = []
-    for run in world.runs(RUNS, 300, np.random.default_rng(4), uniform=0.3):
+    for run in world.steady_runs(RUNS, 300, np.random.default_rng(4), uniform=0.3):
         found = mogro.evaluate(run.table, WEIGHTS, predictions=False, self_normalised=False)
         apart.append(found.value - world.value(run, list(WEIGHTS.values())))
     error = np.std(apart, axis=0) / np.sqrt(RUNS)
     assert (abs(np.mean(apart, axis=0)) < 4 * error).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_weights_are_a_scalarisation_that_is_fixed(seed: int, share: float) -> None:
+    """Any number of arms in a row, copies and ties among them: the fast way is the slow one."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, size=12)
+    table = make_table(
+        OBJECTIVES,
+        rewards=rng.random((12, 2)),
+        propensities=rng.uniform(0.1, 1.0, 12),
+        chosen=(rng.random(12) * sizes).astype(int),
+        offered=[[str(k) for k in range(size)] for size in sizes],
+        estimates=[rng.integers(-2, 3, size=(size, 2)) * 0.1 for size in sizes],
+        features=[np.zeros((size, 1)) for size in sizes],
+    )
+    weights = {"click": 1 - share, "subscribe": share}
+    fast = mogro.evaluate(table, weights)
+    slow = mogro.evaluate(table, mogro.FixedWeights([1 - share, share]))
+    for name in ("value", "covariance", "effective_size", "largest_weight", "unsupported"):
+        np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=1e-9, atol=1e-12)
 
 
 def test_by_hand() -> None:

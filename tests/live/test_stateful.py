@@ -3,6 +3,7 @@
 import json
 import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ class Machine(RuleBasedStateMachine):
         patience=st.sampled_from([None, 12.0]),
     )
     def start(self, half_life: mogro.HalfLife | None, world: str, patience: float | None) -> None:
-        self.objectives = WORLDS[world]
+        self.initial = self.objectives = WORLDS[world]
         self.half_life = half_life
         self.patience = patience
         self.now = 0.0
@@ -73,7 +74,7 @@ class Machine(RuleBasedStateMachine):
 
     def fresh(self) -> mogro.Agent:
         return mogro.Agent(
-            self.objectives,
+            self.initial,
             dim=3,
             seed=1,
             half_life=self.half_life,
@@ -158,6 +159,43 @@ class Machine(RuleBasedStateMachine):
                 self.agent.reward(id, {"likes": 1.0}, now=self.now + 1e6)
             with pytest.raises(BadReward):
                 self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 1e6)
+
+    @precondition(lambda self: len(self.objectives) < 5)
+    @rule(window=st.sampled_from([None, 12.0]), default=st.sampled_from([None, 0.5]))
+    def add(self, window: float | None, default: float | None) -> None:
+        name = f"new {len(self.events)}"
+        new = mogro.Objective(name, window=window, default=default if window else None)
+        self.agent.add(new)
+        self.agent.add(new)  # twice is once
+        self.go_on_with([*self.objectives, new])
+
+    @rule(data=st.data())
+    def retire(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from(self.objectives))
+        left = [one for one in self.objectives if one is not gone]
+        if not left or any(one.given == gone.name for one in left):
+            with pytest.raises(ValueError, match="expected"):
+                self.agent.retire(gone.name)
+            return
+        self.agent.retire(gone.name)
+        with pytest.raises(UnknownObjective):
+            self.agent.retire(gone.name)
+        self.go_on_with(left)
+
+    @rule(data=st.data(), unit=st.sampled_from([0.5, 3.0]), length=st.sampled_from([4.0, 25.0]))
+    def change(self, data: st.DataObject, unit: float, length: float) -> None:
+        old = data.draw(st.sampled_from(self.objectives))
+        window = None if old.window is None else length
+        default = None if old.default is None else -length
+        new = replace(old, unit=unit, window=window, default=default)
+        self.agent.change(new)
+        self.agent.change(new)
+        self.go_on_with([new if one is old else one for one in self.objectives])
+
+    def go_on_with(self, objectives: list[mogro.Objective]) -> None:
+        self.objectives = objectives
+        self.slow.change(objectives)
+        assert self.agent.objectives == tuple(objectives)
 
     @rule(passed=st.sampled_from([1.0, 5.0, 15.0, 40.0]))
     def wait(self, passed: float) -> None:

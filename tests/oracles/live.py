@@ -73,6 +73,23 @@ class SlowAgent:
         self.expire(now)
         return self.give_up(self.decisions[id])
 
+    def change(self, objectives: list[mogro.Objective]) -> None:
+        """Go on with other objectives; nothing comes of a new one for decisions made before."""
+        old = self.index
+        for made in self.decisions.values():
+            came, status, final = made.came, made.status, made.final
+            places = [old.get(one.name) for one in objectives]
+            made.came = [[] if m is None else came[m] for m in places]
+            made.status = ["missing" if m is None else status[m] for m in places]
+            made.final = [None if m is None else final[m] for m in places]
+        pairs: list[list[Pair]] = []
+        for one in objectives:
+            known = self.pairs[old[one.name]] if one.name in old else []
+            ratio = self.objectives[old[one.name]].unit / one.unit if known else 1.0
+            pairs.append([Pair(p.x, ratio * p.z, p.time, p.weight) for p in known])
+        self.objectives, self.pairs = objectives, pairs
+        self.index = {one.name: m for m, one in enumerate(objectives)}
+
     def give_up(self, made: Made) -> int:
         count = made.status.count("pending")
         made.status = ["withdrawn" if one == "pending" else one for one in made.status]

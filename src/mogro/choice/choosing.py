@@ -22,6 +22,7 @@ from mogro.choice.best import (
     check_finite,
     total_square,
 )
+from mogro.choice.optimism import choose_optimistically, is_optimistic
 from mogro.choice.rule import Arms, Choice, Rule, listed
 from mogro.exploration import SATISFIED, ExplorationContext, Settled, needs, single_threshold
 from mogro.scalarization import Scalarization, is_nonlinear
@@ -167,6 +168,7 @@ def _explore(
         found = _exploit(policy, theirs, own, step, draws, selection, math.inf)
         arm[rest] = found.arm
         uniform[rest] = found.uniform
+        exploring[rest] = found.exploring
     return Choice(arm.reshape(batch), None, exploring.reshape(batch), uniform.reshape(batch))
 
 
@@ -180,6 +182,8 @@ def _exploit(
     total: float,
 ) -> Choice:
     """Choose by the policy's values, or any arm with its own probability of that."""
+    if is_optimistic(policy, beliefs, step):
+        return choose_optimistically(listed(arms), beliefs, step, rng, selection)
     batch = beliefs.theta.shape[:-2]
     if not policy.uniform > 0:
         arm, weights = select(policy, arms, beliefs, step, rng, selection, total)

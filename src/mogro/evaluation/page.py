@@ -11,7 +11,8 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.evaluation.evaluating import Passes
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import Greedy, Wanted, believed, read_weights
-from mogro.evaluation.whatif import WhatIf, grid, in_words, what_if
+from mogro.evaluation.trade_offs import grid, in_words
+from mogro.evaluation.whatif import WhatIf, what_if
 from mogro.offpolicy import Evaluation, Rows, Sums, weighted_rows
 
 _BINS = 2.0 ** np.arange(-2, 11)  # of weights

@@ -1,36 +1,44 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
-import copy
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from mogro._validation import count, real, share
-from mogro.live.arms import ArmReader, Arms, Context, Features
+from mogro.live import changes
+from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
+from mogro.live.arms import Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
-from mogro.live.events import Activated, Event, Expired, Forgotten, Rewarded, Withdrawn
+from mogro.live.events import (
+    Activated,
+    Changed,
+    Compacted,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Rewarded,
+    Withdrawn,
+)
 from mogro.live.features import Scaling
-from mogro.live.journal import GroupCommit, open_journal
+from mogro.live.keeping import Kept
 from mogro.live.learner import HalfLife
 from mogro.live.log_reading import read_log
 from mogro.live.objective import Objective
-from mogro.live.proposals import Proposed, Proposer
-from mogro.live.questions import Questions
+from mogro.live.proposals import Proposed
 from mogro.live.requests import Request, check_id, check_new_id, read_rewards, read_time
 from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.snapshot import read, write
 from mogro.live.state import Outcome, State
 from mogro.policies import MOGRO
 
-T = TypeVar("T")
 
-
-class Agent(Questions):
+class Agent(Kept):
     """Decides among arms and learns from what comes back, whenever it comes back.
 
     Parameters
@@ -55,6 +63,10 @@ class Agent(Questions):
         Forgetting, for worlds that change.
     capacity
         How many completed decisions to remember, the last ones; else all, until :meth:`forget`.
+    retention
+        How long to remember a completed decision: for as long after it was made, and never longer
+        after it was completed. What was learned stays; in a journal, too, nothing else is left of
+        it from the next snapshot on.
     uniform
         With this probability any eligible arm that meets the constraints, each alike, whatever the
         policy would do. Every arm then has a propensity above 0, and logs can be evaluated.
@@ -104,6 +116,7 @@ class Agent(Questions):
         scaling: Scaling | None = None,
         half_life: HalfLife | None = None,
         capacity: int | None = None,
+        retention: float | None = None,
         uniform: float = 0.0,
         patience: float | None = None,
         events: Callable[[Event], object] | None = None,
@@ -117,22 +130,12 @@ class Agent(Questions):
             policy=policy,
             half_life=half_life,
             capacity=capacity,
+            retention=retention,
             seed=seed,
             uniform=uniform,
             patience=patience,
         )
         self._begin(State(settings), events)
-
-    def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
-        self._events = events
-        self._lock = threading.RLock()
-        self._reader = ArmReader(state.settings.mapping)
-        self._group = None
-        self._go_on_from(state)
-
-    def _go_on_from(self, state: State) -> None:
-        self._state = state
-        self._proposer = Proposer(state)
 
     def decide(
         self,
@@ -189,7 +192,8 @@ class Agent(Questions):
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         check_new_id(id)
-        request = self._request(
+        read = partial(
+            self._request,
             arms,
             features,
             context=context,
@@ -201,10 +205,12 @@ class Agent(Questions):
             activate=activate,
             written=self._group is not None,
         )
+        asked = self._checked(read)
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
+            request = asked if asked.settings is self._settings else read()
             proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
             return self._carry_out(request, [proposed])[0]
 
@@ -242,7 +248,8 @@ class Agent(Questions):
         """
         check_new_id(id)
         wanted = count(top, "top")
-        request = self._request(
+        read = partial(
+            self._request,
             arms,
             features,
             context=context,
@@ -254,9 +261,11 @@ class Agent(Questions):
             activate=activate,
             written=self._group is not None,
         )
+        asked = self._checked(read)
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
+            request = asked if asked.settings is self._settings else read()
             return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
@@ -299,8 +308,9 @@ class Agent(Questions):
         """
         check_new_id(id)
         chance = None if propensity is None else share(propensity, "propensity")
-        values = None if rewards is None else read_rewards(rewards, self._settings.units)
-        request = self._request(
+        values = self._checked(lambda: read_rewards(rewards or {}, self._settings.units))
+        read = partial(
+            self._request,
             arms,
             features,
             context=context,
@@ -308,17 +318,19 @@ class Agent(Questions):
             now=now,
             written=self._group is not None,
         )
-        if arm not in request.arms.ids:
+        asked = self._checked(read)
+        if arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 decision = self._proposer.recall(id)
             else:
+                request = asked if asked.settings is self._settings else read()
                 proposed = self._proposer.observe(id, request, arm, chance)
                 decision = self._carry_out(request, [proposed])[0]
             if values:
-                self._commit(Rewarded(decision.id, values, request.time))
+                self._commit(Rewarded(decision.id, values, asked.time))
             return decision
 
         return self._perform(make)
@@ -353,6 +365,53 @@ class Agent(Questions):
         count: int = self._perform(lambda: self._commit(event))
         return count
 
+    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
+        """Have one more objective from now on; one that is there already changes nothing.
+
+        Nothing is waited for of decisions that were made before.
+
+        Parameters
+        ----------
+        objective
+            With a name of its own.
+        policy
+            Makes the policy for the new number of objectives, where the present one has something
+            that belongs to the old one, such as a vector of weights.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.add(mogro.Objective("returns", direction="min"))
+        >>> agent.retire("sales")
+        >>> agent.objectives
+        (Objective(name='returns', direction='min'),)
+        """
+        self._change(lambda: changes.add(self._settings, objective, policy))
+
+    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
+        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
+
+        Rewards that still come for it are refused: :class:`~mogro.live.UnknownObjective`.
+        """
+        self._change(lambda: changes.retire(self._settings, name, policy))
+
+    def change(self, objective: Objective) -> None:
+        """Give an objective, by its name, another unit, window or default from now on.
+
+        What was learned stays, in the user's units. Windows of decisions that wait are as long as
+        the new one, too; values and defaults that were learned stay learned.
+        """
+        self._change(lambda: changes.change(self._settings, objective))
+
+    def _change(self, event: Callable[[], Changed | None]) -> None:
+        def make() -> None:
+            found = event()
+            if found is not None:
+                self._commit(found)
+
+        self._perform(make)
+
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
@@ -368,7 +427,8 @@ class Agent(Questions):
         """
         check_id(id)
         time = read_time(now, needed=self._settings.windowed)
-        event = Rewarded(id, read_rewards(values, self._settings.units), time)
+        checked = self._checked(lambda: read_rewards(values, self._settings.units))
+        event = Rewarded(id, checked, time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 
@@ -394,6 +454,77 @@ class Agent(Questions):
         dropped: int = self._perform(lambda: self._commit(event))
         return dropped
 
+    def compact(self, *, before: float, to: str | os.PathLike[str] | None = None) -> int:
+        """Move completed decisions made before a time out of the agent; learning stays.
+
+        A journal does not grow for ever then: events of decisions that are no longer held, dropped
+        now or before, go out of it, and a snapshot takes their place. Their ids are unknown from
+        now on, as after :meth:`forget`; so a decision under one of them is a new one.
+
+        Parameters
+        ----------
+        before
+            The time.
+        to
+            A folder where they go, in a Parquet file with the columns of :meth:`log` (extra
+            ``logs``); no file has a decision that another has. None: nowhere.
+
+        Returns
+        -------
+        int
+            How many decisions were dropped now.
+
+        Examples
+        --------
+        >>> import mogro, os, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, now=1.0).id, {"sales": 4.0}, now=2.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.compact(before=9.0, to=folder), len(os.listdir(folder))
+        (1, 1)
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        time, folder = real(before, "before"), None if to is None else Path(to)
+        with self._current():
+            event = Compacted(time, None if folder is None else new_name(self._state.position + 1))
+            if self._group is not None:
+                return move_out(self._group, event, folder, lambda: self._state)
+            if folder is not None and event.file is not None:
+                write_draft(self.log(), completed_before(self._state, time), folder, event.file)
+                finish_drafts(folder, [event.file])
+            dropped: int = self._commit(event)
+        return dropped
+
+    def erase(self, *ids: str) -> int:
+        """Remove what was recorded of decisions, and return how many; what was learned stays.
+
+        Nothing more is learned from what was pending. Their ids are unknown from now on. An SQLite
+        file is overwritten where they stood; what was deleted in a PostgreSQL database goes when
+        the server cleans up; backups and archives are out of reach.
+
+        Raises
+        ------
+        UnknownDecision
+            If one of them is not held; then none is erased.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.erase("visit 1")
+        1
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        for id in ids:
+            check_id(id)
+        with self._current():
+            event = Erased(tuple(self._proposer.number(id) for id in ids))
+            erased: int = (self._commit if self._group is None else self._group.clear)(event)
+        return erased
+
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.
 
@@ -418,9 +549,11 @@ class Agent(Questions):
         >>> new.theta.tolist()
         [[2.0]]
         """
-        rows = read_log(log, self._settings)
+        settings = self._settings
+        read = read_log(log, settings)
 
         def make() -> int:
+            rows = read if settings is self._settings else read_log(log, self._settings)
             theta = self._state.learner.theta
             known = self._state.ledger.rows
             fresh = [event for event in rows if event.decision.id not in known]
@@ -431,171 +564,6 @@ class Agent(Questions):
 
         return self._perform(make)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, pending decisions included; see :meth:`load`.
-
-        The file that stood there is replaced as a whole or not at all, even by a crash. Threads
-        can go on once a copy has been taken; that it is on the disk is certain when the call
-        returns.
-        """
-        with self._current():
-            numbers, arrays = self._state.save_state(placed=False)
-        write(path, self._settings, numbers, arrays)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        types: Sequence[type[Any]] = (),
-        events: Callable[[Event], object] | None = None,
-    ) -> Self:
-        """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
-
-        Parameters
-        ----------
-        path
-            The file.
-        types
-            Classes of policies, scalarisations and explorations that are not mogro's own.
-        events
-            Told of everything that happens from now on, as for a new agent.
-
-        Raises
-        ------
-        DamagedSnapshot
-            With the reason.
-        """
-        agent = cls.__new__(cls)
-        agent._begin(read(path, types), events)
-        return agent
-
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        objectives: Sequence[Objective] | None = None,
-        *,
-        name: str = "agent",
-        dim: int | None = None,
-        features: Bilinear | None = None,
-        seed: int | None = None,
-        policy: MakePolicy = MOGRO,
-        intercept: bool = False,
-        scaling: Scaling | None = None,
-        half_life: HalfLife | None = None,
-        capacity: int | None = None,
-        uniform: float = 0.0,
-        patience: float | None = None,
-        types: Sequence[type[Any]] = (),
-        timeout: float = 60.0,
-        snapshot_every: int = 5000,
-    ) -> Self:
-        """Open an agent that forgets nothing, and that processes can share.
-
-        Every change is on the disk when its call returns, in a journal of events. A process that is
-        killed at any moment has lost nothing that was acknowledged. Any number of processes may
-        open the same journal: each decision knows all that any of them has committed before it,
-        and all agree on the estimates.
-
-        Parameters
-        ----------
-        path
-            An SQLite file, on a disk of this machine, because network file systems do not lock
-            reliably; or a PostgreSQL database, ``"postgresql://user@host/shop"`` (extra
-            ``postgres``).
-        objectives
-            With these the agent is created if it is not there, and otherwise its settings have to
-            be the same. Without them it goes on as it is.
-        name
-            Of the agent, where there are several.
-        dim, features, seed, policy, intercept, scaling, half_life, capacity, uniform, patience
-            As for a new agent, beside objectives.
-        types
-            Classes of policies, scalarisations and explorations that are not mogro's own.
-        timeout
-            Seconds to wait for other processes, or for a server, before a call fails.
-        snapshot_every
-            Events after which this process writes a snapshot into the journal, so that opening it
-            stays quick; later where more than fifty times as many decisions are held.
-
-        Raises
-        ------
-        JournalError
-            With the file or database and the reason: :class:`~mogro.errors.JournalUnavailable`,
-            :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
-            :class:`~mogro.errors.DifferentSettings`.
-
-        Examples
-        --------
-        >>> import mogro, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> path = folder.name + "/shop.db"
-        >>> with mogro.Agent.open(path, [mogro.Objective("sales")], dim=1, seed=7) as agent:
-        ...     decision = agent.decide({"a": [1.0], "b": [2.0]}, id="visit 1")
-        >>> with mogro.Agent.open(path) as agent:  # later, or in another process
-        ...     agent.reward("visit 1", {"sales": 4.0})
-        ...     agent.theta.tolist()
-        Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
-        [[2.0]]
-        >>> folder.cleanup()
-        """
-        settings = None
-        if objectives is not None:
-            settings = make_settings(
-                objectives,
-                dim=dim,
-                intercept=intercept,
-                scaling=scaling,
-                features=features,
-                policy=policy,
-                half_life=half_life,
-                capacity=capacity,
-                seed=count(seed, "seed", minimum=0),
-                uniform=uniform,
-                patience=patience,
-            )
-        elif any(given is not None for given in (dim, features, seed, capacity, patience)) or (
-            policy is not MOGRO
-        ):
-            raise ValueError("objectives: expected some beside other settings, got None")
-        agent = cls.__new__(cls)
-        every = count(snapshot_every, "snapshot_every")
-        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
-        agent._begin(State(settings), None)
-        agent._group = GroupCommit(
-            journal, settings, snapshot_every=every, replace=agent._go_on_from
-        )
-        return agent
-
-    def close(self) -> None:
-        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
-        if self._group is not None:
-            self._group.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._current():
-            return {"state": copy.deepcopy(self._state)}
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._begin(kept["state"], None)
-
-    def __copy__(self) -> Self:
-        return copy.deepcopy(self)
-
-    def _perform(self, work: Callable[[], T]) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed."""
-        if self._group is None:
-            with self._lock:
-                return work()
-        return self._group.perform(work)
-
     def _carry_out(self, request: Request, proposed: list[Proposed]) -> tuple[Decision, ...]:
         """Let decisions happen, after the arms on offer have been written down."""
         offer, fresh = request.offer, [one.event for one in proposed if one.event is not None]
@@ -604,13 +572,3 @@ class Agent(Questions):
         for event in fresh:
             self._commit(event)
         return tuple(one.decision for one in proposed)
-
-    def _commit(self, event: Event) -> Any:
-        """Let an event happen, tell of it, and return what it was; raise what was refused."""
-        apply = self._state.apply if self._group is None else self._group.apply
-        result = apply(event)
-        if isinstance(result, Exception):
-            raise result
-        if self._events is not None:
-            self._events(event)
-        return result

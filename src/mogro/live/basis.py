@@ -7,12 +7,12 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, real
-from mogro.choice import Beliefs, Choice, Rule, choose, explorers, probabilities
+from mogro.choice import Beliefs, Choice, Rule, choose, explorers, is_optimistic, probabilities
 from mogro.exploration import DEFAULT_SHARE, Settled, default_threshold
 from mogro.live.arms import ArmSet
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
-from mogro.live.settings import Exploiting, Settings
+from mogro.live.settings import Exploiting, Optimistic, Settings
 from mogro.probability import Probabilities
 from mogro.scalarization import FixedWeights, Scalarization
 from mogro.selection import Selection
@@ -120,8 +120,10 @@ def make_basis(
     policy, exploiting = arms.mapping.policy(settings.policy), settings.exploiting
     if policy is not settings.policy:
         exploiting = Exploiting(policy)
-    known = arms.mapping.contract(beliefs)
-    basis = Basis(arms, known, beliefs, policy, exploiting, selection, step)
+    known, rule = arms.mapping.contract(beliefs), cast("Rule", policy)
+    if is_optimistic(policy, beliefs, step):
+        rule, exploiting = Optimistic(policy), Exploiting(policy, optimistic=True)
+    basis = Basis(arms, known, beliefs, rule, exploiting, selection, step)
     if not _may_explore(basis, constraints, settled):
         basis = basis._replace(rule=exploiting)
     if constraints is not None and basis.rule is exploiting:

@@ -167,6 +167,21 @@ class Withdrawn(NamedTuple):
     time: float | None
 
 
+class Changed(NamedTuple):
+    """From now on the agent has these objectives, and this policy.
+
+    Attributes
+    ----------
+    objectives
+        All of them, as settings are written.
+    policy
+        For so many objectives, as settings are written.
+    """
+
+    objectives: tuple[dict[str, Any], ...]
+    policy: dict[str, Any]
+
+
 class Expired(NamedTuple):
     """A time has come, and windows close."""
 
@@ -179,17 +194,62 @@ class Forgotten(NamedTuple):
     before: float
 
 
-Event = Decided | Rewarded | Activated | Withdrawn | Expired | Forgotten | Offered | Imported
+class Compacted(NamedTuple):
+    """The same, and what the journal holds of dropped decisions goes out of it, into a file."""
+
+    before: float
+    file: str | None
+
+
+class Erased(NamedTuple):
+    """Decisions are dropped, wherever they stand, by their numbers in the order of decisions."""
+
+    numbers: tuple[int, ...]
+
+
+class Hollow(NamedTuple):
+    """What is left in a journal of events that went out of it.
+
+    Attributes
+    ----------
+    time
+        The latest of them, if they had any.
+    decisions
+        How many were made in them.
+    """
+
+    time: float | None
+    decisions: int
+
+
+Event = (
+    Decided
+    | Rewarded
+    | Activated
+    | Withdrawn
+    | Changed
+    | Expired
+    | Forgotten
+    | Offered
+    | Imported
+    | Compacted
+    | Erased
+    | Hollow
+)
 
 _KINDS: dict[str, type[Any]] = {
     "decided": Decided,
     "rewarded": Rewarded,
     "activated": Activated,
     "withdrawn": Withdrawn,
+    "changed": Changed,
     "expired": Expired,
     "forgotten": Forgotten,
     "offered": Offered,
     "imported": Imported,
+    "compacted": Compacted,
+    "erased": Erased,
+    "hollow": Hollow,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -244,7 +304,7 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _VECTORS = ("features", "weights", "estimates", "context")
-_TUPLES = ("ids", "constraints", "propensity")
+_TUPLES = ("ids", "constraints", "propensity", "objectives", "numbers")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
 
 

@@ -5,15 +5,16 @@ for their ids. Rows lie in blocks, so that growing copies nothing, and are used 
 decision is forgotten.
 """
 
+import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.live.objective import PENDING
+from mogro.live.objective import MISSING, PENDING
 
 _BITS = 12
 _ROWS = 1 << _BITS
@@ -38,6 +39,9 @@ class Block(NamedTuple):
     serial: IntArray  # number of the decision
     position: IntArray  # number of its event
     flags: NDArray[np.uint8]
+
+
+_BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
 
 
 def _arrays(block: Block) -> tuple[NDArray[Any], ...]:
@@ -106,6 +110,16 @@ class Ledger:
         ]
         return self._ordered(found)
 
+    def numbered(self, numbers: Sequence[int]) -> list[int]:
+        """Return the rows of decisions by their numbers, as far as they are held."""
+        wanted = np.array(numbers, dtype=np.int64)
+        found = [
+            np.flatnonzero(np.isin(block.serial, wanted)) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        rows: list[int] = self._ordered(found).tolist()
+        return rows
+
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
         part = empty_block(len(rows), self.shape)
@@ -125,6 +139,33 @@ class Ledger:
                 target[: len(part)] = part
             self.blocks.append(mine)
         return np.arange(len(ids))
+
+    def changed(self, places: Sequence[int | None], factors: FloatArray, *, stamped: bool) -> None:
+        """Go on with other objectives: those at some places, and new ones for None.
+
+        Estimates are multiplied by factors. Nothing is waited for of a new objective.
+        """
+        rows = self.written()
+        old, completed = self.gather(rows), self.completed
+        place = {row: n for n, row in enumerate(rows.tolist())}
+        self.shape = self.shape[0], len(places), len(places) * stamped
+        new = empty_block(len(rows), self.shape)._replace(
+            **{name: getattr(old, name) for name in Block._fields if name not in _BY_OBJECTIVE}
+        )
+        new.state[...], new.values[...], new.stamps[...] = MISSING, math.nan, -math.inf
+        new.estimates[...] = 0
+        new.weights[...] = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
+        for n, m in enumerate(places):
+            if m is not None:
+                new.state[:, n], new.values[:, n] = old.state[:, m], old.values[:, m]
+                new.weights[:, n] = old.weights[:, m]
+                new.estimates[:, n] = factors[n] * old.estimates[:, m]
+                if stamped and old.stamps.shape[1]:
+                    new.stamps[:, n] = old.stamps[:, m]
+        names = [self.ids[row] for row in rows.tolist()], [self.arms[row] for row in rows.tolist()]
+        self.blocks, self._free = [], []
+        self.fill(*names, new)
+        self.completed = deque(place[row] for row in completed)
 
     def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, BoolArray, IntArray]]:
         """Yield each block with the rows that lie in it, and where in it they lie."""

@@ -23,9 +23,10 @@ them, C of a context, p of an arm as the learner sees it::
     status_NAME         string: pending, learned, defaulted, missing, late, unmet, withdrawn
 
 An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
-these of a decision that came from another agent's log. The schema has metadata under ``mogro``, as
-JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A, ``uniform``, and
-``features``, what the learner sees of arms.
+these of a decision that came from another agent's log. Objectives are those that the agent has
+now; what was believed of one that it did not have then is NaN. The schema has metadata under
+``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
+``uniform``, and ``features``, what the learner sees of arms.
 """
 
 import json
@@ -40,13 +41,13 @@ import numpy as np
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.live.decisions import propensities
-from mogro.live.events import Decided, Event, Evidence, Forgotten, Offered
+from mogro.live.events import Changed, Compacted, Decided, Erased, Event, Forgotten, Offered
 from mogro.live.evidence import basis_again, offered_arms
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, STATUS
+from mogro.live.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.live.settings import Settings
-from mogro.live.state import State
+from mogro.live.state import State, new_learner
 
 VERSION = 1
 FILE = "decisions.parquet"
@@ -57,6 +58,7 @@ class Written(NamedTuple):
 
     event: Decided
     offered: Offered | None
+    settings: Settings  # of the agent then
 
 
 def need_arrow() -> Any:
@@ -70,28 +72,49 @@ def need_arrow() -> Any:
     return pa
 
 
-def replayed(settings: Settings, events: Iterable[Event]) -> tuple[State, dict[int, Written]]:
-    """Return a state that has forgotten nothing, and has learned nothing; and what was written.
+class History(NamedTuple):
+    """What a journal holds of decisions, by their numbers; and defaults that were learned once."""
 
-    The latter by the numbers of the decisions.
+    written: dict[int, Written]
+    defaults: dict[tuple[int, str], float]  # by number and objective, where it has another now
+
+
+def replayed(settings: Settings, events: Iterable[tuple[int, Event]]) -> tuple[State, History]:
+    """Return a state that has forgotten nothing, and has learned nothing; and its history.
+
+    Events come with their positions.
     """
-    state = State(replace(settings, capacity=None))
+    state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
     offers: dict[int, Offered] = {}
-    written: dict[int, Written] = {}
-    for event in events:
-        if isinstance(event, Forgotten):
-            state.position += 1
+    history = History({}, {})
+    for position, event in events:
+        state.position = position - 1
+        if isinstance(event, Forgotten | Compacted | Erased):
             continue
         if isinstance(event, Decided):
             state.ledger.rows.pop(event.id, None)  # one of that id was forgotten
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
-            written[state.counters.decisions] = Written(event, offered)
+            history.written[state.counters.decisions] = Written(event, offered, state.settings)
+        if isinstance(event, Changed):
+            _keep_defaults(state, history)
+            state.learner = new_learner(state.settings)
         state.apply(event)
+        if isinstance(event, Changed):
+            state.learner = Bystander()
         if isinstance(event, Offered):
             offers[state.position] = event
-    return state, written
+    return state, history
+
+
+def _keep_defaults(state: State, history: History) -> None:
+    block = state.ledger.gather(state.ledger.written())
+    for m, name in enumerate(state.units.names):
+        default = state.units.defaults[m]
+        if default is not None:
+            for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
+                history.defaults.setdefault((serial, name), default)
 
 
 class Bystander(Learner):
@@ -107,7 +130,7 @@ class Bystander(Learner):
         """Leave it."""
 
 
-def make_log(state: State, written: dict[int, Written] | None, *, largest: int) -> Any:
+def make_log(state: State, history: History | None, *, largest: int) -> Any:
     """Return the decisions of a state, with what a journal holds of them, as an Arrow table."""
     pa = need_arrow()
     most = count(largest, "largest", minimum=0)
@@ -115,15 +138,16 @@ def make_log(state: State, written: dict[int, Written] | None, *, largest: int) 
     rows = ledger.written()
     block = ledger.gather(rows)
     ids = [ledger.ids[row] for row in rows.tolist()]
+    written, defaults = history or History({}, {})
     found = [
-        _evidence((written or {}).get(serial), settings, step=serial, largest=most)
+        _evidence(written.get(serial), settings.units, step=serial, largest=most)
         for serial in block.serial.tolist()
     ]
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array([ledger.arms[row] for row in rows.tolist()], pa.string()),
-        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
+        "position": pa.array(block.position, mask=np.full(len(ids), history is None)),
         "features": pa.array(list(block.features), pa.list_(pa.float64())),
         "weights": pa.array(
             [None if math.isnan(one[0]) else one for one in block.weights],
@@ -138,7 +162,9 @@ def make_log(state: State, written: dict[int, Written] | None, *, largest: int) 
         kind = kinds.get(name, pa.list_(pa.float64()))
         columns[name] = pa.array([getattr(one, name) for one in found], kind)
     for m, name in enumerate(settings.units.names):
-        values, known, status = _outcomes(block, m, settings.units.defaults[m])
+        default = settings.units.defaults[m]
+        learned = [defaults.get((serial, name), default) for serial in block.serial.tolist()]
+        values, known, status = _outcomes(block, m, np.array(learned, dtype=np.float64))
         columns[f"reward_{name}"] = pa.array(values, mask=~known)
         columns[f"status_{name}"] = pa.array(status, pa.string())
     names = [*_FIRST, *(name for name in columns if name not in _FIRST)]
@@ -183,10 +209,10 @@ class _Row(NamedTuple):
     offered_estimates: FloatArray | None = None
 
 
-def _evidence(written: Written | None, settings: Settings, *, step: int, largest: int) -> _Row:
+def _evidence(written: Written | None, units: Units, *, step: int, largest: int) -> _Row:
     if written is None or written.event.evidence is None:
         return _Row()
-    event, evidence = written.event, written.event.evidence
+    event, evidence, settings = written.event, written.event.evidence, written.settings
     row = _Row(evidence.basis, evidence.context)
     if evidence.propensity is not None:
         value, error = evidence.propensity
@@ -200,27 +226,25 @@ def _evidence(written: Written | None, settings: Settings, *, step: int, largest
         row = row._replace(
             propensity=float(found.values[place]), propensity_error=float(found.errors[place])
         )
-    return _with_offer(row, evidence, written.offered, settings, largest)
-
-
-def _with_offer(
-    row: _Row, evidence: Evidence, offered: Offered, settings: Settings, largest: int
-) -> _Row:
-    arms = offered_arms(evidence, offered, settings)
+    arms = offered_arms(evidence, written.offered, settings)
     if len(arms) > largest:
         return row
-    values = settings.units.outward(arms.features @ evidence.theta.T)
+    found = settings.units.outward(arms.features @ evidence.theta.T)
+    values = np.full((len(arms), len(units)), math.nan)
+    for m, name in enumerate(units.names):
+        if name in settings.units.index:
+            values[:, m] = found[:, settings.units.index[name]]
     return row._replace(
         offered=arms.ids, offered_features=arms.given.ravel(), offered_estimates=values.ravel()
     )
 
 
 def _outcomes(
-    block: Block, m: int, default: float | None
+    block: Block, m: int, defaults: FloatArray
 ) -> tuple[FloatArray, BoolArray, list[str]]:
     """Return values of one objective, which of them there are, and what became of it."""
-    states, values = block.state[:, m], block.values[:, m].copy()
-    values[states == DEFAULTED] = math.nan if default is None else default
+    states, values = block.state[:, m], block.values[:, m]
+    values = np.where(states == DEFAULTED, defaults, values)
     late = (states == MISSING) & ~np.isnan(values)
     known = late | (states == LEARNED) | (states == DEFAULTED)
     status = [STATUS[state] for state in states.tolist()]

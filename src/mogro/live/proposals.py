@@ -40,12 +40,20 @@ class Proposer:
     """Makes decisions by what a state knows."""
 
     def __init__(self, state: State) -> None:
-        self._settings: Settings = state.settings
         self._state = state
-        objectives = len(state.units)  # each with a Gram matrix of its own
-        self._batch = (objectives,) if objectives > 1 else ()
-        self._settled = Settled(self._batch)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of what needs exploration."""
+        self._known: Settings = self._state.settings
+        self._settled = self._unsettled()
         self._losses = 0  # of the learner when that was last valid
+
+    @property
+    def _settings(self) -> Settings:
+        if self._known is not self._state.settings:  # other objectives
+            self._begin()
+        return self._known
 
     def propose(
         self,
@@ -99,7 +107,7 @@ class Proposer:
         if id is None:
             number, id = self._unused_id()
         learner = self._state.ahead(request.time)
-        basis = self._basis(request, learner, Settled(self._batch))
+        basis = self._basis(request, learner, self._unsettled())
         chances = propensities(id, basis, self._settings, exploiting=False)
         place = chances.arms.index(arm)
         event = Decided(
@@ -121,6 +129,10 @@ class Proposer:
         if request.offer is not None:
             event = event._replace(evidence=self._evidence(request, basis, chance))
         return Proposed(event, self._decision(event, None, chance or UNKNOWN))
+
+    def _unsettled(self) -> Settled:
+        objectives = len(self._state.units)  # each with a Gram matrix of its own
+        return Settled((objectives,) if objectives > 1 else ())
 
     def is_new(self, offer: Offered | None) -> bool:
         """Tell whether arms on offer are to be written down."""
@@ -229,6 +241,11 @@ class Proposer:
         block, i = self._place(id)
         return block.position.item(i)
 
+    def number(self, id: str) -> int:
+        """Return the number of a decision."""
+        block, i = self._place(id)
+        return block.serial.item(i)
+
     def again(self, event: Decided, offered: Offered) -> Decision:
         """Return a decision of the ledger with what it was based on, by its events."""
         block, i = self._place(event.id)
@@ -257,7 +274,7 @@ class Proposer:
     def probabilities(self, request: Request) -> Propensities:
         """Return with what probability each arm would be chosen; nothing changes."""
         settings, learner = self._settings, self._state.ahead(request.time)
-        basis = self._basis(request, learner, Settled(self._batch))
+        basis = self._basis(request, learner, self._unsettled())
         rng = draws(settings.seed, "", purpose="propensity")
         found = basis.probabilities(settings, exploiting=False, rng=rng)
         return Propensities(basis.arms.ids, found.values, found.errors)

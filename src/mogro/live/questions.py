@@ -2,23 +2,26 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from mogro._files import write_whole
 from mogro._validation import FloatArray
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights
+from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.events import Decided, Offered
 from mogro.live.journal import GroupCommit
 from mogro.live.log import make_log, replayed, write_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer
+from mogro.live.report import last_arms, make_report
 from mogro.live.requests import Request, check_id, read_request
 from mogro.live.settings import Settings
 from mogro.live.state import State
@@ -37,6 +40,8 @@ from mogro.live.views import (
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
 
+T = TypeVar("T")
+
 
 class Questions:
     """The half of an :class:`~mogro.Agent` that changes nothing."""
@@ -54,6 +59,16 @@ class Questions:
     def _current(self) -> AbstractContextManager[object]:
         """Keep the state as it is; with a journal, as the last event committed left it."""
         return self._lock if self._group is None else self._group.current()
+
+    def _checked(self, read: Callable[[], T]) -> T:
+        """Read what a caller asks for; what is refused is read again by the latest objectives."""
+        try:
+            return read()
+        except ValueError:
+            if self._group is None:
+                raise
+        with self._current():
+            return read()
 
     def _request(
         self,
@@ -142,17 +157,17 @@ class Questions:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        request = self._request(
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-        )
         with self._current():
+            request = self._request(
+                arms,
+                features,
+                context=context,
+                weights=weights,
+                eligible=eligible,
+                at_least=at_least,
+                at_most=at_most,
+                now=now,
+            )
             return self._proposer.probabilities(request)
 
     def estimate(
@@ -183,7 +198,7 @@ class Questions:
         """Return a decision and what has become of it.
 
         With a journal it comes with what it was based on, also after a restart: it can be asked for
-        its propensity, and explained.
+        its propensity, and explained, unless the objectives have changed since.
 
         Raises
         ------
@@ -195,7 +210,10 @@ class Questions:
             record = self._proposer.record(id)
             if self._group is None:
                 return record
-            event = self._group.event(self._proposer.position(id))
+            position = self._proposer.position(id)
+            if position <= self._state.changed:  # other objectives
+                return record
+            event = self._group.event(position)
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
             offered = self._group.event(event.evidence.offered)
@@ -254,11 +272,47 @@ class Questions:
         with self._current():
             if self._group is None:
                 return make_log(self._state, None, largest=largest)
-            return make_log(*replayed(self._settings, self._group.events()), largest=largest)
+            return make_log(*replayed(self._group.settings, self._group.events()), largest=largest)
 
     def export(self, folder: str | os.PathLike[str], *, largest: int = 1000) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
         return write_log(self.log(largest=largest), Path(folder))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page for those who ask how the agent is doing; it opens from a file.
+
+        Objectives over time, arms and how often they were chosen, exploration, rewards that are
+        pending or came late, what was not expected, and the features that matter. It takes pyarrow
+        (``pip install mogro[logs]``); with a journal there is more on it.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> for value in (4.0, 3.0):
+        ...     _ = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.report(folder + "/agent.html")
+        """
+        table = self.log()
+        offered = last_arms(table)
+        known = None
+        if offered is not None:
+            known = self.estimate(offered.ids, offered.features, context=offered.context)
+        with self._current():
+            theta, lead = self._state.learner.theta, text(self._state).splitlines()[0]
+        mapping = self._settings.mapping
+        plain = [f"feature {j}" for j in range(theta.shape[1])]
+        page = make_report(
+            table,
+            self._settings.units,
+            lead=lead,
+            theta=theta,
+            names=mapping.names if isinstance(mapping, Bilinear) else plain,
+            estimates=known,
+        )
+        with write_whole(Path(path)) as file:
+            file.write(page.encode())
 
     def front(
         self,

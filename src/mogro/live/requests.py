@@ -24,6 +24,7 @@ _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 class Request(NamedTuple):
     """A choice that is asked for; with a journal, with the event that writes the arms down."""
 
+    settings: Settings  # by which it was checked
     arms: ArmSet
     selection: Selection
     constraints: Constraints | None
@@ -53,6 +54,7 @@ def read_request(
     offered = reader.read(arms, features, context=context, eligible=eligible)
     timed = settings.timed or (not activate and settings.patience < math.inf)
     return Request(
+        settings,
         offered,
         read_weights(weights, settings.units, settings.policy.selection),
         read_constraints(at_least, at_most, settings.units),

@@ -15,13 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.errors import ConflictingReward, DamagedSnapshot, UnknownDecision
+from mogro.live.errors import (
+    ConflictingReward,
+    DamagedSnapshot,
+    UnknownDecision,
+    UnknownObjective,
+)
 from mogro.live.events import (
     Activated,
+    Changed,
+    Compacted,
     Decided,
+    Erased,
     Event,
     Expired,
     Forgotten,
+    Hollow,
     Imported,
     Offered,
     Rewarded,
@@ -30,6 +39,7 @@ from mogro.live.events import (
 from mogro.live.learner import Learner
 from mogro.live.ledger import (
     EXPLORED,
+    FREE,
     GROUPED,
     OBSERVED,
     TEACHES,
@@ -48,6 +58,7 @@ from mogro.live.objective import (
     STATUS,
     UNMET,
     WITHDRAWN,
+    Objective,
     Settled,
     Units,
 )
@@ -116,20 +127,14 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        units, size = settings.units, settings.size
-        self.units: Units = units
-        self.learner = Learner(
-            size,
-            units.roots,
-            ridge=settings.policy.ridge,
-            half_life=settings.half_life,
-            explores=settings.policy.exploration is not None,
-        )
-        self.ledger = Ledger(size, len(units), stamped=units.stamped)
+        self.units: Units = settings.units
+        self.learner = new_learner(settings)
+        self.ledger = Ledger(settings.size, len(self.units), stamped=self.units.stamped)
         self.counters = Counters()
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
         self.position = 0  # of the last event
+        self.changed = 0  # position of the last event that changed the objectives
         self.agreement = 0.0, 0.0  # fading sum of the probabilities, and of ones
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
@@ -212,7 +217,7 @@ class State:
         block, i = self.ledger.place(row)
         learned, lost, states = [], [], []
         for m, name in enumerate(self.units.names):
-            state, value = STATUS.index(event.status[name]), event.values.get(name)
+            state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
             if value is not None and state != DEFAULTED:
                 block.values[i, m] = value
             if state in (LEARNED, DEFAULTED):
@@ -229,6 +234,11 @@ class State:
         row = self.ledger.rows.get(event.id)
         if row is None:
             return _unknown(event.id)
+        for name in event.values:
+            if name not in self.units.index:
+                return UnknownObjective(
+                    f"values: expected objectives {list(self.units.names)}, got {name!r}"
+                )
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
         whole = self.units.at_once and len(event.values) == len(stored)
@@ -358,6 +368,42 @@ class State:
             self._count_in_flight_if_worn()
         return len(lost)
 
+    def _changed(self, event: Changed) -> bool | ValueError:
+        """Go on with other objectives; what is known of those that stay is kept."""
+        old, before = self.units, self.settings
+        try:
+            settings = before.changed(event.objectives, event.policy)
+        except (ValueError, TypeError, KeyError) as error:
+            return ValueError(f"objectives: {error}")
+        units = settings.units
+        places = [old.index.get(name) for name in units.names]
+        for one in units.objectives:
+            m = old.index.get(one.name)
+            if m is not None and not _is_compatible(old.objectives[m], one):
+                return ValueError(
+                    f"objectives: expected direction and offset of {one.name!r} to stay, got {one}"
+                )
+        if settings.policy.ridge != before.policy.ridge:
+            return ValueError(f"policy: expected ridge {before.policy.ridge}, as before")
+        factors = np.array(
+            [
+                1.0 if m is None else old.slopes[m] / slope
+                for m, slope in zip(places, units.slopes, strict=True)
+            ]
+        )
+        self.settings, self.units = settings, units
+        self.ledger.changed(places, factors, stamped=units.stamped)
+        learner = new_learner(settings)
+        learner.take_over(self.learner, places, factors)
+        self.learner, self._prepared, self.changed = learner, None, self.position
+        waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
+        for row in self.ledger.live().tolist():
+            if row not in waiting and row not in done:
+                self._complete(row)
+        self._count_in_flight()
+        self._open_windows()
+        return True
+
     def _settled(
         self,
         row: int,
@@ -408,6 +454,8 @@ class State:
             if closing is not None:
                 closing.teach(self.learner)
         self.time = now
+        if self.settings.retention < math.inf:
+            self._drop_aged()
         if closing is None:
             return 0
         while self._windows and self._windows[0][0] <= now:
@@ -507,7 +555,39 @@ class State:
             self.ledger.drop(completed.popleft())
             self.counters.forgotten += 1
 
-    def _forgotten(self, event: Forgotten) -> int:
+    def _erased(self, event: Erased) -> int:
+        """Drop decisions; nothing more is learned from what was pending."""
+        dropped = 0
+        for row in self.ledger.numbered(event.numbers):
+            block, i = self.ledger.place(row)
+            states = block.state[i].tolist()
+            lost = [m for m, state in enumerate(states) if state == PENDING]
+            if lost:
+                closed = [WITHDRAWN if state == PENDING else state for state in states]
+                self._settled(row, block, i, states, closed, [], lost)
+            if block.state.item(i, 0) != FREE:  # not beyond the capacity just now
+                self.ledger.completed.remove(row)
+                self.ledger.drop(row)
+                self.counters.forgotten += 1
+            dropped += 1
+        self._count_in_flight_if_worn()
+        return dropped
+
+    def _drop_aged(self) -> None:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        completed, oldest = self.ledger.completed, self.time - self.settings.retention
+        while completed:
+            block, i = self.ledger.place(completed[0])
+            if block.time.item(i) >= oldest:
+                break
+            self.ledger.drop(completed.popleft())
+            self.counters.forgotten += 1
+
+    def _hollow(self, event: Hollow) -> int:
+        self.counters.decisions += event.decisions
+        return self._advance(event.time)
+
+    def _forgotten(self, event: Forgotten | Compacted) -> int:
         kept, dropped = [], 0
         for row in self.ledger.completed:
             block, i = self.ledger.place(row)
@@ -534,16 +614,23 @@ class State:
         Rewarded: _rewarded,
         Activated: _activated,
         Withdrawn: _withdrawn,
+        Changed: _changed,
         Expired: lambda self, event: self._advance(event.time),
         Forgotten: _forgotten,
+        Compacted: _forgotten,
+        Erased: _erased,
+        Hollow: _hollow,
         Offered: _offered,
     }
 
     def _count_in_flight_if_worn(self) -> None:
         if self.learner.worn:
-            part = self.ledger.gather(self.ledger.pending())
-            waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
-            self.learner.count_in_flight(part.features, waiting, part.time)
+            self._count_in_flight()
+
+    def _count_in_flight(self) -> None:
+        part = self.ledger.gather(self.ledger.pending())
+        waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
+        self.learner.count_in_flight(part.features, waiting, part.time)
 
     def save_state(self, *, placed: bool = True) -> tuple[dict[str, Any], Arrays]:
         """Return all that changes: plain numbers by name, and arrays by name.
@@ -570,7 +657,12 @@ class State:
             arrays["ledger.position"] = np.zeros_like(block.position)
         last, offers = (self.position, self.offers) if placed else (0, {})
         arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
-        own = {"numbers": self.numbers, "position": last, "offers": list(offers)}
+        own = {
+            "numbers": self.numbers,
+            "position": last,
+            "changed": self.changed * placed,
+            "offers": list(offers),
+        }
         return asdict(self.counters) | own, arrays
 
     def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:
@@ -578,6 +670,7 @@ class State:
         counted = dict(numbers)
         self.numbers = _whole(counted.pop("numbers"))
         self.position = _whole(counted.pop("position"))
+        self.changed = _whole(counted.pop("changed"))
         places = arrays["offers"].astype(np.int64).tolist()
         self.offers = dict(zip(counted.pop("offers"), places, strict=True))
         if counted.keys() != {field.name for field in fields(Counters)}:
@@ -589,6 +682,11 @@ class State:
         self._load_ledger(arrays)
         own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
         self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
+        self._open_windows()
+
+    def _open_windows(self) -> None:
+        """Find out when the windows of all decisions close."""
+        self._windows = []
         if min(self.units.nearest, self.settings.patience) < math.inf:
             rows = self.ledger.pending()
             part = self.ledger.gather(rows)
@@ -636,6 +734,22 @@ def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: in
         raise DamagedSnapshot("its completed decisions are not the completed ones")
     if not np.isfinite(block.time).all() or not (block.start > -math.inf).all():
         raise DamagedSnapshot("the times of its decisions are not finite")
+
+
+def new_learner(settings: Settings) -> Learner:
+    """Return a learner that knows nothing."""
+    return Learner(
+        settings.size,
+        settings.units.roots,
+        ridge=settings.policy.ridge,
+        half_life=settings.half_life,
+        explores=settings.policy.exploration is not None,
+    )
+
+
+def _is_compatible(old: Objective, new: Objective) -> bool:
+    """Tell whether what is known of an objective can be said of what it becomes."""
+    return (old.direction, old.offset) == (new.direction, new.offset)
 
 
 def _is_open(block: Block, i: int) -> bool:

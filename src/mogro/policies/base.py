@@ -146,6 +146,11 @@ class LinearPolicy(ABC):
         return None
 
     @property
+    def optimistic(self) -> bool:
+        """Whether some rounds are optimistic: see :class:`~mogro.MOGRO`."""
+        return False
+
+    @property
     def uniform(self) -> float:
         """Probability of a uniformly random arm instead."""
         return 0.0
