@@ -1,4 +1,4 @@
-"""The command line: ``mogro reproduce``, ``report``, ``list``, ``diagnose`` and ``evaluate``."""
+"""The command line: ``mogro reproduce``, ``league``, ``report``, ``diagnose`` and others."""
 
 import contextlib
 import os
@@ -28,8 +28,19 @@ from mogro._matrices import read_matrix
 from mogro._page import document
 from mogro.evaluation import make_page, what_if
 from mogro.experiments.figures import FIGURES
-from mogro.experiments.lab.reproduce import DamagedError, all_tasks, is_made, reproduce
+from mogro.experiments.lab.reproduce import (
+    DamagedError,
+    Experiment,
+    all_tasks,
+    is_made,
+    read_tables,
+    reproduce,
+)
 from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import Table as Columns
+from mogro.experiments.league import Season, own_player
+from mogro.experiments.league.page import conclude as conclude_league
+from mogro.experiments.league.page import write_page
 from mogro.experiments.report.claims import Claim, Outcome, Verdict
 from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import draw
@@ -64,6 +75,7 @@ def main() -> None:
     mogro reproduce main          the main figure
     mogro reproduce --quick       everything, small: a look in two minutes
     mogro reproduce               everything
+    mogro league                  every policy in every world: who wins where
     mogro report                  the page again, from the files that are there
     mogro diagnose X.csv T.csv    what the theory says about a problem of your own
     mogro evaluate LOG            what other trade-offs would have been worth, by an agent's log
@@ -144,6 +156,68 @@ def run(
         util._run_finalizers(0)  # type: ignore[attr-defined]
         os._exit(130)  # at once: a pool whose workers were killed may never end by itself
     console.print(f"[dim]{time.perf_counter() - start:.0f} s in all[/]")
+
+
+@main.command("league")
+@click.option(
+    "--policy",
+    "own",
+    metavar="MODULE:CLASS",
+    multiple=True,
+    help="A policy of your own to play along; may be given several times.",
+)
+@click.option("--quick", is_flag=True, help="Fewer instances, repeats and rounds: a look.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Where all randomness comes from.")
+@click.option("--workers", type=click.IntRange(1), help="Processes of this machine [all cores].")
+@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, such as tcp://10.0.0.1:8786.")
+@click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files go.")
+def league(
+    own: Sequence[str],
+    quick: bool,
+    seed: int,
+    workers: int | None,
+    cluster: str | None,
+    out: Path,
+) -> None:
+    """Run every policy in every world of the league, and write OUT/league.html.
+
+    Finished matches are kept in OUT/tasks, as by `mogro reproduce`: the same command goes on where
+    it stopped, and a policy of your own is all that is played anew.
+
+    \b
+    mogro league
+    mogro league --policy my_module:MyPolicy
+    """  # noqa: D301
+    if workers is not None and cluster is not None:
+        raise click.UsageError("--workers is for this machine, --cluster for another: give one")
+    sys.path.insert(0, os.getcwd())  # where modules of one's own are; workers get it, too
+    try:
+        season = Season(tuple(map(own_player, own)))
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    scale, console = Scale(seed=seed, quick=quick), Console()
+    _make_folder(out)
+    with (
+        _one_line(out),
+        _executor(workers, cluster) as executor,
+        _progress([season], scale, console) as done,
+    ):
+        reproduce([season], scale, executor=executor, out=out, done=done)
+    with _one_line(out):
+        page = write_page(out)
+        tables = read_tables("league", out)
+    console.print(_standing(tables["standing"]))
+    console.print(conclude_league(tables), style="bold", highlight=False)
+    console.print(f"The page: [bold]{page}[/]")
+
+
+def _standing(standing: Columns) -> Table:
+    shown = Table(title="Standing", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("policy", "mean rank", "worlds", "maybe first in"):
+        shown.add_column(heading)
+    for policy, worlds, rank, first in zip(*(c.tolist() for c in standing.values()), strict=True):
+        shown.add_row(policy, f"{rank:.1f}", str(worlds), str(first))
+    return shown
 
 
 @main.command("report")
@@ -347,7 +421,7 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def _progress(figures: Sequence[Figure], scale: Scale, console: Console) -> Iterator[_Bar]:
+def _progress(figures: Sequence[Experiment], scale: Scale, console: Console) -> Iterator[_Bar]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -182,6 +182,63 @@ def test_arms_that_change_together_are_judged_anew() -> None:
     np.testing.assert_allclose(trace.effective_regret[-1, 0], total)
 
 
+class Drifting(Fickle):
+    """A world that forgets to say that its parameters move."""
+
+    def contexts(self, *, rng: mogro.Rng, batch: tuple[int, ...] = ()) -> np.ndarray:
+        self.theta = self.theta + 0.1
+        return super().contexts(rng=rng, batch=batch)
+
+
+class Silent(Fickle):
+    """A world that says nothing about its means."""
+
+    theta = None  # type: ignore[assignment]
+
+
+def test_worlds_that_cannot_be_judged_are_refused() -> None:
+    with pytest.raises(ValueError, match="environment: expected theta to stay during a run"):
+        simulate(mogro.RandomArm, Drifting(), rounds=5)
+    with pytest.raises(ValueError, match="environment: expected one that can be judged, by theta"):
+        simulate(mogro.RandomArm, Silent(), rounds=5)
+
+
+@pytest.mark.parametrize("means", [np.ones((4, 1)), np.full((4, 2), np.nan), np.ones((2, 3, 4, 2))])
+def test_means_that_are_none_are_refused(means: np.ndarray) -> None:
+    place = Fickle()
+    place.means = lambda features: means  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="environment: expected finite means of shape"):
+        simulate(mogro.RandomArm, place, rounds=5, repeats=3)
+
+
+class OneLearner:
+    """A world for one learner at a time, with all that a generator has."""
+
+    dim, arms, objectives = 2, 4, 2
+
+    def contexts(self, *, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(rng.triangular(0, 1, 2, size=(4, 2)))
+
+    def means(self, features: np.ndarray) -> np.ndarray:
+        assert features.shape == (4, 2)
+        return features**2
+
+    def observe(self, x: np.ndarray, *, rng: np.random.Generator, arm: int) -> np.ndarray:
+        assert type(arm) is int
+        return rng.exponential(x**2)
+
+
+def test_a_world_may_be_asked_for_one_learner_at_a_time() -> None:
+    trace = simulate(mogro.RandomArm, [OneLearner(), OneLearner()], rounds=30, repeats=2, seed=3)
+    total = np.zeros((2, 2))
+    for i, r in np.ndindex(2, 2):
+        rng = stream(3, i, r, Purpose.CONTEXTS)
+        for t in range(30):
+            features = rng.triangular(0, 1, 2, size=(4, 2))
+            total[i, r] += mogro.pareto.effective_gaps(features**2, arms=int(trace.arms[t, i, r]))
+    np.testing.assert_allclose(trace.effective_regret[-1], total)
+
+
 def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:
     trace = simulate(
         mogro.MOGRO, worlds(FixedArms), rounds=30, repeats=2, seed=4, probe=lambda p: p.theta

@@ -1,6 +1,6 @@
 """Optimistic rounds: how a greedy policy without a threshold of its own follows the noise.
 
-Once every direction is known a little, every few rounds an arm is worth its estimate plus two
+Once every direction is known a little, every few rounds an arm is worth its estimate plus some
 standard errors instead of its estimate alone. Where noise is small that changes no choice; where
 it is large it tries the arms that may be better than they look, and no others. With n observations
 it is the turn of every ``sqrt(n) / 3``-th round, so that they are ``6 sqrt(n)`` in all.

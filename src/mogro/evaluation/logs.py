@@ -15,7 +15,7 @@ from mogro.live.agent import Agent
 from mogro.live.objective import FIELDS, Objective, Units
 from mogro.offpolicy import cross_fitted
 
-ROWS = 1 << 16  # at a time
+ROWS = 1 << 12  # at a time, for a row has all its arms
 
 
 class Log(Protocol):
@@ -184,8 +184,8 @@ def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
         actions,
         np.ones((n, count), dtype=np.bool_),
         cross_fitted(rewards, actions, features, ridge=1.0),
-        np.broadcast_to(features, (n, *features.shape)),
         None,
         None,
+        lambda: np.broadcast_to(features, (n, *features.shape)),
     )
     return BanditFeedback(rows, Units([Objective(name) for name in names]), log.get("position"))

@@ -1,6 +1,8 @@
 """Rows of a log as arrays, with the arms on offer side by side."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,9 +34,9 @@ class Records:
         Where the logged arm stands among those on offer, (n,); None if these were not recorded.
     on_offer
         (n, K), which places are arms; or None.
-    estimates, features
-        What was believed of the arms on offer, (n, K, M), in the user's units, and their features,
-        (n, K, A); 0 at places that are no arms. None if not recorded.
+    estimates
+        What was believed of the arms on offer, (n, K, M), in the user's units; 0 at places that are
+        no arms. None if not recorded.
     contexts
         (n, C), or None.
     offered
@@ -51,9 +53,14 @@ class Records:
     chosen: NDArray[np.intp] | None
     on_offer: BoolArray | None
     estimates: FloatArray | None
-    features: FloatArray | None
     contexts: FloatArray | None
     offered: list[list[str]] | None
+    read_features: Callable[[], FloatArray | None]
+
+    @cached_property
+    def features(self) -> FloatArray | None:
+        """Features of the arms on offer, (n, K, A), as ``estimates``; few ask for them."""
+        return self.read_features()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -100,9 +107,9 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
         chosen,
         on_offer,
         _blocks(batch, "offered_estimates", on_offer, len(units)),
-        _blocks(batch, "offered_features", on_offer, None),
         None if contexts[0] is None else contexts[1].reshape(len(times), -1),
         None if sizes is None else batch.column("offered").to_pylist(),
+        lambda: _blocks(batch, "offered_features", on_offer, None),
     )
 
 

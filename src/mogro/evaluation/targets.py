@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, as_floats
-from mogro.evaluation.logs import BanditFeedback, Log
+from mogro.evaluation.logs import ArrowLog, BanditFeedback, Log, batches
 from mogro.evaluation.records import Records
 from mogro.live.agent import Agent
+from mogro.live.errors import UnknownDecision
 from mogro.live.objective import Units
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
@@ -171,8 +172,6 @@ def _stacked(rows: Any, on_offer: BoolArray) -> Wanted:
 
 def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
-    from mogro.live.errors import UnknownDecision
-
     known = source is agent
     if not known and not isinstance(source, Agent | Mapping):
         for name in _ids(log):
@@ -187,8 +186,6 @@ def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
 
 
 def _ids(log: Log) -> list[str]:
-    from mogro.evaluation.logs import ArrowLog, batches
-
     if not isinstance(log, ArrowLog):
         return []
     return [one for batch in batches(log.source, ["id"]) for one in batch.column("id").to_pylist()]

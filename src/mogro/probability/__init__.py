@@ -89,7 +89,7 @@ def selection_probabilities(
         case RandomWeights() if 1 < np.count_nonzero(points.any(axis=0)) < objectives:
             # An objective without values, because it has no observations yet, decides nothing.
             some = points.any(axis=0)
-            law = RandomWeights(np.array(selection.dirichlet(objectives))[some])
+            law = RandomWeights(np.array(selection.dirichlet(objectives))[some].tolist())
             found = _of_own(points[:, some], law, rng)
         case RandomWeights() | RandomChebyshev() | RandomHypervolume() if objectives > 1:
             found = _of_own(points, selection, rng)

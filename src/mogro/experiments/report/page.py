@@ -13,7 +13,7 @@ from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import panel_folder
 from mogro.experiments.report.figure import Figure
 
-_STYLE = """
+REPORT_STYLE = """
 nav a { margin-right: 1rem; }
 p.conclusion { font-size: 1.15rem; max-width: 46rem; }
 .panels { display: grid; grid-template-columns: var(--columns); margin: 1.2rem 0; }
@@ -77,7 +77,7 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         *(_absent(figure) for figure in absent),
         _settings(made, out),
     ]
-    page = document("mogro: report", "".join(body), style=_STYLE)
+    page = document("mogro: report", "".join(body), style=REPORT_STYLE)
     write_file(out / "report.html", page.encode())
     return out / "report.html"
 
