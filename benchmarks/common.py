@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -139,3 +140,10 @@ def unit_rows(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
     """Return arms on the unit sphere, (K, d)."""
     rows = rng.standard_normal((count, dim))
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def replace_section(path: Path, title: str, text: str) -> None:
+    """Write a section of a Markdown file anew, or at its end; the others stay."""
+    head, *sections = path.read_text().split("\n## ")
+    kept = [one for one in sections if not one.startswith(f"{title}\n")]
+    path.write_text("\n## ".join([head.rstrip() + "\n", *kept, f"{title}\n\n{text}\n"]))

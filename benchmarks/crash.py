@@ -1,12 +1,12 @@
 """Kill processes that share an agent, again and again: is anything acknowledged lost?
 
-Run ``python -m benchmarks.crash --cycles 1000 --processes 4``. In every cycle some processes decide
-and reward on one file, each writing a line to a file of its own after every call that returned.
-They are killed (SIGKILL) at a random moment. Then the journal is compared with the lines: every
-acknowledged event is in it, once; of each process at most the one call that was under way is there
-beside them; an agent that opens the file has the state of these events applied one after the other,
-to the bit. Then every decision of the cycle, acknowledged or cut off, is asked for again by its id,
-as a client would: the same comes back, and nothing happens.
+Run ``python -m benchmarks.crash --cycles 1000 --processes 4``, and again with ``--postgres``. In
+every cycle some processes decide and reward on one file or database, each writing a line to a file
+of its own after every call that returned. They are killed (SIGKILL) at a random moment. Then the
+journal is compared with the lines: every acknowledged event is in it, once; of each process at most
+the one call that was under way is there beside them; an agent that opens it has the state of these
+events applied one after the other, to the bit. Then every decision of the cycle, acknowledged or
+cut off, is asked for again by its id, as a client would: the same comes back, and nothing happens.
 """
 
 import argparse
@@ -15,16 +15,21 @@ import multiprocessing
 import os
 import random
 import signal
-import sqlite3
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 import mogro
-from mogro.live.events import Decided, Event, Rewarded, from_plain
+from benchmarks.postgres import server
+from mogro.live.events import Decided, Event, Rewarded
+from mogro.live.journal import open_journal
 from mogro.live.snapshot import read, write
 from mogro.live.state import State
 
@@ -33,7 +38,7 @@ ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [
 
 # Children of a server that has imported everything: they start quickly and inherit no open file.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["mogro"])
+SERVER.set_forkserver_preload(["mogro", "sqlite3", "benchmarks.postgres"])
 
 
 @dataclass
@@ -55,13 +60,13 @@ class Report:
         return not (self.lost or self.repeated or self.surplus or self.unequal or self.errors)
 
 
-def opened(path: Path) -> mogro.Agent:
+def opened(path: str) -> mogro.Agent:
     """Open the agent of this test; snapshots are frequent, so that kills meet them."""
     return mogro.Agent.open(path, OBJECTIVES, dim=3, seed=7, capacity=500, snapshot_every=50)
 
 
-def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
-    """Decide and reward until killed."""
+def work(path: str, worker: int, cycle: int, lines: Path) -> None:
+    """Decide and reward until killed; or until the parent was."""
     handle = os.open(lines, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def say(*line: str) -> None:
@@ -69,8 +74,8 @@ def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
 
     try:
         agent = opened(path)
-        n = 0
-        while True:
+        n, parent = 0, os.getppid()
+        while os.getppid() == parent:
             visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
             arm = agent.decide(ARMS, id=visit, now=now).arm
             say("decided", visit, arm)
@@ -88,7 +93,7 @@ def work(path: Path, worker: int, cycle: int, lines: Path) -> None:
 class Checker:
     """Follows the journal by itself, one cycle after the other."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
+    def __init__(self, path: str, folder: Path) -> None:
         self.path = path
         self.folder = folder
         with opened(path) as agent:
@@ -100,16 +105,14 @@ class Checker:
 
     def new_events(self) -> list[Event]:
         """Return what has come since the last time."""
-        connection = sqlite3.connect(self.path)
-        rows = connection.execute(
-            "SELECT event FROM mogro_events WHERE position > ? ORDER BY position", (self.position,)
-        ).fetchall()
-        connection.close()
-        self.position += len(rows)
-        return [from_plain(json.loads(content)) for (content,) in rows]
+        journal, _ = open_journal(self.path, "agent", None, types=(), timeout=60.0)
+        events = [event for _, event in journal.read(self.position)]
+        journal.close()
+        self.position += len(events)
+        return events
 
-    def check(self, lines: list[list[Any]], processes: int, report: Report) -> None:
-        """Compare one cycle's acknowledged calls with the journal."""
+    def check(self, lines: list[list[Any]], files: list[Path], report: Report) -> None:
+        """Compare acknowledged calls with the journal; there is a file for every process."""
         events = self.new_events()
         for event in events:
             assert not isinstance(self.state.apply(event), Exception)
@@ -120,15 +123,15 @@ class Checker:
         for line in acknowledged:
             kept = made.get(line[1]) == line[2] if line[0] == "decided" else line[1] in given
             report.lost += not kept
-        beside = len(events) - len(acknowledged)
+        beside = sum(isinstance(event, Decided | Rewarded) for event in events) - len(acknowledged)
         report.acknowledged += len(acknowledged)
         report.unacknowledged += beside
-        report.surplus += max(0, beside - processes)
+        report.surplus += max(0, beside - len(files))  # one call of each process
         self.decided.update(event.id for event in events if isinstance(event, Decided))
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
-        report.repeated += sum(count > 1 for count in self.decided.values())
-        report.repeated += sum(count > 1 for count in self.rewarded.values())
-        write(self.folder / "fold", self.state.settings, *self.state.save_state())
+        report.repeated += sum(self.decided[visit] > 1 for visit in made)
+        report.repeated += sum(self.rewarded[visit] > 1 for visit in given)
+        write(self.folder / "fold", self.state.settings, *self.state.save_state(placed=False))
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")
@@ -148,31 +151,58 @@ def _same(one: Path, two: Path) -> bool:
     return one.read_bytes() == two.read_bytes()
 
 
-def run(folder: Path, *, cycles: int, processes: int, seed: int, longest: float = 0.3) -> Report:
-    """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic."""
-    rng, report, path = random.Random(seed), Report(), folder / "shop.db"
+def run(
+    path: str,
+    folder: Path,
+    *,
+    cycles: int,
+    processes: int,
+    seed: int,
+    longest: float = 0.3,
+    batch: int = 1,
+    tell: Callable[[Report], object] = lambda _: None,
+) -> Report:
+    """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic.
+
+    Of every ``batch`` cycles all but the last kill one process while the others go on, and start
+    another in its place; the last kills all, everything is checked, and ``tell`` is told.
+    """
+    rng, report = random.Random(seed), Report()
     checker = Checker(path, folder)
-    for cycle in range(cycles):
-        files = [folder / f"lines {worker}" for worker in range(processes)]
-        for file in files:
-            file.unlink(missing_ok=True)
-        workers = [
-            SERVER.Process(target=work, args=(path, worker, cycle, files[worker]))
-            for worker in range(processes)
-        ]
-        for process in workers:
+    for first in range(0, cycles, batch):
+        kills = min(batch, cycles - first)
+        files: list[Path] = []
+
+        def started(worker: int, cycle: int, files: list[Path] = files) -> Any:
+            files.append(folder / f"lines {worker} {cycle}")
+            process = SERVER.Process(target=work, args=(path, worker, cycle, files[-1]))
             process.start()
+            return process
+
+        workers = [started(worker, first) for worker in range(processes)]
+        for cycle in range(first + 1, first + kills):
+            _wait_for_traffic(files[-1:])
+            time.sleep(rng.uniform(0, longest))
+            worker = rng.randrange(processes)
+            _kill(workers[worker])
+            workers[worker] = started(worker, cycle)
         _wait_for_traffic(files)
         time.sleep(rng.uniform(0, longest))
-        for process in workers:
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
-        for process in workers:
-            process.join()
-        lines = [json.loads(line) for file in files for line in _lines(file)]
-        checker.check(lines, processes, report)
-        report.cycles += 1
+        _kill(*workers)
+        wait_for_server(path)
+        checker.check([json.loads(line) for file in files for line in _lines(file)], files, report)
+        for file in files:
+            file.unlink(missing_ok=True)
+        report.cycles += kills
+        tell(report)
     return report
+
+
+def _kill(*processes: Any) -> None:
+    for process in processes:
+        os.kill(process.pid, signal.SIGKILL)
+    for process in processes:
+        process.join()
 
 
 def _wait_for_traffic(files: list[Path]) -> None:
@@ -180,6 +210,18 @@ def _wait_for_traffic(files: list[Path]) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not any(_lines(file) for file in files):
         time.sleep(0.005)
+
+
+def wait_for_server(path: str) -> None:
+    """Wait until a server has noticed: what the killed had sent may be committed until then."""
+    if path.startswith("postgresql:"):
+        with psycopg.connect(path, autocommit=True) as connection:
+            others = (
+                "SELECT 1 FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            while connection.execute(others).fetchall():
+                time.sleep(0.002)
 
 
 def _lines(file: Path) -> list[bytes]:
@@ -194,13 +236,27 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--longest", type=float, default=0.3, help="seconds of traffic in a cycle")
+    parser.add_argument("--batch", type=int, default=1, help="cycles between two checks")
+    parser.add_argument("--postgres", action="store_true", help="a database instead of a file")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = str(folder / "shop.db")
+        if options.postgres:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            path = stack.enter_context(server(place)).address
         started = time.monotonic()
         report = run(
-            Path(folder), cycles=options.cycles, processes=options.processes, seed=options.seed
+            path,
+            folder,
+            cycles=options.cycles,
+            processes=options.processes,
+            seed=options.seed,
+            longest=options.longest,
+            batch=options.batch,
+            tell=lambda report: print(report, f"{time.monotonic() - started:.0f} s", flush=True),
         )
-        print(report, f"{time.monotonic() - started:.0f} s")
     raise SystemExit(not report.clean)
 
 

@@ -1,9 +1,11 @@
 """Durable decisions and rewards beside bare inserts of the same bytes with the same durability.
 
-Run ``python -m benchmarks.durable``. Each setting (threads in one process, or processes) runs three
-ways in turn, several times over: an agent in a file; bare inserts of rows with the same bytes, with
-WAL and synchronous FULL, threads sharing a commit in the same way; the agent in memory. The bar:
-the agent in a file takes at most twice the time of bare inserts plus the time in memory.
+Run ``python -m benchmarks.durable``, and again with ``--postgres``. Each setting (threads in one
+process, or processes) runs three ways in turn, several times over: an agent in a file or database;
+bare inserts of rows with the bytes of its events, as durable, threads sharing a commit in the same
+way; the agent in memory. The bar: the agent with a journal takes at most twice the time of bare
+inserts plus the time in memory. With ``--processes 8 --rounds 1000`` only that setting runs: no
+call may fail because of a lock.
 """
 
 import os
@@ -11,6 +13,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import json
 import multiprocessing
 import sqlite3
 import statistics
@@ -19,20 +22,28 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import count
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 
 import mogro
+from benchmarks.postgres import server
+from mogro.live.events import Decided, Rewarded, to_plain
+from mogro.live.journal import open_journal
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["mogro"])
+SERVER.set_forkserver_preload(["mogro", "sqlite3", "benchmarks.postgres"])
 OBJECTIVES = [mogro.Objective(name) for name in ("click", "watch", "stars")]
 DIM, ARMS = 20, 100
-BYTES = 720, 150  # of a decided and of a rewarded event, about
+WAYS = ("journal", "bare", "memory")
+Bytes = tuple[int, int]  # of a decided and of a rewarded event
 
 
 def arms() -> tuple[list[str], NDArray[np.float64]]:
@@ -55,13 +66,23 @@ def agent_traffic(agent: mogro.Agent, rounds: int, latencies: list[float]) -> No
 class BareInserts:
     """A table of bytes; threads that wait share a commit, as in the agent."""
 
-    def __init__(self, path: Path) -> None:
-        self.connection = sqlite3.connect(
-            path, timeout=60, isolation_level=None, check_same_thread=False
-        )
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("PRAGMA synchronous = FULL")
-        self.connection.execute("CREATE TABLE IF NOT EXISTS rows (n INTEGER PRIMARY KEY, b BLOB)")
+    def __init__(self, path: str) -> None:
+        self.connection: Any
+        if path.startswith("postgresql:"):
+            self.connection = psycopg.connect(path, autocommit=True)
+            self.begin, self.sign, kind = "BEGIN", "%s", "BIGINT GENERATED ALWAYS AS IDENTITY"
+            self.connection.execute("SELECT pg_advisory_lock(1)")
+        else:
+            self.connection = sqlite3.connect(
+                path, timeout=60, isolation_level=None, check_same_thread=False
+            )
+            self.begin, self.sign, kind = "BEGIN IMMEDIATE", "?", "INTEGER"
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = FULL")
+        blob = "BYTEA" if self.sign == "%s" else "BLOB"
+        self.connection.execute(f"CREATE TABLE IF NOT EXISTS bare (n {kind} PRIMARY KEY, b {blob})")
+        if self.sign == "%s":
+            self.connection.execute("SELECT pg_advisory_unlock(1)")
         self.lock = threading.Lock()
         self.waiting: deque[list[bytes]] = deque()
 
@@ -73,30 +94,43 @@ class BareInserts:
             if not mine:
                 return
             calls = [self.waiting.popleft() for _ in range(len(self.waiting))]
-            self.connection.execute("BEGIN IMMEDIATE")
-            self.connection.executemany("INSERT INTO rows (b) VALUES (?)", calls)
-            self.connection.execute("COMMIT")
+            cursor = self.connection.cursor()
+            cursor.execute(self.begin)
+            cursor.executemany(f"INSERT INTO bare (b) VALUES ({self.sign})", calls)
+            cursor.execute("COMMIT")
             for call in calls:
                 call.clear()
 
 
-def bare_traffic(table: BareInserts, rounds: int, latencies: list[float]) -> None:
+def bare_traffic(table: BareInserts, sizes: Bytes, rounds: int, latencies: list[float]) -> None:
     """Insert as many bytes as decisions and rewards take."""
     for _ in range(rounds):
-        for size in BYTES:
+        for size in sizes:
             start = time.perf_counter()
             table.insert(bytes(size))
             latencies.append(time.perf_counter() - start)
 
 
+def event_sizes(path: str) -> Bytes:
+    """Return the bytes of a decision and of a reward in a journal."""
+    journal, _ = open_journal(path, "agent", None, types=(), timeout=60.0)
+    sizes: dict[type, list[int]] = {Decided: [], Rewarded: []}
+    for _, event in journal.read(0):
+        content = json.dumps(to_plain(event), separators=(",", ":"))
+        sizes.setdefault(type(event), []).append(len(content))
+    journal.close()
+    return round(statistics.mean(sizes[Decided])), round(statistics.mean(sizes[Rewarded]))
+
+
 def traffic(
-    way: str, path: Path, threads: int, rounds: int, ready: Callable[[], object]
+    way: str, path: str, sizes: Bytes, threads: int, rounds: int, ready: Callable[[], object]
 ) -> list[float]:
     """Run one process's threads one way, from when all are ready; return the latencies."""
     latencies: list[float] = []
+    agent_traffic(mogro.Agent(OBJECTIVES, dim=DIM, seed=0), 50, [])  # imports, caches
     if way == "bare":
         table = BareInserts(path)
-        run = lambda: bare_traffic(table, rounds, latencies)  # noqa: E731
+        run = lambda: bare_traffic(table, sizes, rounds, latencies)  # noqa: E731
     else:
         make = mogro.Agent if way == "memory" else lambda *a, **k: mogro.Agent.open(path, *a, **k)
         agent = make(OBJECTIVES, dim=DIM, seed=0)
@@ -111,21 +145,27 @@ def traffic(
 
 
 def in_process(
-    way: str, path: Path, threads: int, rounds: int, barrier: "Barrier", told: "Queue[list[float]]"
+    way: str,
+    path: str,
+    sizes: Bytes,
+    threads: int,
+    rounds: int,
+    barrier: "Barrier",
+    told: "Queue[list[float]]",
 ) -> None:
     """Run one process of several."""
-    latencies = traffic(way, path, threads, rounds, barrier.wait)
+    latencies = traffic(way, path, sizes, threads, rounds, barrier.wait)
     barrier.wait()
     told.put(latencies)
 
 
 def timed(
-    way: str, path: Path, *, processes: int, threads: int, rounds: int
+    way: str, path: str, sizes: Bytes, *, processes: int, threads: int, rounds: int
 ) -> tuple[float, list[float]]:
     """Return the seconds that all took, and the latencies of the calls."""
     barrier, told = SERVER.Barrier(processes + 1), SERVER.Queue()
     workers = [
-        SERVER.Process(target=in_process, args=(way, path, threads, rounds, barrier, told))
+        SERVER.Process(target=in_process, args=(way, path, sizes, threads, rounds, barrier, told))
         for _ in range(processes)
     ]
     for worker in workers:
@@ -137,7 +177,40 @@ def timed(
     latencies = [one for _ in workers for one in told.get()]
     for worker in workers:
         worker.join()
+    calls = 2 * processes * threads * rounds
+    if len(latencies) != calls:  # a thread that fails takes the rest of its calls with it
+        raise SystemExit(f"{calls - len(latencies)} calls of {calls} failed")
     return seconds, latencies
+
+
+def measure(
+    new_path: Callable[[], str], *, processes: int, threads: int, rounds: int, turns: int
+) -> None:
+    """Measure one setting, and print it."""
+    print(f"{processes} processes x {threads} threads, medians of {turns} turns")
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    latencies: dict[str, list[float]] = {way: [] for way in WAYS}
+    sizes = (0, 0)
+    for _ in range(turns):
+        path = new_path()
+        for way in WAYS:
+            took, each = timed(
+                way, path, sizes, processes=processes, threads=threads, rounds=rounds
+            )
+            seconds[way].append(took)
+            latencies[way] += each
+            if way == "journal":
+                sizes = event_sizes(path)
+    median = {way: statistics.median(all_) for way, all_ in seconds.items()}
+    for way, took in median.items():
+        p50, p99 = np.quantile(latencies[way], [0.5, 0.99]) * 1000
+        print(
+            f"  {way:7} {processes * threads * rounds / took:8.0f} decisions with rewards a second;"
+            f" a call p50 {p50:.2f} ms, p99 {p99:.2f} ms"
+        )
+    bar = 2 * median["bare"] + median["memory"]
+    print(f"  time with a journal: {median['journal'] / bar:.2f} of 2 x bare + memory")
+    print(f"  bytes of a decision and a reward: {sizes}; no call failed", flush=True)
 
 
 def main() -> None:
@@ -145,33 +218,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=100, help="of each thread or process")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--processes", type=int, help="only so many, with one thread each")
+    parser.add_argument("--postgres", action="store_true", help="a database instead of a file")
     options = parser.parse_args()
-    for processes, threads in ((1, 1), (1, 8), (4, 1)):
-        print(f"{processes} processes x {threads} threads, medians of {options.turns} turns")
-        seconds: dict[str, list[float]] = {"file": [], "bare": [], "memory": []}
-        latencies: dict[str, list[float]] = {"file": [], "bare": [], "memory": []}
-        for _ in range(options.turns):
-            for way in seconds:
-                with tempfile.TemporaryDirectory() as folder:
-                    took, each = timed(
-                        way,
-                        Path(folder) / "shop.db",
-                        processes=processes,
-                        threads=threads,
-                        rounds=options.rounds,
-                    )
-                seconds[way].append(took)
-                latencies[way] += each
-        pairs = processes * threads * options.rounds
-        median = {way: statistics.median(all_) for way, all_ in seconds.items()}
-        for way, took in median.items():
-            p50, p99 = np.quantile(latencies[way], [0.5, 0.99]) * 1000
-            print(
-                f"  {way:7} {pairs / took:8.0f} decisions with rewards a second;"
-                f" a call p50 {p50:.2f} ms, p99 {p99:.2f} ms"
+    settings = [(options.processes, 1)] if options.processes else [(1, 1), (1, 8), (4, 1)]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        numbers = count()
+        new_path = lambda: str(folder / f"{next(numbers)}.db")  # noqa: E731
+        if options.postgres:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            new_path = stack.enter_context(server(place)).new_address
+        for processes, threads in settings:
+            measure(
+                new_path,
+                processes=processes,
+                threads=threads,
+                rounds=options.rounds,
+                turns=options.turns,
             )
-        bar = 2 * median["bare"] + median["memory"]
-        print(f"  time of file: {median['file'] / bar:.2f} of 2 x bare + memory")
 
 
 if __name__ == "__main__":

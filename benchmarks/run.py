@@ -59,7 +59,9 @@ def main(sections: Sequence[str]) -> None:
     print(f"\n{verdict(found)}\n{machine()}\n{minutes:.1f} minutes")
     if not sections:
         parts = ("# Benchmarks", ABOUT.strip(), verdict(found), table, machine(), versions())
-        RESULTS.write_text("\n\n".join(parts) + f"\n\nThe run took {minutes:.1f} minutes.\n")
+        _, *others = RESULTS.read_text().split("\n## ")  # what other programs wrote
+        text = "\n\n".join(parts) + f"\n\nThe run took {minutes:.1f} minutes.\n"
+        RESULTS.write_text("\n## ".join([text, *others]))
 
 
 def markdown(lines: Sequence[Line]) -> str:

@@ -55,7 +55,7 @@ def test_a_list_and_an_oracle_over_it_are_the_same_policy() -> None:
     rng = np.random.default_rng(0)
     arms = rng.standard_normal((30, 3))
     log, rewards = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
-    one, other = mogro.MOGRO(3, 2), mogro.MOGRO(3, 2)
+    one, other = (mogro.MOGRO(3, 2, threshold=0.1) for _ in range(2))
     for policy in (one, other):
         policy.learn(log, rewards)
     first, second = np.random.default_rng(1), np.random.default_rng(1)
@@ -148,7 +148,7 @@ def test_routes_with_time_cost_and_emissions_to_be_kept_low() -> None:
     for v in rng.standard_normal((50, len(EDGES))):
         assert best_route(v) @ v == pytest.approx((routes @ v).max())
     theta = -rng.uniform(0.1, 1.0, (3, len(EDGES)))
-    policy = mogro.MOGRO(len(EDGES), 3)
+    policy = mogro.MOGRO(len(EDGES), 3, threshold=0.1)
     pulled = np.array(play(policy, best_route, theta, 300))
     rank = np.linalg.matrix_rank(routes)
     assert rank < len(EDGES)
@@ -179,12 +179,12 @@ def test_arms_in_a_subspace(seed: int) -> None:
 def test_one_arm_and_the_zero_arm() -> None:
     theta = np.ones((2, 3))
     arm = np.array([1.0, 2.0, 0.0])
-    policy = mogro.MOGRO(3, 2)
+    policy = mogro.MOGRO(3, 2, threshold=0.1)
     pulled = play(policy, lambda v: arm, theta, 10, noise=0.0)
     assert all((x == arm).all() for x in pulled)
     assert not policy.exploring
     np.testing.assert_allclose(policy.theta @ arm, theta @ arm)
-    nothing = mogro.MOGRO(3, 2)
+    nothing = mogro.MOGRO(3, 2, threshold=0.1)
     play(nothing, lambda v: np.zeros(3), theta, 5)
     assert not nothing.exploring
     assert (nothing.theta == 0).all()

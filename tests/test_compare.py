@@ -169,3 +169,50 @@ for call in (found.plot, lambda: mogro.compare(policies, world, rounds=5, path=p
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "drawing needs matplotlib: pip install 'mogro[lab]'\n" * 2
+
+
+def ten() -> dict[str, Any]:
+    return {f"policy {n}": Own for n in range(10)}
+
+
+def test_ten_policies_look_different() -> None:
+    axes = compare(ten()).plot().axes
+    looks = {
+        (line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in axes[0].lines
+    }
+    assert len(looks) == len(axes[0].lines) == 10
+    colours = [line.get_color() for line in axes[0].lines]
+    assert len(set(colours)) == 10
+    assert not set(colours) & {look.colour for look in LOOKS.values()}
+
+
+def test_columns_axes_and_width_are_the_callers() -> None:
+    from matplotlib.figure import Figure
+
+    def least(means: Any, chosen: Any) -> Any:
+        return means.min(axis=(-1, -2)) - chosen.min(axis=-1)
+
+    found = compare({"a": Own, "b": mogro.MOGRO}, measures=[least], checkpoints=[5, 10])
+    assert found.columns == ("effective_regret", "pareto_regret", "least")
+    assert found.table["a"]["least"].value < 0
+    assert "least" in repr(found)
+    assert "<th>least</th>" in found._repr_html_()
+    own = Figure().subplots(1, 2)
+    drawing = found.plot(columns=["least", "pareto_regret"], axes=list(own))
+    assert drawing is own[0].figure
+    assert [axes.get_ylabel() for axes in own] == ["least", "Pareto regret"]
+    assert own[0].lines[0].get_xdata().tolist() == [5, 10, 20]
+    narrow = found.plot(width=3.4)
+    assert narrow.get_figwidth() == pytest.approx(3.4)
+    assert len(narrow.axes) == 3
+    for options, message in (
+        ({"columns": ["x"]}, "columns: expected some of"),
+        ({"axes": list(own)}, "axes: expected 3, one for each column, got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            found.plot(**options)
+
+
+def test_a_probe_sees_the_policies() -> None:
+    found = compare({"a": mogro.MOGRO}, probe=lambda policy: policy.theta, checkpoints=[10])
+    assert found.traces["a"].probed.shape == (2, 1, 3, 2, 3)

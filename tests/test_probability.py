@@ -200,6 +200,36 @@ def test_errors_are_honest() -> None:
         ).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),  # on spheres all arms win, otherwise a few do nearly always
+    [
+        ("weights", "sphere"),
+        ("weights", "normal"),
+        ("Chebyshev", "normal"),
+        ("hypervolume", "sphere"),
+    ],
+)
+def test_a_thousand_arms(kind: str, name: str) -> None:
+    values = shape(name, 1000, 4, np.random.default_rng(0))
+    result = found(values, RANDOM[kind])
+    draws = 5000
+    seen = frequencies(values, RANDOM[kind], draws=draws, rng=np.random.default_rng(5))
+    spread = np.hypot(np.sqrt(np.maximum(seen, 1 / draws) / draws), result.errors)
+    assert (np.abs(result.values - seen) <= 5 * spread).all()
+    large = seen >= 0.02
+    assert (result.errors[large] <= 0.1 * seen[large]).all()
+
+
+def test_an_objective_without_observations_decides_nothing() -> None:
+    values = shape("sphere", 200, 2, np.random.default_rng(0))
+    wide = np.insert(values, 1, 0.0, axis=1)
+    for concentration, both in ((1.0, 1.0), ([1.0, 0.3, 2.0], [1.0, 2.0])):
+        result = found(wide, RandomWeights(concentration))
+        expected = found(values, RandomWeights(both))
+        np.testing.assert_allclose(result.values, expected.values, atol=1e-12)
+        assert not result.errors.any()
+
+
 @pytest.mark.parametrize("kind", RANDOM)
 def test_whoever_can_win_has_a_probability_or_an_error(kind: str) -> None:
     values = shape("sphere", 300, 4, np.random.default_rng(0))

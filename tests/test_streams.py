@@ -179,3 +179,24 @@ def test_sizes_must_begin_with_the_batch() -> None:
 def test_only_generators_are_taken(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"generators: expected numpy\.random\.Generator objects"):
         Streams(wrong)
+
+
+def test_normal_and_uniform_numbers_are_those_of_the_generators() -> None:
+    means, scales = np.arange(6.0).reshape(2, 3), np.array([1.0, 2.0, 3.0])
+    for ahead in (True, False):
+        streams = Streams([np.random.default_rng(i) for i in range(2)], ahead=ahead)
+        normal, uniform = streams.normal(means, scales), streams.uniform(-means, scales)
+        for i in range(2):
+            rng = np.random.default_rng(i)
+            np.testing.assert_allclose(normal[i], rng.normal(means[i], scales), rtol=1e-14)
+            if not ahead:
+                np.testing.assert_allclose(uniform[i], rng.uniform(-means[i], scales), rtol=1e-14)
+    assert streams.normal(size=(2, 4)).shape == streams.uniform(size=(2, 4)).shape == (2, 4)
+
+
+def test_what_cannot_be_drawn_says_how_it_can() -> None:
+    streams = Streams([np.random.default_rng(0)])
+    with pytest.raises(AttributeError, match=r"no poisson: only random, .* plain numpy"):
+        streams.poisson(1.0)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        streams.nothing  # noqa: B018

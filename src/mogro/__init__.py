@@ -11,6 +11,7 @@ from mogro._version import __version__
 from mogro.choice import Beliefs
 from mogro.compare import Comparison, compare
 from mogro.environments import Environment
+from mogro.evaluation import Recommendation, Replay, WhatIf, evaluate, replay, what_if
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
 from mogro.live import (
     Agent,
@@ -29,12 +30,18 @@ from mogro.live import (
     errors,
 )
 from mogro.policies import (
+    MOGLMUCB,
     MOGRO,
     UCB,
+    AlphaFairness,
     EpsilonGreedy,
     ExploreThenCommit,
+    FrankWolfe,
+    GiniOGDE,
     LinearPolicy,
     Oracle,
+    ParetoThompsonSampling,
+    ParetoUCB1,
     Policy,
     RandomArm,
     ThompsonSampling,
@@ -53,9 +60,11 @@ from mogro.simulation import Trace, simulate
 from mogro.theory import Diagnosis, diagnose
 
 __all__ = [
+    "MOGLMUCB",
     "MOGRO",
     "UCB",
     "Agent",
+    "AlphaFairness",
     "BasisRoundRobin",
     "Beliefs",
     "Bilinear",
@@ -71,6 +80,8 @@ __all__ = [
     "Exploration",
     "ExploreThenCommit",
     "FixedWeights",
+    "FrankWolfe",
+    "GiniOGDE",
     "HalfLife",
     "LinearPolicy",
     "Number",
@@ -78,11 +89,15 @@ __all__ = [
     "Oracle",
     "Outcome",
     "ParetoFront",
+    "ParetoThompsonSampling",
+    "ParetoUCB1",
     "Policy",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
+    "Recommendation",
+    "Replay",
     "Rng",
     "RoundRobin",
     "Scalarization",
@@ -94,17 +109,21 @@ __all__ = [
     "Uniform",
     "Vector",
     "WeakestDirection",
+    "WhatIf",
     "__version__",
     "compare",
     "diagnose",
     "environments",
     "errors",
+    "evaluate",
     "live",
     "offpolicy",
     "pareto",
+    "replay",
     "simulate",
     "simulation",
     "single_objective_greedy",
     "testing",
     "theory",
+    "what_if",
 ]

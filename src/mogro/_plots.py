@@ -46,9 +46,21 @@ LOOKS = {
 SWEEP = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-# For policies that are not of the house. Colours and lines differ in number, so that only the 31st
-# looks like the first.
-SPARE = ("#D55E00", "#000000", "#F0E442", "#7F7F7F", "#8B5A2B", "#4D4D4D")
+# For policies that are not of the house: colours of Tol, which colour-blind readers can tell apart,
+# and none that is above. With lines in turn, only the 56th looks like the first.
+SPARE = (
+    "#CC6677",
+    "#332288",
+    "#117733",
+    "#DDCC77",
+    "#882255",
+    "#44AA99",
+    "#AA4499",
+    "#999933",
+    "#555555",
+    "#661100",
+    "#6699CC",
+)
 LINES: tuple[Line, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2, 2, 2)))
 
 _SETTINGS: dict[str, Any] = {
@@ -65,6 +77,7 @@ _SETTINGS: dict[str, Any] = {
     "savefig.dpi": 150,
     "svg.hashsalt": "mogro",
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,  # letters, not drawings of them: journals ask for it
 }
 
 

@@ -15,6 +15,11 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.linear import TINY
 
 _EPS = float(np.finfo(np.float64).eps)
+# Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
+# takes a hundred times as long as what they do.
+_ALONE, _DOT_ALONE = 2**18, 10_000
+_LARGE = 2**17  # numbers in an array from which threads are welcome
+_WORTHWHILE = 8  # rows to multiply at once
 _CLEAR = 1e-6  # a Gram matrix of unit vectors conditioned better than this shows its rank plainly
 
 
@@ -54,6 +59,17 @@ def squares(vectors: FloatArray) -> FloatArray:
     return np.asarray(np.vecdot(vectors, vectors))
 
 
+def sum_of_squares(array: FloatArray) -> float:
+    """Return the sum of the squares of all numbers, which is not finite if any number is not."""
+    if array.size <= _DOT_ALONE or array.size > _LARGE:
+        return float(np.vdot(array, array))
+    flat, total = array.reshape(-1), 0.0
+    for start in range(0, flat.size, _DOT_ALONE):
+        part = flat[start : start + _DOT_ALONE]
+        total += float(np.vdot(part, part))
+    return total
+
+
 def unit_rows(arms: FloatArray) -> FloatArray:
     """Return arms (..., K, d) with norm 1, or 0 where the squares of an arm vanish.
 
@@ -62,7 +78,9 @@ def unit_rows(arms: FloatArray) -> FloatArray:
     wide = arms.astype(np.float64, copy=False)
     norms = squares(wide)
     sizes = np.sqrt(norms)
-    sizes[norms <= TINY] = np.inf
+    vanishing = norms <= TINY
+    if np.count_nonzero(vanishing):
+        sizes[vanishing] = np.inf
     return np.asarray(wide / sizes[..., None])
 
 
@@ -73,7 +91,7 @@ def parts_along(
 
     Returns which are more than rounding, (n, K), and their squared norms, (n, K).
     """
-    parts = units @ projector
+    parts = _product(units, projector)
     sizes = squares(parts)
     found = sizes > precision.share
     # Features in large units may hide what others have: where nothing is found, look again with
@@ -85,6 +103,21 @@ def parts_along(
         scaled = squares(parts / scales) > precision.share * squares(units / scales)
         found |= scaled & hidden
     return found, sizes
+
+
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return ``left @ right`` for (n, K, d) and (n, d, e)."""
+    count, rows = left.shape[-2], _at_once(*right.shape[-2:])
+    if count <= rows:
+        return np.asarray(left @ right)
+    starts = range(0, count, rows)
+    return np.concatenate([left[:, i : i + rows] @ right for i in starts], axis=1)
+
+
+def _at_once(inner: int, columns: int) -> int:
+    """Return how many rows to multiply at once, so that BLAS does not start threads for them."""
+    rows = _ALONE // (inner * columns)
+    return rows if rows >= _WORTHWHILE else _ALONE
 
 
 def _column_scales(units: FloatArray, precision: Precision) -> FloatArray:
@@ -103,7 +136,9 @@ def span(units: FloatArray, precision: Precision) -> FloatArray | None:
     if few:
         sizes, vectors = np.linalg.eigh(units @ turned)
     else:
-        sizes = np.linalg.eigvalsh(turned @ units)
+        rows = _at_once(d, d)
+        blocks = (units[:, start : start + rows] for start in range(0, count, rows))
+        sizes = np.linalg.eigvalsh(sum(np.swapaxes(some, -1, -2) @ some for some in blocks))
     clear = sizes[:, 0] > _CLEAR * sizes[:, -1]
     if np.count_nonzero(clear) == n:
         return turned @ (vectors / np.sqrt(sizes)[:, None, :]) if few else None

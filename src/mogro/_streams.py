@@ -12,6 +12,7 @@ from mogro._validation import FloatArray
 _AHEAD = 2048  # numbers drawn ahead for each learner and kind of draw
 _FEW = 4
 
+Size = int | tuple[int, ...]
 _Kind = tuple[str | bytes | int | tuple[int, ...], ...]
 _Draw = Callable[[np.random.Generator, int], FloatArray]
 
@@ -62,31 +63,52 @@ class Streams:
         part.batch = chosen.shape
         return part
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.random.Generator, name):
+            raise AttributeError(
+                f"mogro.Streams has no {name}: only random, uniform, standard_normal, normal, "
+                "standard_exponential and dirichlet can be drawn for a batch; without a parameter "
+                "batch, a policy or an environment gets a plain numpy.random.Generator"
+            )
+        raise AttributeError(f"'Streams' object has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return f"Streams(batch={self.batch})"
 
-    def random(self, size: int | tuple[int, ...]) -> FloatArray:
+    def random(self, size: Size) -> FloatArray:
         """Uniform numbers in [0, 1)."""
         return self._draw(("random",), size, (), lambda g, n: g.random(n))
 
-    def standard_normal(self, size: int | tuple[int, ...]) -> FloatArray:
+    def standard_normal(self, size: Size) -> FloatArray:
         """Standard normal numbers."""
         return self._draw(("normal",), size, (), lambda g, n: g.standard_normal(n))
 
-    def standard_exponential(self, size: int | tuple[int, ...]) -> FloatArray:
+    def standard_exponential(self, size: Size) -> FloatArray:
         """Standard exponential numbers."""
         return self._draw(("exponential",), size, (), lambda g, n: g.standard_exponential(n))
 
-    def dirichlet(self, alpha: ArrayLike, size: int | tuple[int, ...]) -> FloatArray:
+    def normal(
+        self, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, size: Size | None = None
+    ) -> FloatArray:
+        """Normal numbers; without a size, that of ``loc`` and ``scale`` together."""
+        shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
+        return np.asarray(np.add(loc, np.multiply(scale, self.standard_normal(shape))))
+
+    def uniform(
+        self, low: ArrayLike = 0.0, high: ArrayLike = 1.0, size: Size | None = None
+    ) -> FloatArray:
+        """Uniform numbers; without a size, that of ``low`` and ``high`` together."""
+        shape = np.broadcast_shapes(np.shape(low), np.shape(high)) if size is None else size
+        return np.asarray(np.add(low, np.subtract(high, low) * self.random(shape)))
+
+    def dirichlet(self, alpha: ArrayLike, size: Size) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""
         concentration = np.asarray(alpha, dtype=np.float64)
         key = ("dirichlet", concentration.tobytes())
         each = concentration.shape
         return self._draw(key, size, each, lambda g, n: g.dirichlet(concentration, n))
 
-    def _draw(
-        self, kind: _Kind, size: int | tuple[int, ...], each: tuple[int, ...], draw: _Draw
-    ) -> FloatArray:
+    def _draw(self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw) -> FloatArray:
         sizes = tuple(size) if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:

@@ -1,4 +1,4 @@
-"""The command line: ``mogro reproduce``, ``report``, ``list`` and ``diagnose``."""
+"""The command line: ``mogro reproduce``, ``league``, ``report``, ``diagnose`` and others."""
 
 import contextlib
 import os
@@ -25,17 +25,30 @@ except ModuleNotFoundError:
     sys.exit("mogro: the command line needs click and rich: pip install 'mogro[lab]'")
 
 from mogro._matrices import read_matrix
+from mogro._page import document
+from mogro.evaluation import make_page, what_if
 from mogro.experiments.figures import FIGURES
-from mogro.experiments.lab.reproduce import DamagedError, all_tasks, is_made, reproduce
+from mogro.experiments.lab.reproduce import (
+    DamagedError,
+    Experiment,
+    all_tasks,
+    is_made,
+    read_tables,
+    reproduce,
+)
 from mogro.experiments.lab.scale import Scale
+from mogro.experiments.lab.tables import Table as Columns
+from mogro.experiments.league import Season, own_player
+from mogro.experiments.league.page import conclude as conclude_league
+from mogro.experiments.league.page import write_page
 from mogro.experiments.report.claims import Claim, Outcome, Verdict
 from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.page import collect_claims, write_report
+from mogro.live import Agent, JournalError
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.simulation.parallel import Task, local_pool
-from mogro.theory import Diagnosis
 from mogro.theory import diagnose as run_diagnosis
 
 _NAMES = {figure.name: figure for figure in FIGURES}
@@ -62,8 +75,10 @@ def main() -> None:
     mogro reproduce main          the main figure
     mogro reproduce --quick       everything, small: a look in two minutes
     mogro reproduce               everything
+    mogro league                  every policy in every world: who wins where
     mogro report                  the page again, from the files that are there
     mogro diagnose X.csv T.csv    what the theory says about a problem of your own
+    mogro evaluate LOG            what other trade-offs would have been worth, by an agent's log
     """  # noqa: D301 (click wants the character)
 
 
@@ -143,6 +158,68 @@ def run(
     console.print(f"[dim]{time.perf_counter() - start:.0f} s in all[/]")
 
 
+@main.command("league")
+@click.option(
+    "--policy",
+    "own",
+    metavar="MODULE:CLASS",
+    multiple=True,
+    help="A policy of your own to play along; may be given several times.",
+)
+@click.option("--quick", is_flag=True, help="Fewer instances, repeats and rounds: a look.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Where all randomness comes from.")
+@click.option("--workers", type=click.IntRange(1), help="Processes of this machine [all cores].")
+@click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, such as tcp://10.0.0.1:8786.")
+@click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files go.")
+def league(
+    own: Sequence[str],
+    quick: bool,
+    seed: int,
+    workers: int | None,
+    cluster: str | None,
+    out: Path,
+) -> None:
+    """Run every policy in every world of the league, and write OUT/league.html.
+
+    Finished matches are kept in OUT/tasks, as by `mogro reproduce`: the same command goes on where
+    it stopped, and a policy of your own is all that is played anew.
+
+    \b
+    mogro league
+    mogro league --policy my_module:MyPolicy
+    """  # noqa: D301
+    if workers is not None and cluster is not None:
+        raise click.UsageError("--workers is for this machine, --cluster for another: give one")
+    sys.path.insert(0, os.getcwd())  # where modules of one's own are; workers get it, too
+    try:
+        season = Season(tuple(map(own_player, own)))
+    except ValueError as error:
+        raise click.UsageError(f"--{error}") from error
+    scale, console = Scale(seed=seed, quick=quick), Console()
+    _make_folder(out)
+    with (
+        _one_line(out),
+        _executor(workers, cluster) as executor,
+        _progress([season], scale, console) as done,
+    ):
+        reproduce([season], scale, executor=executor, out=out, done=done)
+    with _one_line(out):
+        page = write_page(out)
+        tables = read_tables("league", out)
+    console.print(_standing(tables["standing"]))
+    console.print(conclude_league(tables), style="bold", highlight=False)
+    console.print(f"The page: [bold]{page}[/]")
+
+
+def _standing(standing: Columns) -> Table:
+    shown = Table(title="Standing", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for heading in ("policy", "mean rank", "worlds", "maybe first in"):
+        shown.add_column(heading)
+    for policy, worlds, rank, first in zip(*(c.tolist() for c in standing.values()), strict=True):
+        shown.add_row(policy, f"{rank:.1f}", str(worlds), str(first))
+    return shown
+
+
 @main.command("report")
 @click.option("--out", type=_OUT, default=Path("out"), show_default=True, help="Where files are.")
 def report(out: Path) -> None:
@@ -202,7 +279,60 @@ def diagnose(
         raise click.ClickException(str(error)) from error
     click.echo(found.to_json() if as_json else str(found))
     if html is not None:
-        _write_page(found, html)
+        _write_page(document("mogro: diagnosis", found._repr_html_()), html)
+
+
+@main.command("evaluate")
+@click.argument("log")
+@click.option(
+    "--weights",
+    multiple=True,
+    metavar="NAME=WEIGHT,...",
+    help="A trade-off, per unit of each objective; may be given again. Without it, a grid.",
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page.")
+def evaluate(log: str, weights: Sequence[str], html: Path | None) -> None:
+    """Say what other trade-offs would have been worth, from the log of an agent.
+
+    LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is
+    kept that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes
+    the arm that is best for its weights by the beliefs held at each decision. What is wrong with an
+    estimate is said first.
+
+    \b
+    mogro evaluate log/ --weights click=1,subscribe=4
+    mogro evaluate agent.db --html what-if.html
+    """  # noqa: D301
+    trade_offs = [_named_weights(each) for each in weights]
+    try:
+        with _rows_of(log) as rows:
+            click.echo(str(what_if(rows, trade_offs or None)))
+            page = None if html is None else make_page(rows, trade_offs)
+    except (ValueError, JournalError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    if page is not None and html is not None:
+        _write_page(page, html)
+
+
+@contextlib.contextmanager
+def _rows_of(log: str) -> Iterator[object]:
+    """Return what holds the rows: Parquet files, or the table of an agent."""
+    if Path(log).is_dir() or log.endswith(".parquet"):
+        yield log
+        return
+    with Agent.open(log) as agent:
+        yield agent.log()
+
+
+def _named_weights(text: str) -> dict[str, float]:
+    """Return ``click=1,subscribe=4`` as weights by name."""
+    try:
+        pairs = (part.rsplit("=", 1) for part in text.split(","))
+        return {name.strip(): float(weight) for name, weight in pairs}
+    except ValueError as error:
+        raise click.UsageError(
+            f"--weights: expected names and numbers such as click=1,subscribe=4, got {text}"
+        ) from error
 
 
 def _concentration(text: str | None) -> float | tuple[float, ...]:
@@ -213,11 +343,7 @@ def _concentration(text: str | None) -> float | tuple[float, ...]:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _write_page(found: Diagnosis, path: Path) -> None:
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mogro: diagnosis'
-        f"</title></head><body>{found._repr_html_()}</body></html>\n"
-    )
+def _write_page(page: str, path: Path) -> None:
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -295,7 +421,7 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def _progress(figures: Sequence[Figure], scale: Scale, console: Console) -> Iterator[_Bar]:
+def _progress(figures: Sequence[Experiment], scale: Scale, console: Console) -> Iterator[_Bar]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

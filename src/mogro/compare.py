@@ -3,26 +3,36 @@
 import base64
 import html
 import io
+import itertools
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval, band
-from mogro._plots import LINES, LOOKS, SPARE, Look, curve, house_style, legend, panels
+from mogro._plots import LINES, LOOKS, MARKERS, SPARE, Look, curve, house_style, legend, panels
 from mogro._validation import FloatArray
 from mogro.environments import Environment
 from mogro.simulation import MakePolicy, Trace, simulate
-from mogro.simulation._learners import WrongPolicyError
+from mogro.simulation._learners import Probe, WrongPolicyError
+from mogro.simulation._meters import Measures
+from mogro.simulation.trace import REGRETS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-_COLUMNS = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
+_TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
+JOURNAL_WIDTH = 7.0
+_PANEL = 2.8  # inches that a panel would like to have
+_UNMARKED = 5  # policies that are told apart without markers
 
 
 @final
@@ -48,58 +58,135 @@ class Comparison:
     traces: Mapping[str, Trace]
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """What was measured: the two regrets, then the measures that were asked for."""
+        return (*REGRETS, *next(iter(self.traces.values())).measures)
+
+    @property
     def table(self) -> dict[str, dict[str, ConfidenceInterval]]:
-        """Final regrets of every policy, with 95 % intervals.
+        """Final regrets and measures of every policy, with 95 % intervals.
 
         The sample are the instances or, if there is only one, its repeats. A sample of one has no
-        interval: its ends are NaN. Regrets are never negative, and no interval goes below 0.
+        interval: its ends are NaN. Regrets are never negative, and no interval of them goes below
+        0.
         """
         return {
             name: {
-                column: ConfidenceInterval(
-                    *(float(part[-1]) for part in _band(getattr(trace, column)))
-                )
-                for column in _COLUMNS
+                column: ConfidenceInterval(*(float(part[-1]) for part in _band(trace, column)))
+                for column in self.columns
             }
             for name, trace in self.traces.items()
         }
 
-    def plot(self) -> "Drawing":
-        """Draw both regrets over time, with bands; matplotlib comes with ``mogro[lab]``.
+    def plot(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        axes: "Sequence[Axes] | None" = None,
+        width: float = JOURNAL_WIDTH,
+    ) -> "Drawing":
+        """Draw regrets and measures over time, with bands; matplotlib comes with ``mogro[lab]``.
 
         Bands are intervals like those of :attr:`table`. Policies with the names that the paper uses
         ("MOGRO-RW", "MOGRO-RR", "MOLB-eps-greedy", "MOLB-UCB", "MOL-TS") have the colours of the
-        paper's figures here, and "MOGRO" that of MOGRO-RW; others have colours and lines in turn.
+        paper's figures here, and "MOGRO" that of MOGRO-RW; others have colours, lines and, with
+        more than five policies, markers in turn.
+
+        Parameters
+        ----------
+        columns
+            Which of :attr:`columns`, one for each panel; without it all.
+        axes
+            Axes of your own to draw in, one for each column, without a legend; otherwise a new
+            figure.
+        width
+            Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
         """
+        shown = self.columns if columns is None else tuple(columns)
+        for column in shown:
+            if column not in self.columns:
+                raise ValueError(f"columns: expected some of {self.columns}, got {column!r}")
+        if axes is not None and len(axes) != len(shown):
+            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(axes)}")
         with house_style():
-            drawing, axes = panels(1, 2, width=4.4, height=3.2)
-            for panel, (column, title) in zip(axes[0], _COLUMNS.items(), strict=True):
-                for name, how in _looks(self.traces).items():
-                    trace = self.traces[name]
-                    curve(panel, how, trace.checkpoints, *_band(getattr(trace, column)))
-                panel.set_xlabel("round")
-                panel.set_ylabel(title)
-                panel.set_xlim(left=0)
-                panel.set_ylim(bottom=0)
-            legend(drawing, axes[0, 0], columns=4)
+            if axes is not None:
+                for panel, column in zip(axes, shown, strict=True):
+                    self._draw(panel, column)
+                return axes[0].figure  # type: ignore[return-value]
+            across = max(1, min(len(shown), round(width / _PANEL)))
+            rows = -(-len(shown) // across)
+            drawing, grid = panels(rows, across, width=width / across, height=0.75 * width / across)
+            for panel, column in itertools.zip_longest(grid.flat, shown):
+                if column is None:
+                    panel.set_axis_off()
+                else:
+                    self._draw(panel, column)
+            legend(drawing, grid[0, 0], columns=min(len(self.traces), max(1, round(width / 1.75))))
         return drawing
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf."""
+    def _draw(self, panel: "Axes", column: str) -> None:
+        many = len(self.traces) > _UNMARKED
+        for name, how in _looks(self.traces).items():
+            trace = self.traces[name]
+            curve(panel, how, trace.checkpoints, *_band(trace, column), marked=many)
+        panel.set_xlabel("round")
+        panel.set_ylabel(_title(column))
+        panel.set_xlim(left=0)
+        if column in REGRETS:
+            panel.set_ylim(bottom=0)
+
+    def save(self, path: str | os.PathLike[str], *, width: float = JOURNAL_WIDTH) -> None:
+        """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf.
+
+        ``width`` is that of :meth:`plot`; pictures have 300 points to the inch.
+        """
         place = _checked_path(path)
         with house_style():
-            self.plot().savefig(place)
+            self.plot(width=width).savefig(place, dpi=300)
+
+    def to_frame(self) -> Any:
+        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
+
+        Columns: ``policy``, and those of :meth:`mogro.Trace.to_frame`.
+        """
+        return to_frame(self._long())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns of :meth:`to_frame` as CSV."""
+        write_csv(self._long(), path)
+
+    def _long(self) -> dict[str, NDArray[Any]]:
+        parts = [trace.columns() for trace in self.traces.values()]
+        lengths = [len(part["value"]) for part in parts]
+        policies = np.repeat(np.array(list(self.traces)), lengths)
+        return {"policy": policies} | {
+            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        }
+
+    def to_latex(self) -> str:
+        """Return :attr:`table` as a LaTeX tabular, for the package booktabs."""
+        heads = " & ".join(map(_latex, ("policy", *map(_title, self.columns))))
+        rows = [
+            " & ".join([_latex(name), *map(_text, row.values())]) + r" \\"
+            for name, row in self.table.items()
+        ]
+        kinds = "l" + "r" * len(self.columns)
+        start = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", rf"{heads} \\", r"\midrule"]
+        return "\n".join([*start, *rows, r"\bottomrule", r"\end{tabular}"])
 
     def __repr__(self) -> str:
         width = max(len("policy"), *(len(name) for name in self.traces))
-        lines = ["  ".join([f"{'policy':<{width}}", *(f"{c:>25}" for c in _COLUMNS.values())])]
+        heads = (f"{_title(column):>25}" for column in self.columns)
+        lines = ["  ".join([f"{'policy':<{width}}", *heads])]
         for name, row in self.table.items():
             cells = (f"{_text(number):>25}" for number in row.values())
             lines.append("  ".join([f"{name:<{width}}", *cells]))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{column}</th>" for column in ("policy", *_COLUMNS.values()))
+        heads = "".join(
+            f"<th>{html.escape(column)}</th>" for column in ("policy", *map(_title, self.columns))
+        )
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td>"
             + "".join(f"<td>{_text(number)}</td>" for number in row.values())
@@ -120,9 +207,12 @@ def compare(
     rounds: int,
     repeats: int = 20,
     seed: int = 0,
+    measures: Measures = (),
+    checkpoints: Sequence[int] | None = None,
+    probe: Probe | None = None,
     path: str | os.PathLike[str] | None = None,
 ) -> Comparison:
-    """Let several policies play in the same environment, and compare their regrets.
+    """Let several policies play in the same environment, and compare regrets and other measures.
 
     Every policy meets the same contexts and the same noise, and none is disturbed by the others.
 
@@ -135,8 +225,11 @@ def compare(
         :meth:`Comparison.plot`.
     environment
         One instance, or several of equal sizes.
-    rounds, repeats, seed
-        As for :func:`mogro.simulate`.
+    rounds, repeats, seed, checkpoints, probe
+        As for :func:`mogro.simulate`; what the probe saw is in the traces.
+    measures
+        What to measure beside the regrets: functions of true means and pulls, your own or those of
+        :mod:`mogro.simulation.measures`; in a dict, under names of your choice.
     path
         Where to save the plot, if anywhere: a name with an ending such as .png, .svg or .pdf, in
         a folder that exists (needs matplotlib: ``pip install 'mogro[lab]'``).
@@ -168,7 +261,16 @@ def compare(
     traces = {}
     for name, make in policies.items():
         try:
-            traces[name] = simulate(make, environment, rounds=rounds, repeats=repeats, seed=seed)
+            traces[name] = simulate(
+                make,
+                environment,
+                rounds=rounds,
+                repeats=repeats,
+                seed=seed,
+                checkpoints=checkpoints,
+                probe=probe,
+                measures=measures,
+            )
         except WrongPolicyError as error:
             raise ValueError(f"policies[{name!r}]: {error.args[0]}") from None
     found = Comparison(traces)
@@ -206,13 +308,22 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     return place
 
 
-def _band(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, low and high (C,) of regrets (C, I, R); see :attr:`Comparison.table`."""
+def _band(trace: Trace, column: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high (C,) of a column; see :attr:`Comparison.table`."""
+    values = trace.column(column)
     sample = values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
     mean, low, high = band(sample)
     if sample.shape[1] == 1:
         low = high = np.full_like(mean, np.nan)
-    return mean, np.maximum(low, 0), high
+    return mean, np.maximum(low, 0) if column in REGRETS else low, high
+
+
+def _title(column: str) -> str:
+    return _TITLES.get(column, column.replace("_", " "))
+
+
+def _latex(text: str) -> str:
+    return re.sub(r"([&%$#_{}])", r"\\\1", text)
 
 
 def _looks(names: Mapping[str, object]) -> dict[str, Look]:
@@ -221,7 +332,7 @@ def _looks(names: Mapping[str, object]) -> dict[str, Look]:
         known = LOOKS | {"MOGRO": LOOKS["MOGRO-RW"]._replace(name="MOGRO")}
     others = [name for name in names if name not in known]
     spare = {
-        name: Look(name, SPARE[n % len(SPARE)], LINES[n % len(LINES)])
+        name: Look(name, SPARE[n % len(SPARE)], LINES[n % len(LINES)], MARKERS[n % len(MARKERS)])
         for n, name in enumerate(others)
     }
     return {name: known.get(name) or spare[name] for name in names}

@@ -20,13 +20,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spans import parts_along, precision_of, span, span_basis, squares, unit_rows
+from mogro._spans import (
+    Precision,
+    parts_along,
+    precision_of,
+    span,
+    span_basis,
+    squares,
+    sum_of_squares,
+    unit_rows,
+)
 from mogro._streams import Rng
-from mogro._validation import BoolArray, FloatArray, IntArray, floats
+from mogro._validation import BoolArray, FloatArray, IntArray, floats, unwarned
 from mogro.linear import TINY
 
-# The threshold that MOGRO takes by itself: this share of the mean squared norm of the arms on
-# offer; benchmarks/threshold.py shows the sweep.
+# Up to where MOGRO explores without a threshold, before it relies on optimism: this share of the
+# mean squared norm of the arms on offer.
 DEFAULT_SHARE = 0.1
 
 # A direction may be known at exactly the threshold: need * threshold is 1 up to rounding.
@@ -48,29 +57,33 @@ _TIED = 1e-8  # gains this close, relatively, are equal
 def default_threshold(arms: FloatArray) -> FloatArray:
     """Return the threshold (...) for arms (..., K, d): a tenth of their mean squared norm.
 
-    Of more than 128 arms, 32 evenly spaced ones stand for all: a decision among many arms must not
-    cost twice as much for a number of which only the order of magnitude matters.
+    Of more than 1024 arms, 256 evenly spaced ones stand for all: a decision among many arms must
+    not cost twice as much for a number of which only the order of magnitude matters.
 
     Examples
     --------
     >>> default_threshold(np.array([[2.0, 0.0], [0.0, 1.0]])).item()
     0.25
     """
-    sample = _sample(arms)
     if arms.ndim == 2:
-        return np.asarray(_mean_square(sample) * DEFAULT_SHARE)
+        return np.asarray(single_threshold(arms))
+    sample = _sample(arms)
     flat = sample.reshape(*sample.shape[:-2], -1)
     return np.asarray(np.vecdot(flat, flat) / sample.shape[-2] * DEFAULT_SHARE)
+
+
+def single_threshold(arms: FloatArray, total: float = math.inf) -> float:
+    """Return the default threshold of one learner; ``total`` is the sum of squares, if known."""
+    sample = _sample(arms)
+    if total == math.inf or len(sample) < len(arms):
+        total = sum_of_squares(sample)
+    return total / len(sample) * DEFAULT_SHARE
 
 
 def _sample(arms: FloatArray) -> FloatArray:
     if arms.shape[-2] <= _MANY:
         return arms
     return arms[..., :: math.ceil(arms.shape[-2] / _SAMPLED), :]
-
-
-def _mean_square(arms: FloatArray) -> float:
-    return float(np.vdot(arms, arms)) / len(arms)
 
 
 def needs(arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> FloatArray:
@@ -118,25 +131,30 @@ def explores(need: FloatArray, threshold: FloatArray | float) -> BoolArray:
 
 def first_best(gains: FloatArray) -> IntArray:
     """Return the first arm, (n,), whose gain in (n, K) is the largest up to rounding."""
-    level = gains.max(axis=-1, keepdims=True) * (1 - _TIED)
+    level = np.maximum.reduce(gains, axis=-1, keepdims=True) * (1 - _TIED)
     return np.asarray((gains >= level).argmax(axis=-1))
 
 
 class _Study:
     """What :func:`needs` and :func:`gains` of the same arms have in common."""
 
-    def __init__(self, arms: FloatArray, inverse: FloatArray, unseen: FloatArray | None) -> None:
+    def __init__(
+        self,
+        arms: FloatArray,
+        inverse: FloatArray,
+        unseen: FloatArray | None,
+        units: FloatArray | None = None,
+    ) -> None:
         self.arms, self.inverse, self.unseen = arms, inverse, unseen
         self.precision = precision_of(arms)
-        self.units = unit_rows(arms)
+        self.units = unit_rows(arms) if units is None else units
         # Learners with arms that have a part never seen, and the others.
         self.never: _Index | None = None
         self.seen: _Index | None = slice(None)
         if unseen is not None:
             # The arms that have, and the squares of these parts of unit vectors, (n, K).
             self.new, self.shares = parts_along(self.units, unseen, self.precision)
-            never = np.logical_or.reduce(self.new, axis=-1)
-            self.never, self.seen = _where(never), _where(~never)
+            self.never, self.seen = _split(self.new)
 
     @cached_property
     def bases(self) -> FloatArray | None:
@@ -149,18 +167,18 @@ class _Study:
         inverse, bases = self.inverse[self.seen], self.bases
         return inverse if bases is None else np.swapaxes(bases, -1, -2) @ inverse @ bases
 
-    def bounds(self) -> FloatArray:
-        """Return upper bounds on the needs, for half the price; infinite if far from sharp.
+    def bound(self) -> float:
+        """Return an upper bound on the need of a single learner, for half the price.
 
-        No eigenvalue is above the largest sum of a row without signs, and none of the products of
-        unit vectors is below 1 less what such a row has off the diagonal.
+        It is infinite where it would be far from sharp. No eigenvalue is above the largest sum of a
+        row without signs, and none of the products of unit vectors is below 1 less what such a row
+        has off the diagonal.
         """
-        if self.never is not None:
-            return np.full(len(self.arms), np.inf)
-        turned = np.swapaxes(self.units, -1, -2)
-        variances = _row_sums(self.units @ self.inverse @ turned)
-        least = 2 - _row_sums(self.units @ turned)
-        return np.where(least < _CLEARLY, np.inf, variances / np.maximum(least, _CLEARLY))
+        units = self.units[0]
+        least = 2 - _row_sum(units.dot(units.T))
+        if self.never is not None or least < _CLEARLY:
+            return math.inf
+        return _row_sum(units.dot(self.inverse[0]).dot(units.T)) / least
 
     def needs(self) -> FloatArray:
         found: FloatArray = np.full(len(self.arms), np.inf)
@@ -169,31 +187,37 @@ class _Study:
         return found
 
     def gains(self) -> FloatArray:
-        found: FloatArray = np.zeros(self.arms.shape[:2])
         wide = self.arms.astype(np.float64, copy=False)
+        if self.seen is None:
+            return np.asarray(self.shares * self.new * squares(wide))
+        found: FloatArray = np.zeros(self.arms.shape[:2])
         if self.never is not None:
             shares = self.shares[self.never] * self.new[self.never]
             found[self.never] = shares * squares(wide[self.never])
-        if self.seen is not None:
-            weakest = _weakest(self.inside)
-            if self.bases is not None:
-                weakest = self.bases @ weakest
-            found[self.seen] = squares(wide[self.seen] @ weakest)
+        weakest = _weakest(self.inside)
+        if self.bases is not None:
+            weakest = self.bases @ weakest
+        found[self.seen] = squares(wide[self.seen] @ weakest)
         return found
 
 
-def _where(chosen: BoolArray) -> _Index | None:
-    """Return an index of the learners chosen, for all of them a slice; None if there are none."""
-    number = np.count_nonzero(chosen)
-    if number == chosen.size:
-        return slice(None)
-    return np.flatnonzero(chosen) if number else None
+def _split(new: BoolArray) -> tuple[_Index | None, _Index | None]:
+    """Return indices of the learners with something new in (n, K), and of the others.
+
+    For all of them that is a slice, for nobody None.
+    """
+    some = np.logical_or.reduce(new, axis=-1)
+    number = np.count_nonzero(some)
+    if number == 0:
+        return None, slice(None)
+    if number == some.size:
+        return slice(None), None
+    return np.flatnonzero(some), np.flatnonzero(~some)
 
 
-def _row_sums(matrices: FloatArray) -> FloatArray:
-    """Return the largest sum of absolute values of a row, (n,), of matrices (n, K, K)."""
-    sums = np.add.reduce(np.abs(matrices), axis=-1)
-    return np.asarray(np.maximum.reduce(sums, axis=-1))
+def _row_sum(matrix: FloatArray) -> float:
+    """Return the largest sum of absolute values of a row."""
+    return float(np.maximum.reduce(np.add.reduce(np.abs(matrix), axis=1)))
 
 
 def _weakest(inside: FloatArray) -> FloatArray:
@@ -304,10 +328,10 @@ class Settled:
         self._arms_need = np.inf  # the largest of them
         self._arms_default = np.inf  # their largest default threshold
         self._repeats = False  # whether the same arms may come again
-        self._looks: FloatArray = np.zeros(n)  # that found nothing to explore
-        self._due: FloatArray = np.ones(n)  # looks after which to try for a bound everywhere
-        self._work: FloatArray = np.zeros(n)  # that went into them, in looks at d arms
-        self._due_inside: FloatArray = np.full(n, 4.0)  # work after which to find what is unknown
+        self._looks = [0] * n  # that found nothing to explore
+        self._due = [1.0] * n  # looks after which to try for a bound everywhere
+        self._work = [0.0] * n  # that went into them, in looks at d arms
+        self._due_inside = [4.0] * n  # work after which to find what is unknown
 
     def covers(self, arms: FloatArray, threshold: float | FloatArray | None) -> bool:
         """Tell whether it is certain that no learner has to explore.
@@ -335,6 +359,7 @@ class Settled:
         """Tell whether it is certain that no learner has to explore, whatever is on offer."""
         return self._bound * threshold <= SATISFIED
 
+    @unwarned
     def look(
         self,
         arms: FloatArray,
@@ -358,7 +383,7 @@ class Settled:
         """
         if not self.batch:
             return self._look_alone(arms, inverse, unseen, threshold, step)
-        n, size = self._work.size, inverse.shape[-2:]
+        n, size = len(self._work), inverse.shape[-2:]
         default = default_threshold(arms) if threshold is None else None
         thresholds = self._for_each(default if threshold is None else threshold, ())
         offered = self._for_each(arms, arms.shape[-2:])
@@ -367,7 +392,8 @@ class Settled:
         found = np.minimum(self._everywhere, self._arms_needs if self._same(arms) else np.inf)
         asking = np.flatnonzero(explores(found, thresholds))
         if self._useful:
-            asking = asking[self._beyond(asking, offered, thresholds, found)]
+            units, precision = unit_rows(offered[asking]), precision_of(arms)
+            asking = asking[self._beyond(asking, units, precision, thresholds, found)]
         at_once = max(1, _AT_ONCE // math.prod(arms.shape[-2:]))
         study = None
         for some in _chunks(asking, at_once):
@@ -378,7 +404,9 @@ class Settled:
         learners = np.flatnonzero(exploring)
         if learners.size < asking.size:
             work = min(arms.shape[-2:]) / arms.shape[-1]
-            self._find_bounds(asking[~exploring[asking]], inverse, unseen, thresholds, work)
+            for i in asking[~exploring[asking]].tolist():
+                hidden = None if unseen is None else unseen[i]
+                self._count_work(i, work, inverse[i], hidden, float(thresholds[i]))
         if not learners.size:
             return None
         if learners.size < asking.size or asking.size > at_once:
@@ -396,24 +424,26 @@ class Settled:
         step: int,
     ) -> ExplorationContext | None:
         """Look for a single learner, as :meth:`look` does but in less time."""
-        default = default_threshold(arms) if threshold is None else None
-        limit = float(default if threshold is None else threshold)  # type: ignore[arg-type]
-        study = _Study(arms[None], inverse[None], None if unseen is None else unseen[None])
-        found, few = np.full(1, np.inf), arms.shape[0] < arms.shape[1]
-        if self._useful and not self._beyond(_FIRST, study.arms, np.full(1, limit), found)[0]:
-            return None
+        limit = _default(arms) if threshold is None else float(threshold)
+        offered, units = arms[None], unit_rows(arms[None])
+        if self._useful:
+            limits, found = np.full(1, limit), np.full(1, np.inf)
+            if not self._beyond(_FIRST, units, precision_of(arms), limits, found).item():
+                return None
+        hidden = None if unseen is None else unseen[None]
+        study = _Study(offered, inverse[None], hidden, units)
+        need = np.inf
         if study.never is None:
-            found = study.bounds() if few else found
-            if not float(found[0]) * limit <= 1:
-                found = study.needs()
-        if not float(found[0]) * limit <= SATISFIED:
+            need = study.bound() if arms.shape[0] < arms.shape[1] else np.inf
+            if not need * limit <= 1:
+                need = float(study.needs()[0])
+        if not need * limit <= SATISFIED:
             self._arms, self._repeats = (), False
             return ExplorationContext(
                 study.arms, study.inverse, study.unseen, _FIRST, (), step, study
             )
-        self._remember(arms, found, default)
-        work = min(arms.shape) / arms.shape[1]
-        self._find_bounds(_FIRST, study.inverse, study.unseen, np.full(1, limit), work)
+        self._remember(arms, np.full(1, need), limit if threshold is None else None)
+        self._count_work(0, min(arms.shape) / arms.shape[1], inverse, unseen, limit)
         return None
 
     def _for_each(self, array: float | FloatArray | None, shape: tuple[int, ...]) -> FloatArray:
@@ -430,29 +460,30 @@ class Settled:
             last and arms.shape == last[0] and arms.dtype == last[1] and arms.tobytes() == last[2]
         )
 
-    def _remember(self, arms: FloatArray, found: FloatArray, default: FloatArray | None) -> None:
-        largest = float(found.max())
+    def _remember(
+        self, arms: FloatArray, found: FloatArray, default: FloatArray | float | None
+    ) -> None:
         if arms.size > _COMPARED:
             self._arms, self._repeats = (), False
             return
         self._arms = (arms.shape, arms.dtype, arms.tobytes())
         self._arms_default = _default(arms) if default is None else _highest(default)
-        self._arms_needs, self._arms_need = found, largest
-        self._repeats = largest < np.inf
+        self._arms_needs, self._arms_need = found, float(found.max())
+        self._repeats = self._arms_need < np.inf
 
     def _beyond(
         self,
         asking: NDArray[np.intp],
-        arms: FloatArray,
+        units: FloatArray,
+        precision: Precision,
         thresholds: FloatArray,
         found: FloatArray,
     ) -> BoolArray:
-        """Tell which of the learners asking may be offered something unknown.
+        """Tell which of the learners asking may be offered something unknown, by unit vectors.
 
         For the others, put a bound into ``found``.
         """
         assert self._unknown is not None
-        units, precision = unit_rows(arms[asking]), precision_of(arms)
         # Stricter about rounding than needs() is, so that both agree.
         strict = precision._replace(share=_STRICT * precision.share)
         parts, _ = parts_along(units, self._unknown[asking], strict)
@@ -462,21 +493,19 @@ class Settled:
         self._useful = not beyond.all()
         return beyond
 
-    def _find_bounds(
+    def _count_work(
         self,
-        learners: NDArray[np.intp],
+        learner: int,
+        work: float,
         inverse: FloatArray,
         unseen: FloatArray | None,
-        thresholds: FloatArray,
-        work: float,
+        threshold: float,
     ) -> None:
-        """Count work that was done for learners with nothing to explore, and try to save more."""
-        for i in learners.tolist():
-            self._looks[i] += 1
-            self._work[i] += work
-            if self._looks[i] >= self._due[i] and thresholds[i] > 0:
-                hidden = None if unseen is None else unseen[i]
-                self._find_bound(i, inverse[i], hidden, float(thresholds[i]))
+        """Count a look at a learner with nothing to explore, and try to save the next ones."""
+        self._looks[learner] += 1
+        self._work[learner] += work
+        if self._looks[learner] >= self._due[learner] and threshold > 0:
+            self._find_bound(learner, inverse, unseen, threshold)
 
     def _find_bound(
         self, learner: int, inverse: FloatArray, unseen: FloatArray | None, threshold: float
@@ -503,7 +532,7 @@ class Settled:
         values, vectors = np.linalg.eigh(total)
         known = values * threshold <= 1
         if self._unknown is None:
-            self._unknown = np.tile(np.eye(dim), (self._work.size, 1, 1))
+            self._unknown = np.tile(np.eye(dim), (len(self._work), 1, 1))
         self._unknown[learner] = np.eye(dim) - vectors[:, known] @ vectors[:, known].T
         self._inside[learner] = values[known].max(initial=0.0)
         self._useful = True
@@ -521,7 +550,7 @@ def _is_below(matrix: FloatArray, bound: float) -> bool:
 def _default(arms: FloatArray) -> float:
     """Return the highest default threshold, of one learner without making an array."""
     if arms.ndim == 2:
-        return _mean_square(_sample(arms)) * DEFAULT_SHARE
+        return single_threshold(arms)
     return float(default_threshold(arms).max())
 
 

@@ -14,6 +14,7 @@ decide are taken by ``einsum``: the order in which a BLAS dot adds depends on wh
 
 import copy
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,6 +121,8 @@ class LinearModel:
         self._sums: FloatArray = np.zeros((*batch, d + m, d))
         self._sums[..., :d, :] = self.ridge * np.eye(d)
         self._solution: FloatArray = np.zeros((*batch, d + m, d))
+        self._above: Any = (..., slice(d), slice(None)) if batch else slice(d)
+        self._below: Any = (..., slice(d, None), slice(None)) if batch else slice(d, None)
         # Observations (x, y) that are not in the sums yet: one product will add them all.
         self._recent: FloatArray = np.zeros((*batch, _FIRST, _width(d + m)))
         self._pending = 0
@@ -142,6 +145,7 @@ class LinearModel:
         # Product of the decays since each feature was last observed.
         self._fresh: FloatArray = np.ones((*batch, d))
         self._fading = False  # some of these are not 1
+        self._traces: FloatArray | None = None  # of V, if they are known
         if self.ridge > 0:
             self._renew()
         self._seal()
@@ -149,12 +153,14 @@ class LinearModel:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        return self._solution[..., self.dim :, :]
+        theta: FloatArray = self._solution[self._below]
+        return theta
 
     @property
     def inverse(self) -> FloatArray:
         """The (pseudo-)inverse of V, (*batch, d, d)."""
-        return self._solution[..., : self.dim, :]
+        inverse: FloatArray = self._solution[self._above]
+        return inverse
 
     @property
     def unseen(self) -> FloatArray:
@@ -206,14 +212,21 @@ class LinearModel:
         sums = np.einsum("...ii->...i", self._sums[..., : self.dim, :])
         return np.asarray(sums + np.einsum("...ni,...ni->...i", recent, recent))
 
+    def _trace(self) -> FloatArray:
+        """Return the trace of V, (*batch), up to rounding."""
+        if self._traces is None:
+            self._traces = np.asarray(np.einsum("...i->...", self._diagonal()))
+        return self._traces
+
     def update(self, features: FloatArray, rewards: FloatArray) -> None:
         """Learn from one observation each: (*batch, d) and (*batch, M)."""
         d = self.dim
         norms = np.vdot(features, features)  # their sum
         if not norms < HUGE:
             self._refuse(features, rewards)
-        product = np.matvec(self._solution, features)
-        product[..., d:] -= rewards  # V^+ x, and the negative errors of prediction
+        product = _matvec(self._solution, features)
+        errors = product[..., d:]
+        errors -= rewards  # below V^+ x: the negative errors of prediction
         if not np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
         variance = abs(_dot(features, product[..., :d]))  # below 0 by rounding only
@@ -223,11 +236,13 @@ class LinearModel:
         self._append(features, rewards)
         product *= _damping(variance)
         self._solution = _minus(self._solution, _outer(product, product[..., :d]))
-        left = product[..., d:] ** 2
+        left = np.square(errors)
         if not self._full:
+            if self._traces is not None:
+                self._traces = self._traces + _dot(features, features)
             stale = stale | self._explore(features, product, variance, left)
         every = self._pending == self._most
-        if every or (np.count_nonzero(stale) if stale.ndim else stale):
+        if every or (np.count_nonzero(stale) if self.batch else stale):
             rank = self._rank
             self._renew(None if every else stale)
             left[self._rank > rank] = 0  # a new direction fits its first observation exactly
@@ -259,6 +274,7 @@ class LinearModel:
             )
         before, gram = self.theta, self.gram
         self._sums = self._sums + np.swapaxes(both, -1, -2) @ features
+        self._traces = None
         self.count += features.shape[-2]
         self._fresh[features.any(axis=-2)] = 1
         self._renew()
@@ -405,7 +421,32 @@ class LinearModel:
         self._full = bool((self._rank == self.dim).all())
         self._sized = not np.isinf(self._units).any()
         self._fading = bool((self._fresh < 1).any())
+        self._traces = None
         self._seal()
+
+    def regrouped(self, places: Sequence[int | None], factors: FloatArray) -> "LinearModel":
+        """Return a model of other learners: those at some places, and new ones for None.
+
+        Rewards are multiplied by factors (n,), as if they had been so all along.
+        """
+        other = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=(len(places),))
+        old, arrays, d = self.save_state(), other.save_state(), self.dim
+        arrays["recent"] = np.zeros((len(places), *old["recent"].shape[1:]))
+        kept = [(n, place) for n, place in enumerate(places) if place is not None]
+        for name, array in arrays.items():
+            if name == "count":
+                arrays[name] = old[name]
+                continue
+            for n, place in kept:
+                array[n] = old[name][place]
+        factor = factors[:, None]
+        for name in ("sums", "solution"):
+            arrays[name][:, d:] *= factor[..., None]
+        arrays["recent"][..., d : d + self.objectives] *= factor[..., None]
+        arrays["squares"] *= np.square(factor)
+        arrays["totals"] *= factor
+        other.load_state(arrays)
+        return other
 
     def _append(self, features: FloatArray, rewards: FloatArray) -> None:
         """Keep an observation until it is added to the sums."""
@@ -439,14 +480,13 @@ class LinearModel:
         if not self._sized:
             self._size(features)
         own = features / self._units
-        scaled = np.matvec(self._null, own)
+        scaled = _matvec(self._null, own)
         size = _dot(scaled, scaled)
         some = size > _NOTHING
         if not np.count_nonzero(some):
             return np.asarray(some)
-        diagonal = self._diagonal()
-        part = np.matvec(self._unseen, features)
-        mass = (1 + variance) * np.einsum("...i->...", diagonal)
+        part = _matvec(self._unseen, features)
+        mass = (1 + variance) * self._trace()
         new = np.asarray((mass < _CLEAR * _dot(part, part)) & some & (mass > TINY))
         if np.count_nonzero(new):
             where = np.nonzero(new) if new.ndim else ...
@@ -455,7 +495,7 @@ class LinearModel:
             turned = np.where(new, 4 * _EPS * np.sqrt(_dot(own, own) / np.maximum(size, TINY)), 0)
             self._blur = np.asarray(np.maximum(self._blur, turned))
         if np.count_nonzero(some ^ new):
-            growth = _dot(np.square(scaled), diagonal / np.square(self._units))
+            growth = _dot(np.square(scaled), self._diagonal() / np.square(self._units))
             doubtful = some & ~new
             share = np.where(doubtful, size * (size / np.where(doubtful, growth, 1)), 0)
             self._hidden = np.asarray(self._hidden + share)
@@ -481,7 +521,7 @@ class LinearModel:
         units.
         """
         d = self.dim
-        direction = np.matvec(self._unseen[where], part[where])  # once more: without rounding of x
+        direction = _matvec(self._unseen[where], part[where])  # once more: without rounding of x
         size = np.sqrt(_dot(direction, direction))[..., None]
         direction /= size
         # V^+ - k u' - u k' + (1 + v) u u', of which - k k' / (1 + v) has been done.
@@ -489,7 +529,7 @@ class LinearModel:
         step[..., :d] += direction * (np.sqrt(1 + np.asarray(variance)[where])[..., None] / size)
         self._solution[where] += _outer(step, step[..., :d])
         self._unseen = _without(self._unseen, where, _outer(direction, direction))
-        unit = np.matvec(self._null[where], scaled[where])
+        unit = _matvec(self._null[where], scaled[where])
         unit /= np.sqrt(_dot(unit, unit))[..., None]
         self._null = _without(self._null, where, _outer(unit, unit))
         self._rank = self._rank.copy()
@@ -500,6 +540,7 @@ class LinearModel:
             self._full = bool(known.all())
 
     def _scale_sums(self, scale: FloatArray) -> None:
+        self._traces = None
         self._sums = self._sums * scale
         self._recent[..., : self._pending, :] *= np.sqrt(scale)
         self._squares = self._squares * scale[..., 0]
@@ -519,6 +560,7 @@ class LinearModel:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
         d, m = self.dim, self.objectives
         where = (...,) if stale is None or stale.all() else np.nonzero(stale)
+        self._traces = None
         if stale is None:
             self._sums = np.concatenate((self.gram, self.moments), axis=-2)
             self._pending = 0
@@ -580,20 +622,30 @@ def _without(matrices: FloatArray, where: Any, change: FloatArray) -> FloatArray
 def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
     # Backwards NumPy adds up by itself, one product after the other.
-    products: FloatArray = np.vecdot(left[..., ::-1], right[..., ::-1])
+    last = slice(None, None, -1)
+    place: Any = last if left.ndim == right.ndim == 1 else (..., last)
+    products: FloatArray = np.vecdot(left[place], right[place])
     return products
+
+
+def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return products (..., n) of matrices (..., n, d), as they come, and vectors (..., d)."""
+    if matrices.ndim == 2 and matrices.shape[1] > 1:
+        return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
+    return np.asarray(np.matvec(matrices, vectors))
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
-    if left.ndim == 1 or left.size <= _SMALL:
-        product: FloatArray = left[..., :, None] * right[..., None, :]
-        return product
+    if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
+        return np.asarray(left[:, None].dot(right[None]))
+    if left.size <= _SMALL:
+        return np.asarray(left[..., :, None] * right[..., None, :])
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
 
 
 def _damping(variance: FloatArray) -> FloatArray | float:
     """Return ``1 / sqrt(1 + variance)``, (..., 1); a plain number for one learner, for speed."""
     if not variance.ndim:
-        return 1 / math.sqrt(1 + float(variance))
+        return 1 / math.sqrt(1 + variance)
     return np.asarray(1 / np.sqrt(1 + variance))[..., None]

@@ -8,12 +8,16 @@ Any object with these methods will do; nothing has to be registered or inherited
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Protocol, TypeGuard
 
 import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats, real, simplex
+
+_PAIRWISE = 8  # numbers from which NumPy adds otherwise than one after the other
 
 
 class Scalarization(Protocol):
@@ -90,8 +94,10 @@ class RandomWeights:
         """Draw weights (*batch, M) on the simplex."""
         if self.concentration == 1.0:  # the usual case, several times faster for one learner
             if not batch:
-                draws = rng.standard_exponential((objectives,))
-                return np.asarray(draws / np.add.reduce(draws))
+                draws: FloatArray = rng.standard_exponential((objectives,))
+                few = objectives < _PAIRWISE
+                draws /= reduce(add, draws.tolist()) if few else np.add.reduce(draws)
+                return draws
             draws = rng.standard_exponential((*batch, objectives))
             return draws / np.add.reduce(draws, axis=-1, keepdims=True)
         return rng.dirichlet(self.dirichlet(objectives), batch)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mogro._streams import Streams
 from mogro._validation import FloatArray
-from mogro.environments import Environment, FixedArms, VaryingContexts
+from mogro.environments import FixedArms, LinearEnvironment, VaryingContexts
 
 sizes = st.integers(1, 12)
 seeds = st.integers(0, 2**32)
@@ -26,7 +26,7 @@ def test_sampled_instances_have_the_sizes_asked_for(
     kind: Any, dim: int, arms: int, objectives: int, seed: int
 ) -> None:
     world = kind.sample(dim, arms, objectives, noise=0.5, rng=np.random.default_rng(seed))
-    assert isinstance(world, Environment)
+    assert isinstance(world, LinearEnvironment)
     assert (world.dim, world.arms, world.objectives, world.noise) == (dim, arms, objectives, 0.5)
     assert world.theta.shape == (objectives, dim)
     assert (world.theta >= 0).all()

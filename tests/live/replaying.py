@@ -16,4 +16,4 @@ def replayed(like: mogro.Agent, events: Iterable[Event], path: Path) -> None:
     state = State(settings)
     for event in events:
         assert not isinstance(state.apply(event), Exception)
-    write(path, settings, *state.save_state())
+    write(path, state.settings, *state.save_state(placed=False))

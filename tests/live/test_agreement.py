@@ -51,6 +51,10 @@ POLICIES: dict[str, Make] = {
     "Thompson front": partial(
         mogro.ThompsonSampling, noise=0.3, delta=0.01, selection=mogro.EffectiveFront()
     ),
+    "hypervolume UCB": partial(
+        mogro.UCB, noise=0.3, delta=0.01, selection=mogro.RandomHypervolume()
+    ),
+    "Frank-Wolfe": partial(mogro.FrankWolfe, noise=0.3, delta=0.01),
     "random": mogro.RandomArm,
     "commit": partial(mogro.ExploreThenCommit, threshold=3.0),
     "single": mogro.single_objective_greedy,

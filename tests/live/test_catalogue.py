@@ -99,7 +99,8 @@ def test_features_that_span_a_subspace_are_surveyed_once() -> None:
 
     catalogue = mogro.Catalogue(4, dtype=np.float32, index=Counting)
     catalogue.add([str(k) for k in range(100)], np.eye(4).repeat(25, axis=0))
-    agent = mogro.Agent(OBJECTIVES[:2], dim=4, seed=0, intercept=True)
+    policy = partial(mogro.MOGRO, threshold=0.2)
+    agent = mogro.Agent(OBJECTIVES[:2], dim=4, seed=0, intercept=True, policy=policy)
     for _ in range(30):
         decision = agent.decide(catalogue)
         agent.reward(decision.id, {"click": float(decision.arm), "watch": 1.0})
@@ -253,7 +254,8 @@ def test_an_index_that_names_no_eligible_arm(found: list[int]) -> None:
 
     catalogue = mogro.Catalogue(1, index=Wrong)
     catalogue.add(["a", "b"], [[1.0], [2.0]])
-    agent = mogro.Agent([mogro.Objective("gain")], dim=1, seed=0)
+    policy = partial(mogro.MOGRO, threshold=0.2)  # without one, rounds without the index come first
+    agent = mogro.Agent([mogro.Objective("gain")], dim=1, seed=0, policy=policy)
     agent.reward(agent.decide(catalogue).id, {"gain": 1.0})
     with pytest.raises(ValueError, match="index: expected"):
         agent.decide(catalogue, eligible=[True, False])

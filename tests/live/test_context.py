@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.live.test_agreement import POLICIES, Make
+from tests.live.test_threads import together
 
 import mogro
 from mogro._validation import FloatArray
@@ -255,6 +256,87 @@ def test_it_is_saved_and_its_events_make_it_again(tmp_path: Path) -> None:
     plain = events.to_plain(told[0])
     assert events.to_plain(events.from_plain(plain)) == plain
     assert len(plain["features"]) == both.size
+
+
+LATE = [
+    mogro.Objective("a", window=4.0, default=0.5),
+    mogro.Objective("b", unit=2.0, offset=1.0, window=7.0, given="a"),
+    mogro.Objective("c", direction="min", window=3.0, revise="last"),
+]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    half_life=st.sampled_from([None, mogro.HalfLife(updates=9), mogro.HalfLife(time=6.0)]),
+    uniform=st.sampled_from([0.0, 0.3]),
+    capacity=st.sampled_from([None, 5]),
+)
+def test_histories_leave_what_those_of_the_products_leave(
+    seed: int, half_life: mogro.HalfLife | None, uniform: float, capacity: int | None
+) -> None:
+    """Windows, conditions, revisions, rewards late or never, fading, draws of any arm."""
+    features = mogro.Bilinear(arm=A, context=C)
+    agent, explicit = (
+        mogro.Agent(
+            LATE, seed=seed, half_life=half_life, uniform=uniform, capacity=capacity, **sees
+        )
+        for sees in ({"features": features}, {"dim": features.size})
+    )
+    rng = np.random.default_rng(seed)
+    now, asked = 0.0, 0
+    for _ in range(60):
+        now += rng.exponential(0.5)
+        if asked and rng.random() < 0.6:
+            names = rng.choice(NAMES, size=rng.integers(1, 4), replace=False)
+            values = {str(name): float(rng.standard_normal()) for name in names}
+            id = str(rng.integers(max(0, asked - 6), asked))
+            one, other = (told(each, id, values, now) for each in (agent, explicit))
+        else:
+            context, count = rng.standard_normal(C), int(rng.integers(1, K + 1))
+            given = products(features, ARMS[:count], context)
+            one = agent.decide(
+                IDS[:count], ARMS[:count], context=context, id=str(asked), now=now
+            ).arm
+            other = explicit.decide(IDS[:count], given, id=str(asked), now=now).arm
+            asked += 1
+        assert one == other
+        assert agent.counters == explicit.counters
+    agent.expire(now + 10)
+    explicit.expire(now + 10)
+    assert agent.theta == pytest.approx(explicit.theta, abs=1e-7)
+    assert agent.observations == pytest.approx(explicit.observations)
+    assert agent.counters["learned"] > 0
+
+
+def told(agent: mogro.Agent, id: str, values: dict[str, float], now: float) -> str:
+    """Return what an agent says to a reward, errors included."""
+    try:
+        return str(agent.reward(id, values, now=now))
+    except (mogro.live.ConflictingReward, mogro.live.UnknownDecision) as error:
+        return str(error)
+
+
+def test_threads_in_contexts_leave_least_squares() -> None:
+    features = mogro.Bilinear(arm=A, context=C)
+    agent = mogro.Agent(OBJECTIVES, features=features, seed=5, uniform=0.2)
+    rows: list[tuple[FloatArray, FloatArray]] = []
+
+    def work(number: int) -> None:
+        rng = np.random.default_rng(number)
+        for n in range(40):
+            context, values = rng.standard_normal(C), rng.standard_normal(3)
+            made = agent.decide(IDS, ARMS, context=context, id=f"{number} {n}")
+            x = products(features, ARMS[[IDS.index(made.arm)]], context)[0]
+            agent.reward(made.id, dict(zip(NAMES, values.tolist(), strict=True)))
+            rows.append((x, values))
+
+    together(*(partial(work, number) for number in range(4)))
+    assert agent.counters["learned"] == 3 * len(rows) == 480
+    design, values = (np.array(part) for part in zip(*rows, strict=True))
+    # The offset of b is a part of its constant.
+    theta = np.linalg.lstsq(design, values - [0.0, 1.0, 0.0], rcond=None)[0].T
+    assert agent.theta == pytest.approx(theta, abs=1e-8)
 
 
 def test_explanations_name_features_and_add_up() -> None:

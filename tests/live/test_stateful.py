@@ -1,7 +1,9 @@
-"""Decide, reward, expire, forget, save and load in any order, against the slow agent."""
+"""All that can happen to an agent, in any order, against the slow agent."""
 
 import json
+import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,14 +47,19 @@ VALUES = st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0])
 class Machine(RuleBasedStateMachine):
     """An agent beside its slow twin."""
 
-    @initialize(half_life=st.sampled_from(HALF_LIVES), world=st.sampled_from(sorted(WORLDS)))
-    def start(self, half_life: mogro.HalfLife | None, world: str) -> None:
-        self.objectives = WORLDS[world]
+    @initialize(
+        half_life=st.sampled_from(HALF_LIVES),
+        world=st.sampled_from(sorted(WORLDS)),
+        patience=st.sampled_from([None, 12.0]),
+    )
+    def start(self, half_life: mogro.HalfLife | None, world: str, patience: float | None) -> None:
+        self.initial = self.objectives = WORLDS[world]
         self.half_life = half_life
+        self.patience = patience
         self.now = 0.0
         self.events: list[Event] = []
         self.agent = self.fresh()
-        self.slow = SlowAgent(self.objectives, 3, half_life)
+        self.slow = SlowAgent(self.objectives, 3, half_life, patience or math.inf)
         self.folder = tempfile.TemporaryDirectory()
 
     def teardown(self) -> None:
@@ -67,25 +74,64 @@ class Machine(RuleBasedStateMachine):
 
     def fresh(self) -> mogro.Agent:
         return mogro.Agent(
-            self.objectives,
+            self.initial,
             dim=3,
             seed=1,
             half_life=self.half_life,
+            patience=self.patience,
             events=self.events.append,
         )
 
     @rule(
         offers=st.lists(st.sets(st.sampled_from(sorted(POOL)), min_size=1), min_size=1, max_size=4),
         behind=st.sampled_from([0.0, 0.0, 7.0]),
+        active=st.sampled_from([True, True, False]),
     )
-    def decide(self, offers: list[set[str]], behind: float) -> None:
+    def decide(self, offers: list[set[str]], behind: float, active: bool) -> None:
         for offered in offers:
             arms = {arm: POOL[arm] for arm in sorted(offered)}
-            decision = self.agent.decide(arms, now=self.now - behind)
+            now = self.now - behind
+            decision = self.agent.decide(arms, activate=active, now=now)
             assert decision.arm in offered
-            self.slow.decide(decision.id, np.array(POOL[decision.arm], float), self.now - behind)
+            x = np.array(POOL[decision.arm], float)
+            self.slow.decide(decision.id, x, now, active=active)
             again = self.agent.decide({"other": [5.0, 5.0, 5.0]}, id=decision.id, now=self.now + 1)
             assert again == decision
+
+    @rule(
+        arm=st.sampled_from(sorted(POOL)),
+        value=st.none() | VALUES,
+        propensity=st.sampled_from([None, 0.5]),
+    )
+    def observe(self, arm: str, value: float | None, propensity: float | None) -> None:
+        name = self.objectives[0].name
+        rewards = None if value is None else {name: value}
+        made = self.agent.observe(
+            POOL, arm=arm, rewards=rewards, propensity=propensity, now=self.now
+        )
+        self.slow.decide(made.id, np.array(POOL[arm], float), self.now)
+        if rewards is not None:
+            self.slow.reward(made.id, rewards, self.now)
+        agreed = self.agent.agreement()
+        assert agreed is not None
+        assert 0 <= agreed <= 1
+        again = self.agent.observe(POOL, arm="a", rewards=rewards, id=made.id, now=self.now)
+        assert again == made
+        assert self.agent.agreement() == agreed
+
+    @precondition(lambda self: bool(self.slow.decisions))
+    @rule(data=st.data(), behind=st.sampled_from([0.0, 0.0, 3.0]))
+    def activate(self, data: st.DataObject, behind: float) -> None:
+        id = data.draw(st.sampled_from(sorted(self.slow.decisions)))
+        now = self.now - behind
+        assert self.agent.activate(id, now=now) == self.slow.activate(id, now)
+
+    @precondition(lambda self: bool(self.slow.decisions))
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        id = data.draw(st.sampled_from(sorted(self.slow.decisions)))
+        assert self.agent.withdraw(id, now=self.now) == self.slow.withdraw(id, self.now)
+        assert self.agent.withdraw(id) == 0
 
     @precondition(lambda self: bool(self.slow.decisions))
     @rule(data=st.data(), behind=st.sampled_from([0.0, 0.0, 3.0]))
@@ -104,11 +150,52 @@ class Machine(RuleBasedStateMachine):
     def refused(self) -> None:
         with pytest.raises(UnknownDecision):
             self.agent.reward("nobody", {self.objectives[0].name: 1.0}, now=self.now + 1e6)
+        with pytest.raises(UnknownDecision):
+            self.agent.activate("nobody", now=self.now + 1e6)
+        with pytest.raises(UnknownDecision):
+            self.agent.withdraw("nobody", now=self.now + 1e6)
         for id in list(self.slow.decisions)[:1]:
             with pytest.raises(UnknownObjective):
                 self.agent.reward(id, {"likes": 1.0}, now=self.now + 1e6)
             with pytest.raises(BadReward):
                 self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 1e6)
+
+    @precondition(lambda self: len(self.objectives) < 5)
+    @rule(window=st.sampled_from([None, 12.0]), default=st.sampled_from([None, 0.5]))
+    def add(self, window: float | None, default: float | None) -> None:
+        name = f"new {len(self.events)}"
+        new = mogro.Objective(name, window=window, default=default if window else None)
+        self.agent.add(new)
+        self.agent.add(new)  # twice is once
+        self.go_on_with([*self.objectives, new])
+
+    @rule(data=st.data())
+    def retire(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from(self.objectives))
+        left = [one for one in self.objectives if one is not gone]
+        if not left or any(one.given == gone.name for one in left):
+            with pytest.raises(ValueError, match="expected"):
+                self.agent.retire(gone.name)
+            return
+        self.agent.retire(gone.name)
+        with pytest.raises(UnknownObjective):
+            self.agent.retire(gone.name)
+        self.go_on_with(left)
+
+    @rule(data=st.data(), unit=st.sampled_from([0.5, 3.0]), length=st.sampled_from([4.0, 25.0]))
+    def change(self, data: st.DataObject, unit: float, length: float) -> None:
+        old = data.draw(st.sampled_from(self.objectives))
+        window = None if old.window is None else length
+        default = None if old.default is None else -length
+        new = replace(old, unit=unit, window=window, default=default)
+        self.agent.change(new)
+        self.agent.change(new)
+        self.go_on_with([new if one is old else one for one in self.objectives])
+
+    def go_on_with(self, objectives: list[mogro.Objective]) -> None:
+        self.objectives = objectives
+        self.slow.change(objectives)
+        assert self.agent.objectives == tuple(objectives)
 
     @rule(passed=st.sampled_from([1.0, 5.0, 15.0, 40.0]))
     def wait(self, passed: float) -> None:

@@ -1,5 +1,7 @@
 """What the result says: support, trust, intervals; degenerate logs are logs."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from tests.offpolicy.logs import draw
@@ -266,3 +268,14 @@ def test_callers_arrays_stay_as_they_are() -> None:
     offpolicy.direct(log.rewards, log.arms, log.probabilities, np.eye(4))
     offpolicy.snips(*log.weighted, errors=log.logged)
     assert len(Sums(1)) == 0
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_scores_are_intervals_the_other_way_round(level: float) -> None:
+    log = draw(1, 500)
+    found = offpolicy.snips(*log.weighted)
+    low, high = found.interval(level).T
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    np.testing.assert_allclose(found.scores(low), z, rtol=1e-6)
+    np.testing.assert_allclose(found.scores(high), -z, rtol=1e-6)
+    assert (np.diff([found.scores(low - step) for step in range(5)], axis=0) > 0).all()

@@ -153,3 +153,31 @@ def test_refusals() -> None:
         Sums(3).result()
     with pytest.raises(ValueError, match="other: "):
         Sums(3).merge(Sums(3, self_normalised=True))
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+def test_influences_are_what_rows_move(predicted: bool, missing: bool) -> None:
+    log = draw(3, 400)
+    if missing:
+        gone = np.random.default_rng(0).random(log.rewards.shape) < 0.3
+        log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
+    rows = part_of(log, 0, 400, predicted=predicted)
+    sums = Sums(
+        3,
+        self_normalised=True,
+        predictions=predicted,
+        missing=missing,
+        arm_count=4 if missing else None,
+    )
+    sums.add(rows)
+    moved = sums.influences(rows)
+    np.testing.assert_allclose(moved.sum(axis=0), 0, atol=1e-9)
+    covariance = sums.result().covariance
+    np.testing.assert_allclose(moved.T @ moved / (400 * 399), covariance, rtol=1e-9)
+    # A row that counts a little more moves the estimate by its influence, over n.
+    twice = sums.fresh()
+    twice.add(rows)
+    twice.add(part_of(log, 7, 8, predicted=predicted))
+    step = twice.result().value - sums.result().value
+    np.testing.assert_allclose(step, moved[7] / 400, atol=0.02 * abs(moved / 400).max())

@@ -18,8 +18,9 @@ class Made:
     number: int
     x: Floats
     time: float
+    start: float  # of its windows; infinity before
     came: list[list[tuple[float, float]]]
-    status: list[str]  # by objective: pending, learned, defaulted, missing, unmet
+    status: list[str]  # by objective: pending, learned, defaulted, missing, unmet, withdrawn
     final: list[float | None]  # by objective: what was learned
 
 
@@ -40,6 +41,7 @@ class SlowAgent:
     objectives: list[mogro.Objective]
     dim: int
     half_life: mogro.HalfLife | None = None
+    patience: float = math.inf
     decisions: dict[str, Made] = field(default_factory=dict)
     pairs: list[list[Pair]] = field(default_factory=list)
     now: float = -math.inf
@@ -49,13 +51,49 @@ class SlowAgent:
         self.pairs = [[] for _ in self.objectives]
         self.index = {one.name: m for m, one in enumerate(self.objectives)}
 
-    def decide(self, id: str, x: Floats, now: float) -> None:
+    def decide(self, id: str, x: Floats, now: float, *, active: bool = True) -> None:
         self.expire(now)
-        count = len(self.objectives)
+        count, start = len(self.objectives), now if active else math.inf
+        came: list[list[tuple[float, float]]] = [[] for _ in range(count)]
         self.decisions[id] = Made(
-            self.number, x, now, [[] for _ in range(count)], ["pending"] * count, [None] * count
+            self.number, x, now, start, came, ["pending"] * count, [None] * count
         )
         self.number += 1
+
+    def activate(self, id: str, now: float) -> bool:
+        self.expire(now)
+        made = self.decisions[id]
+        if made.start < math.inf or "pending" not in made.status:
+            return False
+        made.start = now
+        self.settle(made, -math.inf)
+        return True
+
+    def withdraw(self, id: str, now: float) -> int:
+        self.expire(now)
+        return self.give_up(self.decisions[id])
+
+    def change(self, objectives: list[mogro.Objective]) -> None:
+        """Go on with other objectives; nothing comes of a new one for decisions made before."""
+        old = self.index
+        for made in self.decisions.values():
+            came, status, final = made.came, made.status, made.final
+            places = [old.get(one.name) for one in objectives]
+            made.came = [[] if m is None else came[m] for m in places]
+            made.status = ["missing" if m is None else status[m] for m in places]
+            made.final = [None if m is None else final[m] for m in places]
+        pairs: list[list[Pair]] = []
+        for one in objectives:
+            known = self.pairs[old[one.name]] if one.name in old else []
+            ratio = self.objectives[old[one.name]].unit / one.unit if known else 1.0
+            pairs.append([Pair(p.x, ratio * p.z, p.time, p.weight) for p in known])
+        self.objectives, self.pairs = objectives, pairs
+        self.index = {one.name: m for m, one in enumerate(objectives)}
+
+    def give_up(self, made: Made) -> int:
+        count = made.status.count("pending")
+        made.status = ["withdrawn" if one == "pending" else one for one in made.status]
+        return count
 
     def conflicts(self, id: str, values: dict[str, float]) -> bool:
         made = self.decisions[id]
@@ -98,19 +136,27 @@ class SlowAgent:
     def expire(self, now: float) -> int:
         """Close windows one after the other, in the order of their ends; return how much closed."""
         settled, self.now = 0, max(self.now, now)
-        ends = sorted(
-            (made.time + one.window, made.number, id)
+        ends = [
+            (made.start + one.window, made.number, id)
             for id, made in self.decisions.items()
             for one in self.objectives
-            if one.window is not None and made.time + one.window <= self.now
-        )
-        for end, _, id in ends:
-            settled += self.settle(self.decisions[id], end)
+            if one.window is not None and made.start + one.window <= self.now
+        ]
+        ends += [
+            (made.time + self.patience, made.number, id)
+            for id, made in self.decisions.items()
+            if made.start == math.inf and made.time + self.patience <= self.now
+        ]
+        for end, _, id in sorted(ends):
+            made = self.decisions[id]
+            settled += self.settle(made, end) if made.start < math.inf else self.give_up(made)
         return settled
 
     def settle(self, made: Made, now: float) -> int:
         """Let everything become final that can by now, and return how many objectives did."""
         settled = 0
+        if made.start == math.inf:
+            return 0
         for _ in self.objectives:  # as often as a chain of conditions may need
             for m, one in enumerate(self.objectives):
                 if made.status[m] == "pending" and self.settle_one(made, m, one, now):
@@ -126,7 +172,7 @@ class SlowAgent:
             if learned is None or learned <= 0:
                 made.status[m] = "unmet"
                 return True
-        closed = one.window is not None and made.time + one.window <= now
+        closed = one.window is not None and made.start + one.window <= now
         value = self.value(made, m)
         at_once = one.default is None and one.revise is None
         if value is not None and (closed or at_once):

@@ -5,22 +5,24 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.scalarization import Scalarization, is_nonlinear
 
+_CHUNK = 500
+
 
 def frequencies(
     values: FloatArray, selection: Scalarization, *, draws: int, rng: np.random.Generator
 ) -> FloatArray:
     """How often each arm with values (K, M) wins; arms within 1e-14 of the best share."""
     won = np.zeros(len(values))
-    for _ in range(0, draws, 2000):
-        weights = selection.weights(values.shape[1], step=0, batch=(2000,), rng=rng)
+    for _ in range(0, draws, _CHUNK):
+        weights = selection.weights(values.shape[1], step=0, batch=(_CHUNK,), rng=rng)
         if is_nonlinear(selection):
-            scores = selection.score(np.broadcast_to(values, (2000, *values.shape)), weights)
+            scores = selection.score(np.broadcast_to(values, (_CHUNK, *values.shape)), weights)
         else:
             scores = weights @ values.T
         best = scores.max(axis=1, keepdims=True)
         tied = scores >= best - 1e-14 * np.abs(best)
         won += (tied / tied.sum(axis=1, keepdims=True)).sum(axis=0)
-    return won / (2000 * -(-draws // 2000))
+    return won / (_CHUNK * -(-draws // _CHUNK))
 
 
 def two_objectives_by_grid(values: FloatArray, *, points: int) -> FloatArray:

@@ -1,15 +1,15 @@
 """Every policy passes the one conformance suite."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mogro
-from mogro.policies import LinearPolicy
 from mogro.testing import check_policy
 
-Make = Callable[[int, int, tuple[int, ...]], LinearPolicy]
+Make = Callable[[int, int, tuple[int, ...]], Any]
 
 
 class Cubic:
@@ -51,6 +51,17 @@ POLICIES: dict[str, Make] = {
     "thompson as published": lambda d, m, batch: mogro.ThompsonSampling(
         d, m, noise=0.1, delta=0.01, selection=mogro.EffectiveFront(), batch=batch
     ),
+    "hypervolume ucb": lambda d, m, batch: mogro.UCB(
+        d, m, noise=0.1, delta=0.01, selection=mogro.RandomHypervolume(), batch=batch
+    ),
+    "hypervolume thompson": lambda d, m, batch: mogro.ThompsonSampling(
+        d, m, noise=0.1, delta=0.01, selection=mogro.RandomHypervolume(), batch=batch
+    ),
+    "frank wolfe": lambda d, m, batch: mogro.FrankWolfe(d, m, noise=0.1, delta=0.01, batch=batch),
+    "pareto ucb1": lambda d, m, batch: mogro.ParetoUCB1(d, m, batch=batch),
+    "pareto thompson": lambda d, m, batch: mogro.ParetoThompsonSampling(d, m, batch=batch),
+    "gini ogde": lambda d, m, batch: mogro.GiniOGDE(d, m, batch=batch),
+    "moglm ucb": lambda d, m, batch: mogro.MOGLMUCB(d, m, batch=batch),
     "explore then commit": lambda d, m, batch: mogro.ExploreThenCommit(d, m, batch=batch),
     "single objective": lambda d, m, batch: mogro.single_objective_greedy(d, m, batch=batch),
     "random arm": lambda d, m, batch: mogro.RandomArm(d, m, batch=batch),

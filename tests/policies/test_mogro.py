@@ -158,7 +158,7 @@ def test_repr_shows_what_differs_from_the_defaults() -> None:
 
 def test_arms_that_were_settled_are_looked_at_again_once_they_differ() -> None:
     rng = np.random.default_rng(0)
-    policy = mogro.MOGRO(3, 2)
+    policy = mogro.MOGRO(3, 2, threshold=0.1)
     arms = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     for _ in range(20):
         arm = policy.select(arms, rng=rng)

@@ -62,6 +62,9 @@ def all_policies(batch: tuple[int, ...]) -> dict[str, LinearPolicy]:
         "commit": mogro.ExploreThenCommit(FOUR, TWO, threshold=0.2, batch=batch),
         "epsilon": mogro.EpsilonGreedy(4, 2, epsilon=0.2, ridge=HALF, batch=batch),
         "ucb": mogro.UCB(4, 2, noise=HALF, delta=0.01, batch=batch),
+        "frank wolfe": mogro.FrankWolfe(
+            4, 2, noise=HALF, delta=0.01, utility=mogro.AlphaFairness(0.5), batch=batch
+        ),
         "thompson": mogro.ThompsonSampling(4, 2, noise=0.1, delta=0.01, samples=FOUR, batch=batch),
         "effective front": mogro.ThompsonSampling(
             4, 2, noise=0.1, delta=0.01, selection=mogro.EffectiveFront(), batch=batch

@@ -36,7 +36,8 @@ def test_to_the_bit(instances: int, repeats: int, dim: int, objectives: int, see
     alone = OneByOne(worlds, generators(instances, repeats))
     for _ in range(3):
         x = rng.normal(size=(instances, repeats, dim))
-        assert np.array_equal(together.observe(x), alone.observe(x))
+        arms = np.zeros((instances, repeats), dtype=np.int64)
+        assert np.array_equal(together.observe(x, arms, 0), alone.observe(x, arms, 0))
 
 
 class Own(FixedArms):  # type: ignore[misc]

@@ -120,6 +120,42 @@ def test_every_policy_meets_the_same_contexts_and_noise() -> None:
             assert np.array_equal(one, other)
 
 
+class ByPlace(Recorder):
+    """Pulls one arm after the other, and remembers which one it was told of."""
+
+    def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
+        return len(self.seen) % len(features)
+
+    def update(  # type: ignore[override]
+        self, features: np.ndarray, reward: np.ndarray, arm: int
+    ) -> None:
+        self.seen.append(arm)
+
+
+class ByPlaces:
+    """The same for a batch."""
+
+    seen: list[Any]
+
+    def __init__(self, dim: int, objectives: int, batch: tuple[int, ...]) -> None:
+        self.batch = batch
+        type(self).seen = []
+
+    def select(self, features: np.ndarray, *, rng: mogro.Rng) -> np.ndarray:
+        return np.arange(6).reshape(self.batch) + len(self.seen)
+
+    def update(self, features: np.ndarray, reward: np.ndarray, *, arm: np.ndarray) -> None:
+        self.seen.append(arm.copy())
+
+
+def test_a_policy_that_asks_for_the_place_of_the_arm_gets_it() -> None:
+    place = worlds(FixedArms)
+    trace = simulate(ByPlaces, place, rounds=7, repeats=2)
+    assert np.array_equal(np.stack(ByPlaces.seen), trace.arms)
+    trace = simulate(ByPlace, place[:1], rounds=20)
+    assert ByPlace.seen == trace.arms[:, 0, 0].tolist() == [n % 15 for n in range(20)]
+
+
 class Fickle:
     """An environment of a user's: new arms, the same for all, every tenth round."""
 
@@ -144,6 +180,63 @@ def test_arms_that_change_together_are_judged_anew() -> None:
         features = world.contexts(rng=np.random.default_rng())
         total += mogro.pareto.effective_gaps(features)[trace.arms[t, 0]]
     np.testing.assert_allclose(trace.effective_regret[-1, 0], total)
+
+
+class Drifting(Fickle):
+    """A world that forgets to say that its parameters move."""
+
+    def contexts(self, *, rng: mogro.Rng, batch: tuple[int, ...] = ()) -> np.ndarray:
+        self.theta = self.theta + 0.1
+        return super().contexts(rng=rng, batch=batch)
+
+
+class Silent(Fickle):
+    """A world that says nothing about its means."""
+
+    theta = None  # type: ignore[assignment]
+
+
+def test_worlds_that_cannot_be_judged_are_refused() -> None:
+    with pytest.raises(ValueError, match="environment: expected theta to stay during a run"):
+        simulate(mogro.RandomArm, Drifting(), rounds=5)
+    with pytest.raises(ValueError, match="environment: expected one that can be judged, by theta"):
+        simulate(mogro.RandomArm, Silent(), rounds=5)
+
+
+@pytest.mark.parametrize("means", [np.ones((4, 1)), np.full((4, 2), np.nan), np.ones((2, 3, 4, 2))])
+def test_means_that_are_none_are_refused(means: np.ndarray) -> None:
+    place = Fickle()
+    place.means = lambda features: means  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="environment: expected finite means of shape"):
+        simulate(mogro.RandomArm, place, rounds=5, repeats=3)
+
+
+class OneLearner:
+    """A world for one learner at a time, with all that a generator has."""
+
+    dim, arms, objectives = 2, 4, 2
+
+    def contexts(self, *, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(rng.triangular(0, 1, 2, size=(4, 2)))
+
+    def means(self, features: np.ndarray) -> np.ndarray:
+        assert features.shape == (4, 2)
+        return features**2
+
+    def observe(self, x: np.ndarray, *, rng: np.random.Generator, arm: int) -> np.ndarray:
+        assert type(arm) is int
+        return rng.exponential(x**2)
+
+
+def test_a_world_may_be_asked_for_one_learner_at_a_time() -> None:
+    trace = simulate(mogro.RandomArm, [OneLearner(), OneLearner()], rounds=30, repeats=2, seed=3)
+    total = np.zeros((2, 2))
+    for i, r in np.ndindex(2, 2):
+        rng = stream(3, i, r, Purpose.CONTEXTS)
+        for t in range(30):
+            features = rng.triangular(0, 1, 2, size=(4, 2))
+            total[i, r] += mogro.pareto.effective_gaps(features**2, arms=int(trace.arms[t, i, r]))
+    np.testing.assert_allclose(trace.effective_regret[-1], total)
 
 
 def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:

@@ -10,12 +10,19 @@ import pytest
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import (
+    BernoulliArms,
+    BilinearContexts,
+    DriftingArms,
     Environment,
     FixedArms,
+    LogisticArms,
+    Replay,
+    SleepingArms,
     VaryingContexts,
     lower_bound_instance,
     wine,
 )
+from mogro.environments.examples import tailed_arms
 from mogro.testing import check_environment
 
 SIZES = [(5, 50, 5), (1, 1, 1), (4, 1, 3), (1, 6, 2), (6, 3, 1), (3, 7, 9), (10, 30, 10)]
@@ -27,6 +34,31 @@ def test_synthetic(
     kind: type[FixedArms] | type[VaryingContexts], size: tuple[int, int, int]
 ) -> None:
     check_environment(lambda rng: kind.sample(*size, noise=0.1, rng=rng))
+
+
+def random_table(rng: np.random.Generator, *, rows: int) -> Replay:
+    features = rng.random((4, 3)) if rows == 1 else rng.random((rows, 4, 3))
+    return Replay(rng.random((rows, 4, 2)), features).shuffled(rng=rng)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: BernoulliArms.sample(7, 3, rng=rng),
+        lambda rng: BernoulliArms(np.array([[0.0, 1.0, 1e-4]])),
+        lambda rng: LogisticArms.sample(3, 9, 2, rng=rng),
+        lambda rng: LogisticArms(1000 * np.eye(2), np.eye(2)),
+        lambda rng: DriftingArms.sample(3, 9, 2, places=3, every=400, noise=0.2, rng=rng),
+        lambda rng: SleepingArms.sample(3, 9, 2, awake=4, noise=0.1, rng=rng),
+        lambda rng: SleepingArms(np.ones((1, 1)), np.ones((1, 1)), awake=1, noise=0.0),
+        lambda rng: random_table(rng, rows=1),
+        lambda rng: random_table(rng, rows=6),
+        lambda rng: BilinearContexts.sample(2, 3, 5, 2, noise=0.1, rng=rng),
+        lambda rng: tailed_arms([1.0, None, 2.0], noise=0.1),
+    ],
+)
+def test_other_worlds(make: Callable[[np.random.Generator], Environment]) -> None:
+    check_environment(make)
 
 
 @pytest.mark.parametrize("noise", [0, 3.0])
@@ -112,13 +144,6 @@ class Squared(Broken):
         return super().observe(x, rng=rng) ** 2
 
 
-class NoiseByFeature(Broken):
-    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
-        if (x < 0).any():
-            rng.random(x.shape[:-1])
-        return super().observe(x, rng=rng)
-
-
 class Biased(Broken):
     def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
         means = super().observe(x, rng=rng)
@@ -138,16 +163,62 @@ class WritesToItsInput(Broken):
         return rewards
 
 
-class TakesAnything(Broken):
-    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
-        return np.asarray(x @ self.theta.T + self.noise * rng.standard_normal((*x.shape[:-1], 2)))
+class NeverJudged(Broken):
+    theta = None  # type: ignore[assignment]
+
+    def __init__(self) -> None: ...
 
 
-class DrawsThenRefuses(Broken):
+class Weary(Broken):
+    """Rewards fall with every call, and the parameters say nothing of it."""
+
+    calls = 0
+
     def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
-        noise = self.noise * rng.standard_normal((*x.shape[:-1], 2))
-        silent = Broken(noise=0.0)
-        return np.asarray(silent.observe(x, rng=np.random.default_rng(0)) + noise)
+        self.calls += 1
+        return super().observe(x, rng=rng) - self.calls / 10_000
+
+
+class Moved(Broken):
+    """Its parameters are other ones after some rounds."""
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        self.theta = frozen(self.theta + 1e-6)
+        return super().contexts(rng=rng, batch=batch)
+
+
+class SaysMeans(Broken):
+    """Its means are those of its rewards, whatever theta is."""
+
+    theta = None  # type: ignore[assignment]
+    tilt = 0.0
+
+    def __init__(self) -> None: ...
+
+    def means(self, features: FloatArray, *, step: int) -> FloatArray:
+        both = [features[..., 0] + 0.5 * features[..., 1], 2 * features[..., 1]]
+        return np.stack(both, axis=-1) + self.tilt * min(step, 5)
+
+
+class TooHopeful(SaysMeans):
+    tilt = 0.1
+
+
+class Alone(SaysMeans):
+    """Asked for one learner at a time, it may use all methods of a generator."""
+
+    def contexts(self, *, rng: np.random.Generator) -> FloatArray:  # type: ignore[override]
+        return np.asarray(rng.beta(2, 3, size=(3, 2)))
+
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        assert isinstance(rng, np.random.Generator)
+        both = np.array([x[0] + 0.5 * x[1], 2 * x[1]])
+        return np.asarray(both + 0.1 * (rng.poisson(1.0, size=2) - 1))
+
+
+class AloneAndWrong(Alone):
+    def observe(self, x: FloatArray, *, rng: Rng) -> FloatArray:
+        return super().observe(x, rng=rng)[:1]
 
 
 class Complains(Broken):
@@ -164,21 +235,26 @@ class Complains(Broken):
         (lambda rng: Broken(objectives=3), r"theta: expected shape \(3, 2\), got \(2, 2\)"),
         (lambda rng: Broken(theta=frozen(np.full((2, 2), np.nan))), "theta: expected finite"),
         (lambda rng: Broken(theta=np.ones((2, 2))), "theta: expected a read-only array"),
-        (lambda rng: Broken(theta=frozen(np.ones((2, 2)))), "observe: expected x @ theta.T plus"),
+        (
+            lambda rng: Broken(theta=frozen(np.ones((2, 2)))),
+            "observe: expected rewards with the means",
+        ),
         (
             lambda rng: Broken(theta=frozen(np.random.default_rng().random((2, 2)))),
-            "theta of two instances made from equal generators",
+            "means of two instances made from equal generators",
         ),
         (lambda rng: NoneAtAll(), r"contexts: expected shape \(3, 2\) or one that broadcasts"),
         (lambda rng: OwnGenerator(), "contexts drawn from equal generators"),
         (lambda rng: OneForAll(), r"contexts of learner \(1,\) of batch \(3,\)"),
         (lambda rng: WrongShape(), r"observe: expected shape \(2,\) for x of shape \(2,\)"),
-        (lambda rng: Squared(), "observe: expected x @ theta.T plus noise"),
-        (lambda rng: NoiseByFeature(), "observing different features: expected the same number"),
-        (lambda rng: Biased(), "observe: expected noise of mean 0"),
-        (lambda rng: Loud(), "observe: expected noise of standard deviation|of mean 0"),
-        (lambda rng: TakesAnything(), "observe: expected a ValueError for features with NaN"),
-        (lambda rng: DrawsThenRefuses(), "refusing features with NaN: expected the same number"),
+        (lambda rng: Squared(), "observe: expected rewards with the means"),
+        (lambda rng: Biased(), "observe: expected rewards with the means"),
+        (lambda rng: Loud(), "observe: expected noise of standard deviation"),
+        (lambda rng: NeverJudged(), "environment: expected one that can be judged"),
+        (lambda rng: Weary(), r"(rewards|observe).*: expected (equal|rewards with)"),
+        (lambda rng: Moved(), r"means .*: expected equal bits"),
+        (lambda rng: TooHopeful(), r"arm \d, step 1\)"),
+        (lambda rng: AloneAndWrong(), r"observe: expected shape \(2,\), got \(1,\)"),
     ],
 )
 def test_broken_environments_fail(
@@ -186,6 +262,11 @@ def test_broken_environments_fail(
 ) -> None:
     with pytest.raises(AssertionError, match=message):
         check_environment(make)
+
+
+def test_means_by_round_and_one_learner_at_a_time_conform() -> None:
+    check_environment(lambda rng: SaysMeans())
+    check_environment(lambda rng: Alone())
 
 
 def test_features_that_are_not_finite_fail() -> None:

@@ -58,6 +58,39 @@ def test_a_class_of_single_learners_is_taken_as_compare_takes_it() -> None:
         check_policy(Single)
 
 
+class LeastPulled(First):
+    """An arm that was pulled least, as ``update`` was told."""
+
+    pulls: Any = None
+
+    def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:
+        if self.pulls is None:
+            self.pulls = np.zeros((*self.batch, features.shape[-2]))
+        arms = (self.pulls + rng.random(self.pulls.shape)).argmin(axis=-1)
+        return arms if self.batch else int(arms)
+
+    def update(self, features: FloatArray, reward: FloatArray, *, arm: Any = None) -> None:
+        assert np.shape(arm) == self.batch
+        assert self.batch or type(arm) is int
+        np.add.at(self.pulls.reshape(-1, self.pulls.shape[-1]), self.rows(arm), 1)
+
+    def rows(self, arm: Any) -> tuple[Any, Any]:
+        return np.arange(np.size(arm)), np.ravel(arm)
+
+
+class ForAll(LeastPulled):
+    """Counts the pulls of all learners for each of them."""
+
+    def rows(self, arm: Any) -> tuple[Any, Any]:
+        return np.arange(np.size(arm))[:, None], np.ravel(arm)
+
+
+def test_a_policy_that_knows_arms_by_their_place_conforms() -> None:
+    check_policy(LeastPulled)
+    with pytest.raises(AssertionError, match=r"learner .* of a batch chose other arms"):
+        check_policy(ForAll)
+
+
 def broken(select: Callable[[First, FloatArray, mogro.Rng], Any]) -> type[First]:
     class Broken(First):
         def select(self, features: FloatArray, *, rng: mogro.Rng) -> Any:

@@ -6,6 +6,7 @@
 from mogro.choice.beliefs import Beliefs, Coverage
 from mogro.choice.best import check_finite
 from mogro.choice.choosing import choose, explorers
+from mogro.choice.optimism import is_optimistic
 from mogro.choice.probabilities import probabilities
 from mogro.choice.rule import Choice, Listing, Rule
 
@@ -18,5 +19,6 @@ __all__ = [
     "check_finite",
     "choose",
     "explorers",
+    "is_optimistic",
     "probabilities",
 ]

@@ -65,6 +65,12 @@ class Beliefs(NamedTuple):
         """Mean rewards so far, (..., M); 0 before the first."""
         return np.asarray(self.totals / np.maximum(self.counts, np.finfo(np.float64).tiny))
 
+    @property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (..., M); 0 as long as unknown."""
+        free = self.counts - self.ranks
+        return np.where(free >= 1, np.maximum(self.squares, 0) / np.maximum(free, 1), 0)
+
     def estimates(self, arms: FloatArray) -> FloatArray:
         """Return the estimated rewards (..., K, M) of arms (..., K, d)."""
         return np.asarray(arms @ np.swapaxes(self.theta, -1, -2))

@@ -5,17 +5,58 @@ from typing import Any
 
 import numpy as np
 
+from mogro._spans import sum_of_squares
 from mogro._streams import Rng
-from mogro._ties import draw_best, draw_one, rounding
-from mogro._validation import FloatArray, IntArray, as_floats, floats
+from mogro._ties import draw_best, draw_one, picked, rounding
+from mogro._validation import FloatArray, IntArray, as_floats, floats, unwarned
 from mogro.choice.rule import Arms
 from mogro.scalarization import NonlinearScalarization
 
+_LARGE = 1e30  # sums of squares below are far from any overflow, in single precision, too
+_MANY = 2**15  # numbers in arms from which another look at them costs more than it saves
 _NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
 
 
-def best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
-    """Return the best arm for the directions (..., d) of the learners."""
+def total_square(arms: Arms) -> float:
+    """Return the sum of the squares of arms, (K, d); infinite if it would cost much to know it."""
+    if not isinstance(arms, np.ndarray) or arms.size > _MANY:
+        return math.inf
+    return sum_of_squares(arms)
+
+
+def best_of_moderate(
+    arms: FloatArray, weights: FloatArray, theta: FloatArray, total: float, rng: Rng
+) -> IntArray | None:
+    """Return the best arm of one learner, as :func:`best_in_direction` does but in less time.
+
+    None where products of arms, with that sum of squares, could overflow: then it costs more not to
+    be warned of it.
+    """
+    largest = float(np.vdot(theta, theta)) * float(np.vdot(weights, weights))
+    if not (1 + total) * (1 + largest) < _LARGE:
+        return None
+    if min(*arms.shape, *theta.shape) > 1 and arms.flags.c_contiguous:
+        # The same routines of BLAS, called faster.
+        direction = np.dot(weights, theta)
+        scores = arms.dot(direction.astype(arms.dtype, copy=False))
+    else:
+        direction = np.vecmat(weights, theta)
+        scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
+    best: IntArray = scores.argmax()
+    top = scores.item(best)
+    scores[best] = -math.inf
+    second = scores.item(scores.argmax())
+    near = 2 * rounding(arms.shape[1], scores.dtype) * (math.sqrt(total * largest) + abs(top))
+    if second < top - near:
+        return best
+    scores[best] = top
+    return best_by_products(scores, arms, _norms(direction), rng)
+
+
+@unwarned
+def best_in_direction(arms: Arms, weights: FloatArray, theta: FloatArray, rng: Rng) -> IntArray:
+    """Return the best arm for the weights (..., M) and estimates (..., M, d) of the learners."""
+    direction = np.vecmat(weights, theta)
     if not isinstance(arms, np.ndarray):
         check_finite(direction, direction, "weights")
         tied = arms.best(direction)
@@ -23,7 +64,7 @@ def best_in_direction(arms: Arms, direction: FloatArray, rng: Rng) -> IntArray:
             return np.asarray(tied[0])
         return np.asarray(draw_one(arms.features, tied, rng=rng))
     scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
-    if not math.isfinite(size(scores)):
+    if not math.isfinite(sum_of_squares(scores)):
         check_finite(direction, direction, "weights")
         refuse(arms, "features")
     return best_by_products(scores, arms, _norms(direction), rng)
@@ -41,10 +82,7 @@ def best_by_products(
         if np.count_nonzero(scores >= top - near) == 1:
             return best
     else:
-        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
-        x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
-        highest = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
-        near = 2 * unit * (_norms(x) * sizes + np.abs(highest))
+        near = 2 * unit * (_norms(picked(arms, best)) * sizes + np.abs(picked(scores, best, 0)))
 
     def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]
@@ -96,7 +134,7 @@ def check_finite(values: FloatArray, given: FloatArray, name: str = "features") 
 
     That costs less than a scan of all features.
     """
-    if not math.isfinite(size(values)):
+    if not math.isfinite(sum_of_squares(values)):
         refuse(given, name)
 
 
@@ -104,9 +142,3 @@ def refuse(given: FloatArray, name: str) -> None:
     """Say what is wrong with what leads to numbers that are not finite."""
     floats(given, name, shape=given.shape)
     raise ValueError(f"{name}: expected values whose squares and scores are finite")
-
-
-def size(values: FloatArray) -> float:
-    """Return the sum of the squares, which is not finite if any value is not."""
-    flat = values if values.ndim == 1 else values.ravel(order="K")
-    return float(np.vdot(flat, flat))

@@ -8,6 +8,7 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.choice.beliefs import Beliefs
 from mogro.choice.best import check_finite
 from mogro.choice.choosing import explorers, select
+from mogro.choice.optimism import values_in_round
 from mogro.choice.rule import Arms, Rule, listed
 from mogro.exploration import ExplorationContext
 from mogro.probability import Probabilities, selection_probabilities
@@ -75,7 +76,7 @@ def _exploiting_probabilities(
         return _exactly(np.full(count, 1 / count))
     source = np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
     before = source.bit_generator.state
-    values = policy.values(arms[None], beliefs, rng=source)
+    values = values_in_round(policy, arms[None], beliefs, step, source)
     check_finite(values, arms)
     if source.bit_generator.state == before:
         every = np.arange(count)

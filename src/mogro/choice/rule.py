@@ -39,6 +39,11 @@ class Rule(Protocol):
         """Down to which V a direction counts as unknown; None for a default."""
         ...
 
+    @property
+    def optimistic(self) -> bool:
+        """Whether some rounds are optimistic, because no threshold was given."""
+        ...
+
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what arms (..., K, d) are worth, (..., K, M), to be maximised."""
         ...

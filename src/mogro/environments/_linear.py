@@ -1,4 +1,4 @@
-"""What the linear worlds share: their reward model and how they show themselves."""
+"""What worlds share: how they show themselves and, the linear ones, their reward model."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,10 +6,9 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments.protocol import Environment
 
 
-def read_only(array: FloatArray) -> FloatArray:
+def read_only(array: ArrayLike) -> FloatArray:
     """Return a float64 copy that nobody can change."""
     copy = np.array(array, dtype=np.float64, order="C")
     copy.setflags(write=False)
@@ -28,30 +27,54 @@ def with_noise(means: FloatArray, noise: float, rng: Rng) -> FloatArray:
     return np.asarray(means + noise * rng.standard_normal(means.shape))
 
 
-def observe(x: ArrayLike, theta: FloatArray, noise: float, rng: Rng) -> FloatArray:
-    """Check features (*batch, d) and return noisy reward vectors (*batch, M) for them."""
-    chosen = check.floats(x, "x", shape=(..., theta.shape[1]))
-    return with_noise(mean_rewards(chosen, theta), noise, rng)
+def zero_or_one(means: FloatArray, rng: Rng) -> FloatArray:
+    """Draw rewards of 0 and 1 with given means; the random numbers do not depend on them."""
+    return np.asarray(rng.random(means.shape) < means, dtype=np.float64)
 
 
-def _facts(world: Environment) -> dict[str, str]:
-    return {
-        "dim": str(world.dim),
-        "arms": str(world.arms),
-        "objectives": str(world.objectives),
-        "noise": f"{world.noise:g}",
-    }
+class World:
+    """How a world shows itself: its sizes, and its noise if that has one size."""
+
+    def _facts(self) -> dict[str, str]:
+        facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
+        noise = getattr(self, "noise", None)
+        return facts if noise is None else facts | {"noise": f"{noise:g}"}
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value}" for name, value in self._facts().items())
+        return f"{type(self).__name__}({facts})"
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        names = "".join(f"<th>{name}</th>" for name in facts)
+        values = "".join(f"<td>{value}</td>" for value in facts.values())
+        caption = f"<caption>{type(self).__name__}</caption>"
+        return f"<table>{caption}<tr>{names}</tr><tr>{values}</tr></table>"
 
 
-def text(world: Environment) -> str:
-    facts = ", ".join(f"{name}={value}" for name, value in _facts(world).items())
-    return f"{type(world).__name__}({facts})"
+class LinearWorld(World):
+    """A world with rewards ``theta_m . x`` and normal noise; a subclass has ``theta`` and arms."""
 
+    theta: FloatArray
+    noise: float
 
-def html(world: Environment) -> str:
-    facts = _facts(world)
-    names = "".join(f"<th>{name}</th>" for name in facts)
-    values = "".join(f"<td>{value}</td>" for value in facts.values())
-    return (
-        f"<table><caption>{type(world).__name__}</caption><tr>{names}</tr><tr>{values}</tr></table>"
-    )
+    def _check(self) -> None:
+        """Check parameters and noise, and keep copies that nobody can change."""
+        theta = read_only(check.floats(self.theta, "theta", shape=("M", "d")))
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
+
+    @property
+    def dim(self) -> int:
+        """The number of features, d."""
+        return int(self.theta.shape[1])
+
+    @property
+    def objectives(self) -> int:
+        """The number of objectives, M."""
+        return int(self.theta.shape[0])
+
+    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
+        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
+        chosen = check.floats(x, "x", shape=(..., self.dim))
+        return with_noise(mean_rewards(chosen, self.theta), self.noise, rng)

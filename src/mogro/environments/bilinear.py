@@ -16,7 +16,7 @@ from mogro.environments.synthetic import uniform_ball, unit_vectors
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BilinearContexts:
+class BilinearContexts(_linear.LinearWorld):
     """K arms that stay, and in each round a context, drawn uniformly from the unit ball.
 
     What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Bilinear` makes
@@ -58,8 +58,7 @@ class BilinearContexts:
                 f"arm and C from 1, got {theta.shape[1]}"
             )
         object.__setattr__(self, "arm_features", _linear.read_only(given))
-        object.__setattr__(self, "theta", _linear.read_only(theta))
-        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
+        self._check()
 
     @classmethod
     def sample(
@@ -80,11 +79,6 @@ class BilinearContexts:
         return cls(uniform_ball((K, A), rng), theta, noise=noise)
 
     @property
-    def dim(self) -> int:
-        """The number of products, (1 + C)(1 + A)."""
-        return int(self.theta.shape[1])
-
-    @property
     def context_dim(self) -> int:
         """The number of features of a context, C."""
         return self.dim // (1 + int(self.arm_features.shape[1])) - 1
@@ -93,11 +87,6 @@ class BilinearContexts:
     def arms(self) -> int:
         """The number of arms, K."""
         return int(self.arm_features.shape[0])
-
-    @property
-    def objectives(self) -> int:
-        """The number of objectives, M."""
-        return int(self.theta.shape[0])
 
     def context(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Draw the contexts of a round, (*batch, C)."""
@@ -119,18 +108,8 @@ class BilinearContexts:
         values = check.floats(features, "features", shape=(..., "K", self.dim))
         return np.ascontiguousarray(values) @ self.theta.T
 
-    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
-        """Return noisy reward vectors (*batch, M) for the products ``x`` of shape (*batch, d)."""
-        return _linear.observe(x, self.theta, self.noise, rng)
-
     def __reduce__(self) -> tuple[object, ...]:
         return partial(BilinearContexts, noise=self.noise), (self.arm_features, self.theta)
-
-    def __repr__(self) -> str:
-        return _linear.text(self)
-
-    def _repr_html_(self) -> str:
-        return _linear.html(self)
 
 
 def _extended(vectors: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ Draw = Callable[[Rng, tuple[int, ...]], FloatArray]
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnArms:
+class DrawnArms(_linear.LinearWorld):
     """Arms of each round drawn by a given function.
 
     Parameters
@@ -51,20 +51,8 @@ class DrawnArms:
     noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        theta = _linear.read_only(check.floats(self.theta, "theta", shape=("M", "d")))
-        object.__setattr__(self, "theta", theta)
+        self._check()
         object.__setattr__(self, "arms", check.count(self.arms, "arms"))
-        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
-
-    @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.theta.shape[1])
-
-    @property
-    def objectives(self) -> int:
-        """The number of objectives, M."""
-        return int(self.theta.shape[0])
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of the arms for each learner, (*batch, K, d)."""
@@ -72,19 +60,9 @@ class DrawnArms:
         check.check_shape(drawn, "draw", (*batch, self.arms, self.dim))
         return drawn
 
-    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
-        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
-        return _linear.observe(x, self.theta, self.noise, rng)
-
     def __reduce__(self) -> tuple[object, ...]:
         rest = partial(DrawnArms, arms=self.arms, noise=self.noise)
         return rest, (self.theta, self.draw)
-
-    def __repr__(self) -> str:
-        return _linear.text(self)
-
-    def _repr_html_(self) -> str:
-        return _linear.html(self)
 
 
 def one_continuous_arm(theta: ArrayLike, fixed: ArrayLike, *, noise: float) -> DrawnArms:

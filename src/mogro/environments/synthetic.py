@@ -19,7 +19,7 @@ from mogro.environments import _linear
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class FixedArms:
+class FixedArms(_linear.LinearWorld):
     """K arms with the same features in every round.
 
     Parameters
@@ -62,11 +62,11 @@ class FixedArms:
 
     def __post_init__(self) -> None:
         features = _linear.read_only(check.floats(self.features, "features", shape=("K", "d")))
-        theta = _linear.read_only(check.floats(self.theta, "theta", shape=("M", features.shape[1])))
+        check.floats(self.theta, "theta", shape=("M", features.shape[1]))
+        self._check()
+        means = _linear.read_only(_linear.mean_rewards(features, self.theta))
         object.__setattr__(self, "features", features)
-        object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
-        object.__setattr__(self, "means", _linear.read_only(_linear.mean_rewards(features, theta)))
+        object.__setattr__(self, "means", means)
 
     @classmethod
     def sample(
@@ -107,19 +107,9 @@ class FixedArms:
         return cls(np.concatenate([long, rest]), theta, noise=noise)
 
     @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.features.shape[1])
-
-    @property
     def arms(self) -> int:
         """The number of arms, K."""
         return int(self.features.shape[0])
-
-    @property
-    def objectives(self) -> int:
-        """The number of objectives, M."""
-        return int(self.theta.shape[0])
 
     def contexts(
         self,
@@ -129,10 +119,6 @@ class FixedArms:
     ) -> FloatArray:
         """Return the features, (K, d), the same in every round; nothing is drawn."""
         return self.features
-
-    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
-        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
-        return _linear.observe(x, self.theta, self.noise, rng)
 
     def reward(self, arm: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return noisy reward vectors (*batch, M) of one arm, or of an array of arms (*batch).
@@ -145,16 +131,10 @@ class FixedArms:
     def __reduce__(self) -> tuple[object, ...]:
         return partial(FixedArms, noise=self.noise), (self.features, self.theta)
 
-    def __repr__(self) -> str:
-        return _linear.text(self)
-
-    def _repr_html_(self) -> str:
-        return _linear.html(self)
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class VaryingContexts:
+class VaryingContexts(_linear.LinearWorld):
     """K fresh arms in each round, drawn independently and uniformly from the unit ball.
 
     Parameters
@@ -185,10 +165,8 @@ class VaryingContexts:
     noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        theta = _linear.read_only(check.floats(self.theta, "theta", shape=("M", "d")))
-        object.__setattr__(self, "theta", theta)
+        self._check()
         object.__setattr__(self, "arms", check.count(self.arms, "arms"))
-        object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
 
     @classmethod
     def sample(
@@ -214,16 +192,6 @@ class VaryingContexts:
         theta = _parameters(d, M, check.generator(rng, "rng"))
         return cls(theta, arms=K, noise=noise)
 
-    @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.theta.shape[1])
-
-    @property
-    def objectives(self) -> int:
-        """The number of objectives, M."""
-        return int(self.theta.shape[0])
-
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of K fresh arms for each learner, (*batch, K, d)."""
         return uniform_ball((*batch, self.arms, self.dim), rng)
@@ -233,18 +201,8 @@ class VaryingContexts:
         values = check.floats(features, "features", shape=(..., "K", self.dim))
         return np.ascontiguousarray(values) @ self.theta.T
 
-    def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
-        """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
-        return _linear.observe(x, self.theta, self.noise, rng)
-
     def __reduce__(self) -> tuple[object, ...]:
         return partial(VaryingContexts, arms=self.arms, noise=self.noise), (self.theta,)
-
-    def __repr__(self) -> str:
-        return _linear.text(self)
-
-    def _repr_html_(self) -> str:
-        return _linear.html(self)
 
 
 def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:

@@ -1,56 +1,44 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
-import copy
-import math
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict
-from decimal import Decimal
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, real
-from mogro.live.arms import ArmReader, Arms, Context, Features
-from mogro.live.basis import Weights, read_constraints, read_weights
+from mogro._validation import count, real, share
+from mogro.live import changes
+from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
+from mogro.live.arms import Arms, Context, Features
+from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
-from mogro.live.errors import BadReward, UnknownObjective
-from mogro.live.events import Event, Expired, Forgotten, Rewarded
-from mogro.live.features import Scaling
-from mogro.live.journal import GroupCommit, open_journal
-from mogro.live.learner import HalfLife
-from mogro.live.objective import Objective
-from mogro.live.proposals import Proposer, Request
-from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.snapshot import read, write
-from mogro.live.state import Outcome, State
-from mogro.live.views import (
-    Estimates,
-    Explanation,
-    Front,
-    diagnosis,
-    estimates,
-    explain,
-    html,
-    learned_front,
-    text,
+from mogro.live.decisions import Decision
+from mogro.live.events import (
+    Activated,
+    Changed,
+    Compacted,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Rewarded,
+    Withdrawn,
 )
+from mogro.live.features import Scaling
+from mogro.live.keeping import Kept
+from mogro.live.learner import HalfLife
+from mogro.live.log_reading import read_log
+from mogro.live.objective import Objective
+from mogro.live.proposals import Proposed
+from mogro.live.requests import Request, check_id, check_new_id, read_rewards, read_time
+from mogro.live.settings import MakePolicy, make_settings
+from mogro.live.state import Outcome, State
 from mogro.policies import MOGRO
 
-if TYPE_CHECKING:
-    from mogro.theory import Diagnosis
 
-T = TypeVar("T")
-
-_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
-
-
-class Agent:
+class Agent(Kept):
     """Decides among arms and learns from what comes back, whenever it comes back.
 
     Parameters
@@ -75,9 +63,16 @@ class Agent:
         Forgetting, for worlds that change.
     capacity
         How many completed decisions to remember, the last ones; else all, until :meth:`forget`.
+    retention
+        How long to remember a completed decision: for as long after it was made, and never longer
+        after it was completed. What was learned stays; in a journal, too, nothing else is left of
+        it from the next snapshot on.
     uniform
         With this probability any eligible arm that meets the constraints, each alike, whatever the
         policy would do. Every arm then has a propensity above 0, and logs can be evaluated.
+    patience
+        How long a decision made with ``activate=False`` may wait for :meth:`activate`; after that
+        it counts as withdrawn. Without it, for ever.
     events
         Called with every event, after it has happened: ``list.append``, say. Events are data of
         :mod:`mogro.live.events`; applied one after the other to a new agent's state they give the
@@ -121,7 +116,9 @@ class Agent:
         scaling: Scaling | None = None,
         half_life: HalfLife | None = None,
         capacity: int | None = None,
+        retention: float | None = None,
         uniform: float = 0.0,
+        patience: float | None = None,
         events: Callable[[Event], object] | None = None,
     ) -> None:
         settings = make_settings(
@@ -133,27 +130,12 @@ class Agent:
             policy=policy,
             half_life=half_life,
             capacity=capacity,
+            retention=retention,
             seed=seed,
             uniform=uniform,
+            patience=patience,
         )
         self._begin(State(settings), events)
-
-    def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
-        self._settings = state.settings
-        self._events = events
-        self._lock = threading.RLock()
-        self._reader = ArmReader(state.settings.mapping)
-        self._group: GroupCommit | None = None  # with a journal
-        self._go_on_from(state)
-
-    def _go_on_from(self, state: State) -> None:
-        self._state = state
-        self._proposer = Proposer(state)
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        """What decisions should be good at."""
-        return self._settings.units.objectives
 
     def decide(
         self,
@@ -166,6 +148,7 @@ class Agent:
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
         now: float | None = None,
     ) -> Decision:
         """Choose an arm.
@@ -191,6 +174,8 @@ class Agent:
         at_least, at_most
             Constraints: bounds on the estimates by objective, in the user's units. They bind once
             estimates mean something: not for decisions that explore.
+        activate
+            False if the arm may not be shown, or only later: see :meth:`activate`.
         now
             The time.
 
@@ -206,21 +191,28 @@ class Agent:
         >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
-        settings = self._settings
-        offered = self._reader.read(arms, features, context=context, eligible=eligible)
-        selection = read_weights(weights, settings.units, settings.policy.selection)
-        constraints = read_constraints(at_least, at_most, settings.units)
-        time = _time(now, needed=settings.timed)
-        _check_id(id)
+        check_new_id(id)
+        read = partial(
+            self._request,
+            arms,
+            features,
+            context=context,
+            weights=weights,
+            eligible=eligible,
+            at_least=at_least,
+            at_most=at_most,
+            now=now,
+            activate=activate,
+            written=self._group is not None,
+        )
+        asked = self._checked(read)
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
-            request = Request(offered, selection, constraints, time, grouped=False)
-            proposed = self._proposer.propose(id, request, self._state.ahead(time))
-            assert proposed.event is not None
-            self._commit(proposed.event)
-            return proposed.decision
+            request = asked if asked.settings is self._settings else read()
+            proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
+            return self._carry_out(request, [proposed])[0]
 
         return self._perform(make)
 
@@ -236,6 +228,7 @@ class Agent:
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
         now: float | None = None,
     ) -> tuple[Decision, ...]:
         """Choose several distinct arms, each a decision of its own with rewards of its own.
@@ -253,24 +246,171 @@ class Agent:
         >>> [decision.arm for decision in agent.decide_top({"a": [1.0], "b": [2.0]}, top=2)]
         ['b', 'a']
         """
-        settings = self._settings
-        offered = self._reader.read(arms, features, context=context, eligible=eligible)
-        selection = read_weights(weights, settings.units, settings.policy.selection)
-        constraints = read_constraints(at_least, at_most, settings.units)
-        time = _time(now, needed=settings.timed)
-        _check_id(id)
+        check_new_id(id)
         wanted = count(top, "top")
+        read = partial(
+            self._request,
+            arms,
+            features,
+            context=context,
+            weights=weights,
+            eligible=eligible,
+            at_least=at_least,
+            at_most=at_most,
+            now=now,
+            activate=activate,
+            written=self._group is not None,
+        )
+        asked = self._checked(read)
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
-            request = Request(offered, selection, constraints, time, grouped=True)
-            proposed = self._proposer.propose_several(id, request, wanted)
-            for one in proposed:
-                if one.event is not None:
-                    self._commit(one.event)
-            return tuple(one.decision for one in proposed)
+            request = asked if asked.settings is self._settings else read()
+            return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
+
+    def observe(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        arm: str,
+        context: Context | None = None,
+        rewards: Mapping[str, float] | None = None,
+        propensity: float | None = None,
+        id: str | None = None,
+        eligible: ArrayLike | None = None,
+        now: float | None = None,
+    ) -> Decision:
+        """Take over a decision that somebody else has made: learned from like any other.
+
+        So an agent can be an apprentice before it is in charge; see :meth:`agreement`.
+
+        Parameters
+        ----------
+        arms, features, context, id, eligible, now
+            As for :meth:`decide`. An id that is known gives the decision that was made under it.
+        arm
+            The id of the arm that was chosen.
+        rewards
+            What came of it so far, by objective; the rest may come by :meth:`reward`.
+        propensity
+            The probability with which they chose the arm, for the log; None if nobody knows.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> made = agent.observe({"a": [1.0], "b": [2.0]}, arm="a", rewards={"sales": 3.0})
+        >>> agent.theta.tolist(), agent.agreement()
+        ([[3.0]], 0.0)
+        """
+        check_new_id(id)
+        chance = None if propensity is None else share(propensity, "propensity")
+        values = self._checked(lambda: read_rewards(rewards or {}, self._settings.units))
+        read = partial(
+            self._request,
+            arms,
+            features,
+            context=context,
+            eligible=eligible,
+            now=now,
+            written=self._group is not None,
+        )
+        asked = self._checked(read)
+        if arm not in asked.arms.ids:
+            raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
+
+        def make() -> Decision:
+            if id is not None and id in self._state.ledger.rows:
+                decision = self._proposer.recall(id)
+            else:
+                request = asked if asked.settings is self._settings else read()
+                proposed = self._proposer.observe(id, request, arm, chance)
+                decision = self._carry_out(request, [proposed])[0]
+            if values:
+                self._commit(Rewarded(decision.id, values, asked.time))
+            return decision
+
+        return self._perform(make)
+
+    def activate(self, id: str, *, now: float | None = None) -> bool:
+        """Say that the arm of a decision made with ``activate=False`` is really shown.
+
+        Its windows begin now, and rewards that came before are learned. What is not activated
+        within the agent's ``patience`` teaches nothing, and what it would have explored is open
+        again. Return whether it was waiting: False if it was activated or withdrawn before.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales", window=9.0)], dim=1, seed=0, patience=5.0)
+        >>> seen, unseen = (agent.decide({"a": [1.0]}, activate=False, now=0.0) for _ in "12")
+        >>> agent.activate(seen.id, now=4.0), agent.activate(unseen.id, now=6.0)
+        (True, False)
+        """
+        check_id(id)
+        event = Activated(id, read_time(now, needed=self._settings.windowed))
+        new: bool = self._perform(lambda: self._commit(event))
+        return new
+
+    def withdraw(self, id: str, *, now: float | None = None) -> int:
+        """Say that the arm of a decision was not shown after all: it teaches nothing.
+
+        What was learned from it before stays. Return for how many objectives something was pending.
+        """
+        check_id(id)
+        event = Withdrawn(id, read_time(now, needed=False))
+        count: int = self._perform(lambda: self._commit(event))
+        return count
+
+    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
+        """Have one more objective from now on; one that is there already changes nothing.
+
+        Nothing is waited for of decisions that were made before.
+
+        Parameters
+        ----------
+        objective
+            With a name of its own.
+        policy
+            Makes the policy for the new number of objectives, where the present one has something
+            that belongs to the old one, such as a vector of weights.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.add(mogro.Objective("returns", direction="min"))
+        >>> agent.retire("sales")
+        >>> agent.objectives
+        (Objective(name='returns', direction='min'),)
+        """
+        self._change(lambda: changes.add(self._settings, objective, policy))
+
+    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
+        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
+
+        Rewards that still come for it are refused: :class:`~mogro.live.UnknownObjective`.
+        """
+        self._change(lambda: changes.retire(self._settings, name, policy))
+
+    def change(self, objective: Objective) -> None:
+        """Give an objective, by its name, another unit, window or default from now on.
+
+        What was learned stays, in the user's units. Windows of decisions that wait are as long as
+        the new one, too; values and defaults that were learned stay learned.
+        """
+        self._change(lambda: changes.change(self._settings, objective))
+
+    def _change(self, event: Callable[[], Changed | None]) -> None:
+        def make() -> None:
+            found = event()
+            if found is not None:
+                self._commit(found)
+
+        self._perform(make)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -285,10 +425,10 @@ class Agent:
         UnknownDecision, UnknownObjective, BadReward, ConflictingReward
             Nothing of the call is learned then.
         """
-        time = _time(now, needed=self._settings.windowed)
-        if not isinstance(id, str):
-            raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
-        event = Rewarded(id, self._values(values), time)
+        check_id(id)
+        time = read_time(now, needed=self._settings.windowed)
+        checked = self._checked(lambda: read_rewards(values, self._settings.units))
+        event = Rewarded(id, checked, time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 
@@ -314,403 +454,121 @@ class Agent:
         dropped: int = self._perform(lambda: self._commit(event))
         return dropped
 
-    @property
-    def theta(self) -> FloatArray:
-        """Estimated change of each objective per feature, (M, d), in the user's units.
+    def compact(self, *, before: float, to: str | os.PathLike[str] | None = None) -> int:
+        """Move completed decisions made before a time out of the agent; learning stays.
 
-        With :class:`~mogro.Bilinear` features are the products that it names.
-        """
-        return self._lines()[0]
+        A journal does not grow for ever then: events of decisions that are no longer held, dropped
+        now or before, go out of it, and a snapshot takes their place. Their ids are unknown from
+        now on, as after :meth:`forget`; so a decision under one of them is a new one.
 
-    @property
-    def intercept(self) -> FloatArray:
-        """Estimate of each objective for features of zero, (M,), in the user's units."""
-        return self._lines()[1]
+        Parameters
+        ----------
+        before
+            The time.
+        to
+            A folder where they go, in a Parquet file with the columns of :meth:`log` (extra
+            ``logs``); no file has a decision that another has. None: nowhere.
 
-    @property
-    def counters(self) -> dict[str, int]:
-        """What has happened so far, and how many decisions are held."""
-        with self._current():
-            held, done = len(self._state.ledger), len(self._state.ledger.completed)
-            return asdict(self._state.counters) | {"pending": held - done, "completed": done}
-
-    @property
-    def observations(self) -> dict[str, float]:
-        """The effective number of observations of each objective: the sum of their weights.
-
-        With a half-life in time, as of the latest time that the agent was told.
-        """
-        with self._current():
-            return self._settings.units.named(self._state.learner.effective)
-
-    def probabilities(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-        weights: Weights | None = None,
-        eligible: ArrayLike | None = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        now: float | None = None,
-    ) -> Propensities:
-        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
-
-        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
-        constraints that bind, are left out.
+        Returns
+        -------
+        int
+            How many decisions were dropped now.
 
         Examples
         --------
-        >>> import mogro
+        >>> import mogro, os, tempfile
         >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
-        [0.0, 1.0]
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, now=1.0).id, {"sales": 4.0}, now=2.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.compact(before=9.0, to=folder), len(os.listdir(folder))
+        (1, 1)
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
         """
-        settings = self._settings
-        request = Request(
-            self._reader.read(arms, features, context=context, eligible=eligible),
-            read_weights(weights, settings.units, settings.policy.selection),
-            read_constraints(at_least, at_most, settings.units),
-            _time(now, needed=settings.timed),
-            grouped=False,
-        )
+        time, folder = real(before, "before"), None if to is None else Path(to)
         with self._current():
-            return self._proposer.probabilities(request)
+            event = Compacted(time, None if folder is None else new_name(self._state.position + 1))
+            if self._group is not None:
+                return move_out(self._group, event, folder, lambda: self._state)
+            if folder is not None and event.file is not None:
+                write_draft(self.log(), completed_before(self._state, time), folder, event.file)
+                finish_drafts(folder, [event.file])
+            dropped: int = self._commit(event)
+        return dropped
 
-    def estimate(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-    ) -> Estimates:
-        """Return what is believed of arms, with standard errors, in the user's units.
+    def erase(self, *ids: str) -> int:
+        """Remove what was recorded of decisions, and return how many; what was learned stays.
 
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> for value in (1.0, 3.0):
-        ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
-        >>> agent.estimate({"a": [1.0], "b": [2.0]})
-        arm  sales
-        a    2 ± 1
-        b    4 ± 2
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
-            return estimates(offered, self._state.learner, self._settings)
-
-    def decision(self, id: str) -> DecisionRecord:
-        """Return a decision and what has become of it.
+        Nothing more is learned from what was pending. Their ids are unknown from now on. An SQLite
+        file is overwritten where they stood; what was deleted in a PostgreSQL database goes when
+        the server cleans up; backups and archives are out of reach.
 
         Raises
         ------
         UnknownDecision
-            If it was never made, or is forgotten.
-        """
-        with self._current():
-            return self._proposer.record(id)
-
-    def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
-        """Return all decisions that are held, in order; only those with something pending, or not.
+            If one of them is not held; then none is erased.
 
         Examples
         --------
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> decision = agent.decide({"a": [1.0]})
-        >>> [record.status for record in agent.decisions(pending=True)]
-        [{'sales': 'pending'}]
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.erase("visit 1")
+        1
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
         """
+        for id in ids:
+            check_id(id)
         with self._current():
-            ledger = self._state.ledger
-            rows = ledger.live() if pending is not True else ledger.pending()
-            records = [self._proposer.record(ledger.ids[row]) for row in rows.tolist()]
-        return tuple(one for one in records if pending is None or one.pending == pending)
+            event = Erased(tuple(self._proposer.number(id) for id in ids))
+            erased: int = (self._commit if self._group is None else self._group.clear)(event)
+        return erased
 
-    def front(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-    ) -> Front:
-        """Return the estimated effective front of some arms, with each one's share of weights.
+    def learn(self, log: Any) -> int:
+        """Take over the decisions and rewards in a log of another agent, and return how many.
 
-        It belongs to the estimates: with few observations it may be far from the true one.
+        So a new agent begins with all that was known. What that agent has learned from a decision
+        is learned, and nothing from what was pending there. Decisions whose id is known are left
+        out, so that a log can be taken over twice.
+
+        Parameters
+        ----------
+        log
+            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
+            learner sees of arms has to be the same there as here; objectives may differ: those that
+            are not in the log count as missing, and others in it are left out.
 
         Examples
         --------
         >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("taste"), mogro.Objective("price",
-        ...     direction="min")], dim=2, seed=0)
-        >>> arms = {"cake": [1.0, 0.0], "bread": [0.0, 1.0]}
-        >>> for name, taste, price in (("cake", 5.0, 4.0), ("bread", 1.0, 2.0)):
-        ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
-        ...     outcome = agent.reward(decision.id, {"taste": taste, "price": price})
-        >>> agent.front(arms)
-        arm    taste  price  share of weights
-        cake   5      4      66...%
-        bread  1      2      33...%
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
-            theta = self._state.learner.theta
-        return learned_front(offered, theta, self._settings)
-
-    def explain(self, decision: Decision) -> Explanation:
-        """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return explain(decision, self._settings)
-
-    def diagnose(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-        rounds: int,
-    ) -> "Diagnosis":
-        """Say which assumptions of the theory these arms meet, by the estimates so far.
-
-        Noise is taken from the residuals, the largest of all objectives in units; features are as
-        the learner sees them. See :func:`mogro.theory.diagnose`.
-        """
-        offered = self._reader.read(arms, features, context=context)
-        with self._current():
-            theta, noise = self._state.learner.theta, self._state.learner.noise
-        return diagnosis(offered, theta, noise, self._settings, rounds=rounds)
-
-    def __repr__(self) -> str:
-        with self._current():
-            return text(self._state)
-
-    def _repr_html_(self) -> str:
-        with self._current():
-            return html(self._state)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file, pending decisions included; see :meth:`load`.
-
-        The file that stood there is replaced as a whole or not at all, even by a crash. Threads
-        can go on once a copy has been taken; that it is on the disk is certain when the call
-        returns.
-        """
-        with self._current():
-            numbers, arrays = self._state.save_state()
-        write(path, self._settings, numbers, arrays)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        types: Sequence[type[Any]] = (),
-        events: Callable[[Event], object] | None = None,
-    ) -> Self:
-        """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
-
-        Parameters
-        ----------
-        path
-            The file.
-        types
-            Classes of policies, scalarisations and explorations that are not mogro's own.
-        events
-            Told of everything that happens from now on, as for a new agent.
-
-        Raises
-        ------
-        DamagedSnapshot
-            With the reason.
-        """
-        agent = cls.__new__(cls)
-        agent._begin(read(path, types), events)
-        return agent
-
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        objectives: Sequence[Objective] | None = None,
-        *,
-        name: str = "agent",
-        dim: int | None = None,
-        features: Bilinear | None = None,
-        seed: int | None = None,
-        policy: MakePolicy = MOGRO,
-        intercept: bool = False,
-        scaling: Scaling | None = None,
-        half_life: HalfLife | None = None,
-        capacity: int | None = None,
-        uniform: float = 0.0,
-        types: Sequence[type[Any]] = (),
-        timeout: float = 60.0,
-        snapshot_every: int = 5000,
-    ) -> Self:
-        """Open an agent in a file that forgets nothing, and that processes can share.
-
-        Every change is on the disk when its call returns, in a journal of events (SQLite). A
-        process that is killed at any moment has lost nothing that was acknowledged. Any number of
-        processes may open the same file: each decision knows all that any of them has committed
-        before it, and all agree on the estimates.
-
-        Parameters
-        ----------
-        path
-            The file; on a disk of this machine, because network file systems do not lock reliably.
-        objectives
-            With these the agent is created if the file does not have it, and otherwise its settings
-            have to be the same. Without them it goes on as it is.
-        name
-            Of the agent, where a file has several.
-        dim, features, seed, policy, intercept, scaling, half_life, capacity, uniform
-            As for a new agent, beside objectives.
-        types
-            Classes of policies, scalarisations and explorations that are not mogro's own.
-        timeout
-            Seconds to wait for other processes before a call fails.
-        snapshot_every
-            Events after which this process writes a snapshot into the file, so that opening it
-            stays quick; later where more than fifty times as many decisions are held.
-
-        Raises
-        ------
-        JournalError
-            With the file and the reason: :class:`~mogro.errors.JournalUnavailable`,
-            :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
-            :class:`~mogro.errors.DifferentSettings`.
-
-        Examples
-        --------
-        >>> import mogro, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> path = folder.name + "/shop.db"
-        >>> with mogro.Agent.open(path, [mogro.Objective("sales")], dim=1, seed=7) as agent:
-        ...     decision = agent.decide({"a": [1.0], "b": [2.0]}, id="visit 1")
-        >>> with mogro.Agent.open(path) as agent:  # later, or in another process
-        ...     agent.reward("visit 1", {"sales": 4.0})
-        ...     agent.theta.tolist()
-        Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
+        >>> old, new = (mogro.Agent([mogro.Objective("sales")], dim=1, seed=s) for s in (0, 1))
+        >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> new.learn(old.log())
+        1
+        >>> new.theta.tolist()
         [[2.0]]
-        >>> folder.cleanup()
         """
-        settings = None
-        if objectives is not None:
-            settings = make_settings(
-                objectives,
-                dim=dim,
-                intercept=intercept,
-                scaling=scaling,
-                features=features,
-                policy=policy,
-                half_life=half_life,
-                capacity=capacity,
-                seed=count(seed, "seed", minimum=0),
-                uniform=uniform,
-            )
-        elif any(given is not None for given in (dim, features, seed, capacity)) or (
-            policy is not MOGRO
-        ):
-            raise ValueError("objectives: expected some beside other settings, got None")
-        agent = cls.__new__(cls)
-        every = count(snapshot_every, "snapshot_every")
-        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
-        agent._begin(State(settings), None)
-        agent._group = GroupCommit(
-            journal, settings, snapshot_every=every, replace=agent._go_on_from
-        )
-        return agent
+        settings = self._settings
+        read = read_log(log, settings)
 
-    def close(self) -> None:
-        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
-        if self._group is not None:
-            self._group.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._current():
-            return {"state": copy.deepcopy(self._state)}
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._begin(kept["state"], None)
-
-    def __copy__(self) -> Self:
-        return copy.deepcopy(self)
-
-    def _perform(self, work: Callable[[], T]) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed."""
-        if self._group is None:
-            with self._lock:
-                return work()
-        return self._group.perform(work)
-
-    def _current(self) -> AbstractContextManager[object]:
-        """Keep the state as it is; with a journal, as the last event committed left it."""
-        return self._lock if self._group is None else self._group.current()
-
-    def _commit(self, event: Event) -> Any:
-        """Let an event happen, tell of it, and return what it was; raise what was refused."""
-        apply = self._state.apply if self._group is None else self._group.apply
-        result = apply(event)
-        if isinstance(result, Exception):
-            raise result
-        if self._events is not None:
-            self._events(event)
-        return result
-
-    def _values(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Check a reward, and return it as floats."""
-        try:
-            pairs = values.items()
-        except AttributeError:
-            raise ValueError(
-                f"values: expected a mapping of objective name to number, got {values!r}"
-            ) from None
-        units = self._settings.units
-        checked = {}
-        for name, given in pairs:
-            m = units.index.get(name)
-            if m is None:
-                raise UnknownObjective(
-                    f"values: expected objectives {list(units.names)}, got {name!r}"
-                )
-            value = given if type(given) is float else _number(given)
-            if not abs(value - units.offsets[m]) <= units.limits[m]:
-                raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
-            checked[name] = value
-        return checked
-
-    def _lines(self) -> tuple[FloatArray, FloatArray]:
-        with self._current():
+        def make() -> int:
+            rows = read if settings is self._settings else read_log(log, self._settings)
             theta = self._state.learner.theta
-        units = self._settings.units
-        slopes, constants = self._settings.mapping.lines(theta)
-        return slopes * units.scale[:, None], units.outward(constants)
+            known = self._state.ledger.rows
+            fresh = [event for event in rows if event.decision.id not in known]
+            for event in fresh:
+                believed = event.decision._replace(estimates=theta @ event.decision.features)
+                self._commit(event._replace(decision=believed))
+            return len(fresh)
 
+        return self._perform(make)
 
-def _time(now: float | None, *, needed: bool) -> float | None:
-    if now is None:
-        if needed:
-            raise ValueError("now: expected the time, because of a window or a half-life in time")
-        return None
-    return real(now, "now")
-
-
-def _check_id(id: str | None) -> None:
-    if id is not None and (type(id) is not str or not id):
-        raise ValueError(f"id: expected a string, not empty, got {id!r}")
-
-
-def _number(given: object) -> float:
-    """Return a number as a float; NaN if it is none, or beyond every float."""
-    try:
-        return float(given) if isinstance(given, _NUMBERS) else math.nan
-    except (ValueError, OverflowError):
-        return math.nan
+    def _carry_out(self, request: Request, proposed: list[Proposed]) -> tuple[Decision, ...]:
+        """Let decisions happen, after the arms on offer have been written down."""
+        offer, fresh = request.offer, [one.event for one in proposed if one.event is not None]
+        if offer is not None and fresh and self._proposer.is_new(offer):
+            self._commit(offer)
+        for event in fresh:
+            self._commit(event)
+        return tuple(one.decision for one in proposed)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._spans import sum_of_squares
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
 from mogro.live.bilinear import Bilinear, InContext
 from mogro.live.catalogue import Catalogue, Version, arm_ids
 from mogro.live.encoding import Record
+from mogro.live.events import Offered, offered
 from mogro.live.features import FeatureMap
 from mogro.live.objective import LARGEST
 
@@ -51,8 +53,10 @@ class ArmSet:
         version: Version | None = None,
         overview: "Overview | None" = None,
         rows: IntArray | None = None,
+        square: float | None = None,
     ) -> None:
         self._seen: FloatArray | None = None
+        self._square = square  # the sum of the squares of what the user gave
         self._ids = ids  # of all arms, also of those that are not eligible
         self._given = given  # their features as the user gave them
         self.mapping = mapping
@@ -80,6 +84,11 @@ class ArmSet:
         if self._seen is None:
             self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
         return self._seen
+
+    @property
+    def total(self) -> float | None:
+        """The sum of the squared features that a policy sees, if it is known."""
+        return self._square if self._seen is self._given else None
 
     def arm(self, place: int) -> FloatArray:
         """Return the features of one arm that a policy sees, (p,)."""
@@ -117,6 +126,20 @@ class ArmSet:
         mask = np.zeros(len(self._ids), dtype=np.bool_)
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
+
+    def written(self) -> Offered:
+        """Return the event that writes all arms down, also those that are not eligible."""
+        return offered(self._ids, self._given)
+
+    @property
+    def context(self) -> FloatArray | None:
+        """The context as the caller gave it, (C,), if there is one."""
+        return self.mapping.context
+
+    @property
+    def given(self) -> FloatArray:
+        """The features as the caller gave them, (K, A)."""
+        return self._given if self.rows is None else self._given[self.rows]
 
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
@@ -180,6 +203,7 @@ class ArmReader:
         self._mapping = mapping
         self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
         self._overview: Overview | None = None  # of the catalogue last seen
+        self._written: tuple[Version, Offered] | None = None  # the catalogue last written down
 
     def read(
         self,
@@ -197,6 +221,15 @@ class ArmReader:
             found = self._listed(arms, features, view)
         return found if eligible is None else found.only(_mask(eligible, len(found)))
 
+    def written(self, arms: ArmSet) -> Offered:
+        """Return the event that writes arms down; a catalogue is looked at once."""
+        if arms.version is None:
+            return arms.written()
+        last = self._written
+        if last is None or last[0] is not arms.version:
+            self._written = last = arms.version, arms.written()
+        return last[1]
+
     def _listed(
         self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
     ) -> ArmSet:
@@ -211,14 +244,14 @@ class ArmReader:
         if rows.shape != (len(ids), self._mapping.dim):
             check_shape(rows, "features", (len(ids), self._mapping.dim))
         rows = rows.astype(np.float64)
-        size = float(np.vdot(rows, rows))
+        size = sum_of_squares(rows)
         if not size * max(view.stretch, 1.0) <= LARGEST:
             floats(rows, "features", shape=rows.shape)
             beside = " with those of the context" if view.contextual else ""
             raise ValueError(
                 f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
             )
-        return ArmSet(ids, rows, view)
+        return ArmSet(ids, rows, view, square=size)
 
     def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:

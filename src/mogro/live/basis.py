@@ -7,12 +7,12 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, real
-from mogro.choice import Beliefs, Choice, Rule, choose, explorers, probabilities
+from mogro.choice import Beliefs, Choice, Rule, choose, explorers, is_optimistic, probabilities
 from mogro.exploration import DEFAULT_SHARE, Settled, default_threshold
 from mogro.live.arms import ArmSet
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
-from mogro.live.settings import Exploiting, Settings
+from mogro.live.settings import Exploiting, Optimistic, Settings
 from mogro.probability import Probabilities
 from mogro.scalarization import FixedWeights, Scalarization
 from mogro.selection import Selection
@@ -55,7 +55,7 @@ class Basis(NamedTuple):
     beliefs
         What was known of them: of arms in a context, where there is one.
     learned
-        What was known of all that the learner sees.
+        What was known of all that the learner sees; None if it was made again from a journal.
     rule
         How to choose: the policy, or the policy without its exploration.
     exploiting
@@ -68,7 +68,7 @@ class Basis(NamedTuple):
 
     arms: ArmSet
     beliefs: Beliefs
-    learned: Beliefs
+    learned: Beliefs | None
     rule: Rule
     exploiting: Rule
     selection: Selection
@@ -86,6 +86,7 @@ class Basis(NamedTuple):
             selection=self.selection,
             uniform=settings.uniform,
             settled=None if arms.mapping.contextual else settled,  # which knows the learner's side
+            total=arms.total,
         )
 
     def probabilities(self, settings: Settings, *, exploiting: bool, rng: Rng) -> Probabilities:
@@ -119,8 +120,10 @@ def make_basis(
     policy, exploiting = arms.mapping.policy(settings.policy), settings.exploiting
     if policy is not settings.policy:
         exploiting = Exploiting(policy)
-    known = arms.mapping.contract(beliefs)
-    basis = Basis(arms, known, beliefs, policy, exploiting, selection, step)
+    known, rule = arms.mapping.contract(beliefs), cast("Rule", policy)
+    if is_optimistic(policy, beliefs, step):
+        rule, exploiting = Optimistic(policy), Exploiting(policy, optimistic=True)
+    basis = Basis(arms, known, beliefs, rule, exploiting, selection, step)
     if not _may_explore(basis, constraints, settled):
         basis = basis._replace(rule=exploiting)
     if constraints is not None and basis.rule is exploiting:
@@ -141,6 +144,7 @@ def _may_explore(basis: Basis, constraints: Constraints | None, settled: Settled
             return False
         rule = cast("Rule", _Limit(limit))
         spanning, learned = arms.representatives, basis.learned
+        assert learned is not None
         if explorers(rule, spanning, learned, step=basis.step, settled=settled) is None:
             return False
     if arms.version is None and constraints is None:

@@ -219,7 +219,7 @@ class InContext:
         seen = np.empty((*arms.shape[:-1], self._first + self.dim))
         if self._first:
             seen[..., 0] = self._size_alone
-        np.multiply(arms, self._size, out=seen[..., self._first :])
+        np.multiply(arms, self._size, out=seen[..., self._first :], dtype=np.float64)
         return seen
 
     def products(self, arms: FloatArray) -> FloatArray:

@@ -18,6 +18,15 @@ class Propensities(NamedTuple):
     errors: FloatArray
 
 
+def propensities(id: str, basis: Basis, settings: Settings, *, exploiting: bool) -> Propensities:
+    """Return the probabilities of arms on this basis; estimates draw by the decision's id."""
+    rng = draws(settings.seed, id, purpose="propensity")
+    found = basis.probabilities(settings, exploiting=exploiting, rng=rng)
+    for array in found:
+        array.flags.writeable = False
+    return Propensities(basis.arms.ids, found.values, found.errors)
+
+
 class DecisionRecord(NamedTuple):
     """A decision and what has become of it.
 
@@ -29,7 +38,8 @@ class DecisionRecord(NamedTuple):
         What came so far, by objective, in the user's units; also what came too late.
     status
         Of each objective: ``pending``; ``learned``; ``defaulted``, learned as its default;
-        ``missing``, its window closed with nothing to learn; ``unmet``, as was its condition.
+        ``missing``, its window closed with nothing to learn; ``unmet``, as was its condition;
+        ``withdrawn``, because the arm was not shown.
     """
 
     decision: "Decision"
@@ -62,14 +72,15 @@ class Decision:
     -----
     Propensities are computed when asked for, from what the decision was based on, which the object
     holds. A decision that was asked for again, by its id, is the same decision, but what it was
-    based on is gone: ask the first one. So it is with one that was pickled, unless its propensities
-    had been asked for.
+    based on is gone: ask the first one, or with a journal :meth:`mogro.Agent.decision`. So it is
+    with one that was pickled, unless its propensities had been asked for.
     """
 
     __slots__ = (
         "_basis",
         "_estimates",
         "_propensities",
+        "_propensity",
         "_settings",
         "_weights",
         "arm",
@@ -91,6 +102,7 @@ class Decision:
         estimates: FloatArray,
         settings: Settings,
         basis: Basis | None,
+        propensity: tuple[float, float] | None = None,
     ) -> None:
         self.id = id
         self.arm = arm
@@ -102,6 +114,7 @@ class Decision:
         self._settings = settings
         self._basis = basis
         self._propensities: Propensities | None = None
+        self._propensity = propensity  # with its error
 
     @property
     def weights(self) -> dict[str, float] | None:
@@ -119,28 +132,35 @@ class Decision:
         """The probability with which the agent chose this arm among these, then.
 
         Exact for one and two objectives, and where the policy does not draw weights; otherwise an
-        estimate with :attr:`propensity_error`. Thompson sampling is always estimated.
+        estimate with :attr:`propensity_error`. Thompson sampling is always estimated. Of a decision
+        that was observed, what its maker said; NaN if they did not.
         """
-        found = self.propensities
-        return float(found.values[found.arms.index(self.arm)])
+        return self._chance()[0]
 
     @property
     def propensity_error(self) -> float:
         """The standard error of :attr:`propensity`; 0 if it is exact."""
-        found = self.propensities
-        return float(found.errors[found.arms.index(self.arm)])
+        return self._chance()[1]
+
+    def _chance(self) -> tuple[float, float]:
+        if self._propensity is None:
+            found = self.propensities
+            place = found.arms.index(self.arm)
+            self._propensity = float(found.values[place]), float(found.errors[place])
+        return self._propensity
 
     @property
     def propensities(self) -> Propensities:
         """The same for every eligible arm; computed once."""
         if self._propensities is None:
             basis = self.basis
-            rng = draws(self._settings.seed, self.id, purpose="propensity")
+            if basis.learned is None and self._propensity is not None:
+                raise ValueError(
+                    f"decision {self.id!r}: of its propensities the journal holds only that of "
+                    "the arm chosen, because it explored or its policy asks for more than estimates"
+                )
             known = not self.exploring and not self.uniform  # that there was nothing to explore
-            found = basis.probabilities(self._settings, exploiting=known, rng=rng)
-            for array in found:
-                array.flags.writeable = False
-            self._propensities = Propensities(basis.arms.ids, found.values, found.errors)
+            self._propensities = propensities(self.id, basis, self._settings, exploiting=known)
         return self._propensities
 
     @property

@@ -59,6 +59,7 @@ class FeatureMap:
     """What the learner sees of features (..., d): (..., p), with p = d or d + 1."""
 
     contextual: ClassVar[bool] = False
+    context: ClassVar[None] = None
     stretch: ClassVar[float] = 1.0  # of squared norms, by a context
 
     def __init__(self, dim: int, *, intercept: bool, scaling: Scaling | None) -> None:

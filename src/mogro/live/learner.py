@@ -15,6 +15,7 @@ objective.
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -275,6 +276,18 @@ class Learner:
         self.worn = False
         self._renew()
         self._settle_in_flight()
+
+    def take_over(
+        self, other: "Learner", places: Sequence[int | None], factors: FloatArray
+    ) -> None:
+        """Know what another learner knows of the objectives at some places; None is a new one.
+
+        Their values are multiplied by factors (M,). What is in flight has to be counted anew.
+        """
+        self.model = other.model.regrouped(places, factors)
+        self.effective = np.array([0.0 if m is None else other.effective[m] for m in places])
+        self.time = other.time
+        self.losses = other.losses + 1
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""

@@ -5,23 +5,24 @@ for their ids. Rows lie in blocks, so that growing copies nothing, and are used 
 decision is forgotten.
 """
 
+import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.live.objective import PENDING
+from mogro.live.objective import MISSING, PENDING
 
 _BITS = 12
 _ROWS = 1 << _BITS
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; its rewards are learned; drawn from all arms alike; one
-# of several chosen together.
-EXPLORED, TEACHES, UNIFORM, GROUPED = 1, 2, 4, 8
+# of several chosen together; made by somebody else; it was given a time.
+EXPLORED, TEACHES, UNIFORM, GROUPED, OBSERVED, TIMED = 1, 2, 4, 8, 16, 32
 
 
 class Block(NamedTuple):
@@ -34,8 +35,13 @@ class Block(NamedTuple):
     stamps: FloatArray  # times of these values, where they matter
     state: NDArray[np.uint8]
     time: FloatArray
+    start: FloatArray  # when windows began; infinity before that
     serial: IntArray  # number of the decision
+    position: IntArray  # number of its event
     flags: NDArray[np.uint8]
+
+
+_BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
 
 
 def _arrays(block: Block) -> tuple[NDArray[Any], ...]:
@@ -96,6 +102,24 @@ class Ledger:
         """Return all rows in use, in the order of their decisions."""
         return self._ordered([np.fromiter(self.rows.values(), np.int64, len(self.rows))])
 
+    def written(self) -> IntArray:
+        """Return all rows that hold a decision, known by its id or not, in order."""
+        found = [
+            np.flatnonzero(block.serial >= 0) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        return self._ordered(found)
+
+    def numbered(self, numbers: Sequence[int]) -> list[int]:
+        """Return the rows of decisions by their numbers, as far as they are held."""
+        wanted = np.array(numbers, dtype=np.int64)
+        found = [
+            np.flatnonzero(np.isin(block.serial, wanted)) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        rows: list[int] = self._ordered(found).tolist()
+        return rows
+
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
         part = empty_block(len(rows), self.shape)
@@ -105,14 +129,43 @@ class Ledger:
         return part
 
     def fill(self, ids: list[str], arms: list[str], block: Block) -> IntArray:
-        """Add decisions as they stand in a block, and return their rows."""
-        rows = np.array(
-            [self.add(*pair)[0] for pair in zip(ids, arms, strict=True)], dtype=np.int64
-        )
-        for mine, chosen, inside in self._by_block(rows):
+        """Take over decisions as they stand in a block, where none are; return their rows."""
+        self.ids, self.arms = ids, arms
+        self.rows = dict(zip(ids, range(len(ids)), strict=True))
+        for start in range(0, len(ids), _ROWS):
+            mine = empty_block(_ROWS, self.shape)
             for target, source in zip(_arrays(mine), _arrays(block), strict=True):
-                target[inside] = source[chosen]
-        return rows
+                part = source[start : start + _ROWS]
+                target[: len(part)] = part
+            self.blocks.append(mine)
+        return np.arange(len(ids))
+
+    def changed(self, places: Sequence[int | None], factors: FloatArray, *, stamped: bool) -> None:
+        """Go on with other objectives: those at some places, and new ones for None.
+
+        Estimates are multiplied by factors. Nothing is waited for of a new objective.
+        """
+        rows = self.written()
+        old, completed = self.gather(rows), self.completed
+        place = {row: n for n, row in enumerate(rows.tolist())}
+        self.shape = self.shape[0], len(places), len(places) * stamped
+        new = empty_block(len(rows), self.shape)._replace(
+            **{name: getattr(old, name) for name in Block._fields if name not in _BY_OBJECTIVE}
+        )
+        new.state[...], new.values[...], new.stamps[...] = MISSING, math.nan, -math.inf
+        new.estimates[...] = 0
+        new.weights[...] = np.where(np.isnan(old.weights[:, :1]), math.nan, 0.0)
+        for n, m in enumerate(places):
+            if m is not None:
+                new.state[:, n], new.values[:, n] = old.state[:, m], old.values[:, m]
+                new.weights[:, n] = old.weights[:, m]
+                new.estimates[:, n] = factors[n] * old.estimates[:, m]
+                if stamped and old.stamps.shape[1]:
+                    new.stamps[:, n] = old.stamps[:, m]
+        names = [self.ids[row] for row in rows.tolist()], [self.arms[row] for row in rows.tolist()]
+        self.blocks, self._free = [], []
+        self.fill(*names, new)
+        self.completed = deque(place[row] for row in completed)
 
     def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, BoolArray, IntArray]]:
         """Yield each block with the rows that lie in it, and where in it they lie."""
@@ -138,6 +191,8 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         stamps=np.empty((rows, stamped)),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
+        start=np.zeros(rows),
         serial=np.full(rows, -1, dtype=np.int64),
+        position=np.zeros(rows, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
     )

@@ -16,9 +16,9 @@ from mogro._validation import FloatArray, floats, real
 LARGEST = 1e50  # beyond it squares and their sums are no longer safe
 
 # What became of one objective of a decision: not final yet; learned as it came; learned as its
-# default; closed without a value; closed because its condition was not met.
-PENDING, LEARNED, DEFAULTED, MISSING, UNMET = range(5)
-STATUS = ("pending", "learned", "defaulted", "missing", "unmet")
+# default; closed without a value; closed because its condition was not met; the arm was not shown.
+PENDING, LEARNED, DEFAULTED, MISSING, UNMET, WITHDRAWN = range(6)
+STATUS = ("pending", "learned", "defaulted", "missing", "unmet", "withdrawn")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Objective:
         best: the estimates of an arm about which nothing is known are the offsets.
     window
         How long after its decision a reward may come, in the caller's time; without it, for ever.
+        Where a decision is to be activated, after that.
     default
         What a missing reward means when the window closes. An objective with a default is learned
         when its window closes, from the value that came or from the default, and not before:
@@ -108,6 +109,9 @@ class Settled(NamedTuple):
     lost: list[int]
 
 
+NOTHING = Settled([], [])
+
+
 class Units:
     """The objectives together: their order, what is final when, conversion of many values."""
 
@@ -146,9 +150,9 @@ class Units:
         return len(self.names)
 
     def settle(
-        self, states: list[int], values: list[float], made: float, now: float | None
+        self, states: list[int], values: list[float], start: float, now: float | None
     ) -> Settled:
-        """Find out what is final by now of a decision made then, and note it in the states."""
+        """Find out what is final by now of a decision shown then, and note it in the states."""
         learned: list[tuple[int, float]] = []
         lost: list[int] = []
         for m in self.order:
@@ -163,7 +167,7 @@ class Units:
                     states[m] = UNMET
                     lost.append(m)
                     continue
-            closed = now is not None and made + self.windows[m] <= now
+            closed = now is not None and start + self.windows[m] <= now
             if not closed and (value != value or self.held[m]):
                 continue
             if value == value:
@@ -177,9 +181,9 @@ class Units:
                 lost.append(m)
         return Settled(learned, lost)
 
-    def next_closing(self, states: list[int], made: float, now: float) -> float:
+    def next_closing(self, states: list[int], start: float, now: float) -> float:
         """Return when the next window of a decision closes after now; infinity if none does."""
-        ends = (made + self.windows[m] for m, one in enumerate(states) if one == PENDING)
+        ends = (start + self.windows[m] for m, one in enumerate(states) if one == PENDING)
         return min((end for end in ends if end > now), default=math.inf)
 
     def inward(self, values: FloatArray) -> FloatArray:

@@ -1,32 +1,25 @@
 """From what a caller asks for to the decision and its event; nothing changes here."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from mogro.exploration import Settled
-from mogro.live.arms import ArmSet
-from mogro.live.basis import Basis, Constraints, make_basis
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.basis import Basis, make_basis
+from mogro.live.decisions import Decision, DecisionRecord, Propensities, propensities
 from mogro.live.draws import brief_draws, draws
 from mogro.live.errors import NoArmClears, UnknownDecision
-from mogro.live.events import Decided
+from mogro.live.events import Decided, Evidence, Offered
+from mogro.live.evidence import basis_again, follows, make_evidence
 from mogro.live.learner import Learner
-from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM
+from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
 from mogro.live.objective import STATUS
+from mogro.live.requests import Request
 from mogro.live.settings import Settings
 from mogro.live.state import State
-from mogro.selection import Selection
 
-
-class Request(NamedTuple):
-    """What a caller asks for, checked."""
-
-    arms: ArmSet
-    selection: Selection
-    constraints: Constraints | None
-    time: float | None
-    grouped: bool
+UNKNOWN = math.nan, math.nan  # the propensity of somebody else, and its error
 
 
 class Proposed(NamedTuple):
@@ -47,33 +40,38 @@ class Proposer:
     """Makes decisions by what a state knows."""
 
     def __init__(self, state: State) -> None:
-        self._settings: Settings = state.settings
         self._state = state
-        objectives = len(state.units)  # each with a Gram matrix of its own
-        self._batch = (objectives,) if objectives > 1 else ()
-        self._settled = Settled(self._batch)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing of what needs exploration."""
+        self._known: Settings = self._state.settings
+        self._settled = self._unsettled()
         self._losses = 0  # of the learner when that was last valid
 
+    @property
+    def _settings(self) -> Settings:
+        if self._known is not self._state.settings:  # other objectives
+            self._begin()
+        return self._known
+
     def propose(
-        self, id: str | None, request: Request, learner: Learner, *, before: int = 0
+        self,
+        id: str | None,
+        request: Request,
+        learner: Learner,
+        *,
+        grouped: bool = False,
+        before: int = 0,
     ) -> Proposed:
         """Make a new decision by what a learner knows, after some others; nothing changes yet."""
-        settings, state = self._settings, self._state
-        number = None
+        settings, number = self._settings, None
         if id is None:
             number, id = self._unused_id()
         if learner.losses != self._losses:  # what needed no exploration may need some now
             self._settled.reset()
         self._losses = -1  # if it fails, what the learner knows may never come about
-        basis = make_basis(
-            settings,
-            request.arms,
-            learner.beliefs(),
-            selection=request.selection,
-            constraints=request.constraints,
-            step=state.counters.decisions + before,
-            settled=self._settled,
-        )
+        basis = self._basis(request, learner, self._settled, before)
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
         self._losses = learner.losses
         place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
@@ -88,11 +86,90 @@ class Proposer:
             exploring,
             uniform,
             learning is None or bool(learning),
-            request.grouped,
+            grouped,
             number,
             request.time,
+            active=request.activate,
         )
-        return Proposed(event, self._decision(event, basis))
+        decision = self._decision(event, basis)
+        if request.offer is not None:
+            later = not (exploring or uniform) and follows(basis, settings)
+            chance = None if later else (decision.propensity, decision.propensity_error)
+            evidence = self._evidence(request, basis, chance, before)
+            event = event._replace(evidence=evidence)
+        return Proposed(event, decision)
+
+    def observe(
+        self, id: str | None, request: Request, arm: str, propensity: float | None
+    ) -> Proposed:
+        """Return somebody else's decision as one's own."""
+        number = None
+        if id is None:
+            number, id = self._unused_id()
+        learner = self._state.ahead(request.time)
+        basis = self._basis(request, learner, self._unsettled())
+        chances = propensities(id, basis, self._settings, exploiting=False)
+        place = chances.arms.index(arm)
+        event = Decided(
+            id,
+            arm,
+            basis.arms.learned(place),
+            None,
+            basis.beliefs.theta @ basis.arms.arm(place),
+            exploring=False,
+            uniform=False,
+            teaches=True,
+            grouped=False,
+            number=number,
+            time=request.time,
+            observed=True,
+            agreement=float(chances.values[place]),
+        )
+        chance = None if propensity is None else (propensity, 0.0)
+        if request.offer is not None:
+            event = event._replace(evidence=self._evidence(request, basis, chance))
+        return Proposed(event, self._decision(event, None, chance or UNKNOWN))
+
+    def _unsettled(self) -> Settled:
+        objectives = len(self._state.units)  # each with a Gram matrix of its own
+        return Settled((objectives,) if objectives > 1 else ())
+
+    def is_new(self, offer: Offered | None) -> bool:
+        """Tell whether arms on offer are to be written down."""
+        return offer is not None and offer.digest not in self._state.offers
+
+    def _basis(
+        self, request: Request, learner: Learner, settled: Settled, before: int = 0
+    ) -> Basis:
+        return make_basis(
+            self._settings,
+            request.arms,
+            learner.beliefs(),
+            selection=request.selection,
+            constraints=request.constraints,
+            step=self._state.counters.decisions + before,
+            settled=settled,
+        )
+
+    def _evidence(
+        self,
+        request: Request,
+        basis: Basis,
+        propensity: tuple[float, float] | None,
+        before: int = 0,
+    ) -> Evidence:
+        offer, offers = request.offer, self._state.offers
+        assert offer is not None
+        last = self._state.position + self.is_new(offer)
+        return make_evidence(
+            basis,
+            request.arms,
+            request.constraints,
+            self._settings,
+            offered=offers.get(offer.digest, last),
+            position=last + before,
+            propensity=propensity,
+        )
 
     def propose_several(self, id: str | None, request: Request, top: int) -> list[Proposed]:
         """Make decisions about distinct arms, each by what the ones before have put in flight."""
@@ -111,7 +188,7 @@ class Proposer:
                 rest = offered if left.all() else offered.only(left)
                 try:
                     proposed = self.propose(
-                        name, request._replace(arms=rest), learner, before=fresh
+                        name, request._replace(arms=rest), learner, grouped=True, before=fresh
                     )
                 except NoArmClears:
                     if not made:
@@ -125,7 +202,9 @@ class Proposer:
                 left[places[arm]] = False
         return made
 
-    def _decision(self, event: Decided, basis: Basis) -> Decision:
+    def _decision(
+        self, event: Decided, basis: Basis | None, propensity: tuple[float, float] | None = None
+    ) -> Decision:
         return Decision(
             event.id,
             event.arm,
@@ -136,6 +215,7 @@ class Proposer:
             estimates=event.estimates,
             settings=self._settings,
             basis=basis,
+            propensity=propensity,
         )
 
     def recall(self, id: str) -> Decision:
@@ -156,13 +236,34 @@ class Proposer:
             basis=None,
         )
 
-    def record(self, id: str) -> DecisionRecord:
-        """Return a decision and what has become of it."""
-        ledger, names = self._state.ledger, self._settings.units.names
-        row = ledger.rows.get(id)
+    def position(self, id: str) -> int:
+        """Return the position of the event of a decision."""
+        block, i = self._place(id)
+        return block.position.item(i)
+
+    def number(self, id: str) -> int:
+        """Return the number of a decision."""
+        block, i = self._place(id)
+        return block.serial.item(i)
+
+    def again(self, event: Decided, offered: Offered) -> Decision:
+        """Return a decision of the ledger with what it was based on, by its events."""
+        block, i = self._place(event.id)
+        basis = basis_again(event, offered, self._settings, step=block.serial.item(i))
+        assert event.evidence is not None
+        chance = event.evidence.propensity
+        return self._decision(event, basis, chance or (UNKNOWN if event.observed else None))
+
+    def _place(self, id: str) -> tuple[Block, int]:
+        row = self._state.ledger.rows.get(id)
         if row is None:
             raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
-        block, i = ledger.place(row)
+        return self._state.ledger.place(row)
+
+    def record(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it."""
+        names = self._settings.units.names
+        block, i = self._place(id)
         values, states = block.values[i].tolist(), block.state[i].tolist()
         return DecisionRecord(
             self.recall(id),
@@ -173,15 +274,7 @@ class Proposer:
     def probabilities(self, request: Request) -> Propensities:
         """Return with what probability each arm would be chosen; nothing changes."""
         settings, learner = self._settings, self._state.ahead(request.time)
-        basis = make_basis(
-            settings,
-            request.arms,
-            learner.beliefs(),
-            selection=request.selection,
-            constraints=request.constraints,
-            step=self._state.counters.decisions,
-            settled=Settled(self._batch),
-        )
+        basis = self._basis(request, learner, self._unsettled())
         rng = draws(settings.seed, "", purpose="propensity")
         found = basis.probabilities(settings, exploiting=False, rng=rng)
         return Propensities(basis.arms.ids, found.values, found.errors)

@@ -1,19 +1,23 @@
 """What an agent is, as opposed to what it has learned: fixed, and plain data in a file."""
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mogro._validation import count, share
+import numpy as np
+
+from mogro._validation import count, real, share
 from mogro.choice import Rule
+from mogro.exploration import Exploration
 from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
 from mogro.live.learner import HalfLife
 from mogro.live.objective import FIELDS, Objective, Units
 from mogro.policies import LinearPolicy
-from mogro.policies.persistence import from_plain, to_plain
+from mogro.policies.persistence import OWN, from_plain, to_plain
 
 MakePolicy = Callable[[int, int], LinearPolicy]
 
@@ -27,8 +31,10 @@ PERSISTED = (
     "policy",
     "half_life",
     "capacity",
+    "retention",
     "seed",
     "uniform",
+    "patience",
 )
 
 
@@ -46,8 +52,12 @@ class Settings:
         How to choose; what it has learned itself stays empty.
     exploiting
         The same policy when exploration is over.
-    half_life, capacity, seed, uniform
-        As the agent was given them.
+    half_life, capacity, retention, seed, uniform
+        As the agent was given them; no retention is infinity.
+    patience
+        How long a decision may wait to be activated; infinity if for ever.
+    types
+        Classes of the policy and its parts that are not mogro's own.
     """
 
     units: Units
@@ -56,8 +66,11 @@ class Settings:
     exploiting: Rule
     half_life: HalfLife | None
     capacity: int | None
+    retention: float
     seed: int
     uniform: float
+    patience: float
+    types: tuple[type[Any], ...]
 
     @cached_property
     def size(self) -> int:
@@ -73,7 +86,19 @@ class Settings:
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None
-        return fading or self.windowed
+        return fading or self.windowed or self.retention < math.inf
+
+    def changed(self, objectives: Sequence[Mapping[str, Any]], policy: Any) -> "Settings":
+        """Return settings with other objectives and another policy, both as they are written."""
+        units = Units([Objective(**plain) for plain in objectives])
+        made = from_plain(policy, self.types)
+        _check_policy(made, self.mapping.size, len(units))
+        return replace(self, units=units, policy=made, exploiting=Exploiting(made))
+
+    def restored(self, plain: Mapping[str, Any]) -> "Settings":
+        """Return these settings, or what became of them, as they are written."""
+        own = json.loads(json.dumps(self.to_plain()))
+        return self if plain == own else from_plain_settings(plain, types=self.types)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the settings as JSON can hold them."""
@@ -85,8 +110,10 @@ class Settings:
             "policy": to_plain(self.policy),
             "half_life": half_life and {"updates": half_life.updates, "time": half_life.time},
             "capacity": self.capacity,
+            "retention": self.retention if self.retention < math.inf else None,
             "seed": self.seed,
             "uniform": self.uniform,
+            "patience": None if self.patience == math.inf else self.patience,
         }
         return {name: plain[name] for name in PERSISTED}
 
@@ -105,16 +132,24 @@ def _plain_features(mapping: FeatureMap | Bilinear) -> dict[str, Any]:
 
 
 class Exploiting:
-    """A policy whose exploration is over, or does not count."""
+    """A policy whose exploration is over, or does not count, in a round that may be optimistic."""
 
-    exploration = None
-
-    def __init__(self, policy: LinearPolicy) -> None:
+    def __init__(self, policy: LinearPolicy, *, optimistic: bool = False) -> None:
+        self.exploration: Exploration | None = None
         self.selection = policy.selection
         self.uniform = policy.uniform
-        self.values_are_estimates = policy.values_are_estimates
+        self.values_are_estimates = policy.values_are_estimates and not optimistic
         self.values = policy.values
         self.threshold = policy.threshold
+        self.optimistic = optimistic
+
+
+class Optimistic(Exploiting):
+    """A policy in an optimistic round, with its exploration."""
+
+    def __init__(self, policy: LinearPolicy) -> None:
+        super().__init__(policy, optimistic=True)
+        self.exploration = policy.exploration
 
 
 def make_settings(
@@ -127,8 +162,10 @@ def make_settings(
     policy: MakePolicy,
     half_life: HalfLife | None,
     capacity: int | None,
+    retention: float | None,
     seed: int,
     uniform: float,
+    patience: float | None,
 ) -> Settings:
     """Check what an agent is to be made of."""
     units = Units(objectives)
@@ -139,17 +176,7 @@ def make_settings(
             f"such as mogro.MOGRO, got {policy!r}"
         )
     made = policy(mapping.size, len(units))
-    if not isinstance(made, LinearPolicy):
-        raise ValueError(
-            "policy: expected a mogro.policies.LinearPolicy (a policy with a learner of its own is "
-            f"for simulation), got {made!r}"
-        )
-    wanted = (mapping.size, len(units), ())
-    if (made.dim, made.objectives, made.batch) != wanted:
-        raise ValueError(
-            f"policy: expected dim {wanted[0]}, objectives {wanted[1]} and no batch, got {made!r}"
-        )
-    _check_plain(made)
+    _check_policy(made, mapping.size, len(units))
     if half_life is not None and not isinstance(half_life, HalfLife):
         raise ValueError(f"half_life: expected a mogro.HalfLife, got {half_life!r}")
     return Settings(
@@ -159,8 +186,11 @@ def make_settings(
         exploiting=Exploiting(made),
         half_life=half_life,
         capacity=None if capacity is None else count(capacity, "capacity", minimum=0),
+        retention=math.inf if retention is None else real(retention, "retention", minimum=0),
         seed=count(seed, "seed", minimum=0),
         uniform=share(uniform, "uniform"),
+        patience=math.inf if patience is None else real(patience, "patience", above=0),
+        types=tuple(_types(made)),
     )
 
 
@@ -188,12 +218,34 @@ def make_mapping(
     return features
 
 
-def _check_plain(policy: LinearPolicy) -> None:
-    """Refuse a policy that no file could hold, now and not when it is saved."""
+def _check_policy(policy: LinearPolicy, size: int, objectives: int) -> None:
+    """Refuse a policy for something else, or that no file could hold, now and not when saved."""
+    if not isinstance(policy, LinearPolicy):
+        raise ValueError(
+            "policy: expected a mogro.policies.LinearPolicy (a policy with a learner of its own is "
+            f"for simulation), got {policy!r}"
+        )
+    if (policy.dim, policy.objectives, policy.batch) != (size, objectives, ()):
+        raise ValueError(
+            f"policy: expected dim {size}, objectives {objectives} and no batch, got {policy!r}"
+        )
     try:
         to_plain(policy)
     except ValueError as error:
         raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
+
+
+def _types(value: Any) -> Iterator[type[Any]]:
+    """Yield the classes of a policy and its parts that are not mogro's own."""
+    if isinstance(value, tuple | list):
+        for item in value:
+            yield from _types(item)
+    elif not isinstance(value, np.ndarray | np.generic | bool | int | float | str | None):
+        if type(value) not in OWN:
+            yield type(value)
+        for field in fields(value) if is_dataclass(value) else ():
+            if field.init:
+                yield from _types(getattr(value, field.name))
 
 
 def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]]) -> Settings:
@@ -211,6 +263,8 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         policy=lambda _, __: policy,
         half_life=HalfLife(**half_life) if half_life else None,
         capacity=plain["capacity"],
+        retention=plain["retention"],
         seed=plain["seed"],
         uniform=plain["uniform"],
+        patience=plain["patience"],
     )

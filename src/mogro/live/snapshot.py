@@ -7,7 +7,8 @@ A snapshot is one file, all numbers little-endian::
     header      UTF-8 JSON:
                   version   of this format, 2
                   settings  of the agent, by the names in mogro.live.settings.PERSISTED
-                  numbers   counters, and how many ids were made up
+                  numbers   counters, how many ids were made up; for a journal, the position of the
+                            last event, and digests of the arms that were written down
                   arrays    list of [name, type, shape], in the order of the file
     arrays      their elements in C order, one array right after the other
     32 bytes    SHA-256 of everything before
@@ -17,9 +18,8 @@ concatenated UTF-8 and the number of bytes of each. The arrays ``ledger.*`` have
 decision that the agent holds, in the order of decisions: features as the learner sees them, weights
 (NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
 each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
-condition not met), time, number, and flags (1: explored, 2: teaches, 4: any arm, 8: one of
-several). ``ledger.completed`` holds rows without anything pending, in the order of completion.
-``learner.*``
+condition not met), time, number, position of the event, and flags (as in mogro.live.ledger).
+``ledger.completed`` holds rows without anything pending, in the order of completion. ``learner.*``
 are sums and what follows from them, to the bit.
 
 Nothing in a file is executed, and objects are made of mogro's own classes only, and of those that

@@ -7,31 +7,68 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 
 import heapq
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.errors import ConflictingReward, DamagedSnapshot, UnknownDecision
-from mogro.live.events import Decided, Event, Expired, Forgotten, Rewarded
+from mogro.live.errors import (
+    ConflictingReward,
+    DamagedSnapshot,
+    UnknownDecision,
+    UnknownObjective,
+)
+from mogro.live.events import (
+    Activated,
+    Changed,
+    Compacted,
+    Decided,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Hollow,
+    Imported,
+    Offered,
+    Rewarded,
+    Withdrawn,
+)
 from mogro.live.learner import Learner
 from mogro.live.ledger import (
     EXPLORED,
+    FREE,
     GROUPED,
+    OBSERVED,
     TEACHES,
+    TIMED,
     UNIFORM,
     Block,
     Ledger,
     empty_block,
 )
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, PENDING, UNMET, Settled, Units
+from mogro.live.objective import (
+    DEFAULTED,
+    LEARNED,
+    MISSING,
+    NOTHING,
+    PENDING,
+    STATUS,
+    UNMET,
+    WITHDRAWN,
+    Objective,
+    Settled,
+    Units,
+)
 from mogro.live.settings import Settings
 
 Arrays = dict[str, NDArray[np.generic]]
 
 _FEW = 32  # decisions that are learned one by one; more of them at once
+_FADING = 0.5 ** (1 / 100)  # of what the agreement goes by, at each further observation
+_OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
 
 
 @dataclass
@@ -47,6 +84,8 @@ class Counters:
     revised: int = 0  # rewards that replaced an earlier value
     repeated: int = 0  # rewards that had come before
     late: int = 0  # rewards after their objective was closed
+    withdrawn: int = 0  # objectives of arms that were not shown
+    observed: int = 0  # of the decisions, those that somebody else has made
     forgotten: int = 0  # completed decisions dropped
 
 
@@ -88,36 +127,30 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        units, size = settings.units, settings.size
-        self.units: Units = units
-        self.learner = Learner(
-            size,
-            units.roots,
-            ridge=settings.policy.ridge,
-            half_life=settings.half_life,
-            explores=settings.policy.exploration is not None,
-        )
-        self.ledger = Ledger(size, len(units), stamped=units.stamped)
+        self.units: Units = settings.units
+        self.learner = new_learner(settings)
+        self.ledger = Ledger(settings.size, len(self.units), stamped=self.units.stamped)
         self.counters = Counters()
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
+        self.position = 0  # of the last event
+        self.changed = 0  # position of the last event that changed the objectives
+        self.agreement = 0.0, 0.0  # fading sum of the probabilities, and of ones
+        self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
     def apply(self, event: Event) -> Any:
         """Let something happen, and return what it was.
 
-        Of a reward that is the :class:`Outcome`; of a decision whether it is new; of the others,
-        how many windows closed or decisions were dropped. What is refused is returned as the
-        exception that says why, and nothing has changed.
+        Of a reward that is the :class:`Outcome`; of a decision or an activation whether it is new;
+        of the others, how many windows closed, objectives were withdrawn or decisions dropped. What
+        is refused is returned as the exception that says why, and nothing has changed.
         """
-        if isinstance(event, Decided):
-            return self._decided(event)
-        if isinstance(event, Rewarded):
-            return self._rewarded(event)
-        if isinstance(event, Expired):
-            return self._advance(event.time)
-        return self._forgotten(event)
+        self.position += 1
+        result = self._apply[type(event)](self, event)
+        self.position -= isinstance(result, Exception)
+        return result
 
     def ahead(self, time: float | None) -> Learner:
         """Return what will be known at a time, by an event of that time; nothing changes."""
@@ -148,35 +181,68 @@ class State:
             block.stamps[i] = -math.inf
         block.state[i] = PENDING
         block.time[i] = made
+        block.start[i] = made if event.active else math.inf
         serial = self.counters.decisions
         block.serial[i] = serial
+        block.position[i] = self.position
         block.flags[i] = (
             EXPLORED * event.exploring
             + TEACHES * event.teaches
             + UNIFORM * event.uniform
             + GROUPED * event.grouped
+            + OBSERVED * event.observed
+            + TIMED * (event.time is not None)
         )
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
         if event.number is not None:
             self.numbers = max(self.numbers, event.number + 1)
-        if self.units.nearest < math.inf:
-            heapq.heappush(self._windows, (made + self.units.nearest, serial, row))
+        self.counters.observed += event.observed
+        if event.agreement is not None:
+            total, weight = self.agreement
+            self.agreement = _FADING * total + event.agreement, _FADING * weight + 1
+        end = made + (self.units.nearest if event.active else self.settings.patience)
+        if end < math.inf:
+            heapq.heappush(self._windows, (end, serial, row))
         if event.teaches:
             self.learner.depart(event.features, made)
+        self._count_in_flight_if_worn()
+        return True
+
+    def _imported(self, event: Imported) -> bool:
+        """Take over a decision with what has become of it, as that agent has learned it."""
+        if not self._decided(event.decision):
+            return False
+        row = self.ledger.rows[event.decision.id]
+        block, i = self.ledger.place(row)
+        learned, lost, states = [], [], []
+        for m, name in enumerate(self.units.names):
+            state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
+            if value is not None and state != DEFAULTED:
+                block.values[i, m] = value
+            if state in (LEARNED, DEFAULTED):
+                assert value is not None
+                learned.append((m, value))
+            else:
+                lost.append(m)
+            states.append(state)
+        self._settled(row, block, i, [PENDING] * len(states), states, learned, lost)
         self._count_in_flight_if_worn()
         return True
 
     def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
         if row is None:
-            return UnknownDecision(
-                f"id: no decision {event.id!r}; it was never made, or is forgotten"
-            )
+            return _unknown(event.id)
+        for name in event.values:
+            if name not in self.units.index:
+                return UnknownObjective(
+                    f"values: expected objectives {list(self.units.names)}, got {name!r}"
+                )
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
         whole = self.units.at_once and len(event.values) == len(stored)
-        if whole and all(value != value for value in stored):  # as usual
+        if whole and all(value != value for value in stored) and _is_open(block, i):  # as usual
             self._advance(event.time)
             return self._whole(event, row, block, i)
         for name, value in event.values.items():
@@ -237,7 +303,8 @@ class State:
                 late += 1
         block.values[i] = values
         before_now = states.copy()
-        found = self.units.settle(states, values, block.time.item(i), None)
+        start = block.start.item(i)
+        found = self.units.settle(states, values, start, None) if start < math.inf else NOTHING
         if found.learned or found.lost:
             self._settled(row, block, i, before_now, states, found.learned, found.lost)
         learned = pending = 0
@@ -261,6 +328,81 @@ class State:
             block.stamps[i, m] = max(stamp, time)
             return value != before and (time, value) > (stamp, before)
         return False
+
+    def _activated(self, event: Activated) -> bool | ValueError:
+        if event.id not in self.ledger.rows:
+            return _unknown(event.id)
+        self._advance(event.time)
+        row = self.ledger.rows.get(event.id)
+        if row is None:  # its patience was over just now, and it was dropped
+            return False
+        block, i = self.ledger.place(row)
+        states = block.state[i].tolist()
+        if block.start.item(i) < math.inf or PENDING not in states:
+            return False
+        start = block.time.item(i) if event.time is None else event.time
+        block.start[i] = start
+        before = states.copy()
+        found = self.units.settle(states, block.values[i].tolist(), start, None)
+        if found.learned or found.lost:
+            self._settled(row, block, i, before, states, found.learned, found.lost)
+        end = self.units.next_closing(states, start, -math.inf)
+        if end < math.inf:
+            heapq.heappush(self._windows, (end, block.serial.item(i), row))
+        self._count_in_flight_if_worn()
+        return True
+
+    def _withdrawn(self, event: Withdrawn) -> int | ValueError:
+        if event.id not in self.ledger.rows:
+            return _unknown(event.id)
+        self._advance(event.time)
+        row = self.ledger.rows.get(event.id)
+        if row is None:  # it was completed just now, and dropped
+            return 0
+        block, i = self.ledger.place(row)
+        before = block.state[i].tolist()
+        after = [WITHDRAWN if state == PENDING else state for state in before]
+        lost = [m for m, state in enumerate(before) if state == PENDING]
+        if lost:
+            self._settled(row, block, i, before, after, [], lost)
+            self._count_in_flight_if_worn()
+        return len(lost)
+
+    def _changed(self, event: Changed) -> bool | ValueError:
+        """Go on with other objectives; what is known of those that stay is kept."""
+        old, before = self.units, self.settings
+        try:
+            settings = before.changed(event.objectives, event.policy)
+        except (ValueError, TypeError, KeyError) as error:
+            return ValueError(f"objectives: {error}")
+        units = settings.units
+        places = [old.index.get(name) for name in units.names]
+        for one in units.objectives:
+            m = old.index.get(one.name)
+            if m is not None and not _is_compatible(old.objectives[m], one):
+                return ValueError(
+                    f"objectives: expected direction and offset of {one.name!r} to stay, got {one}"
+                )
+        if settings.policy.ridge != before.policy.ridge:
+            return ValueError(f"policy: expected ridge {before.policy.ridge}, as before")
+        factors = np.array(
+            [
+                1.0 if m is None else old.slopes[m] / slope
+                for m, slope in zip(places, units.slopes, strict=True)
+            ]
+        )
+        self.settings, self.units = settings, units
+        self.ledger.changed(places, factors, stamped=units.stamped)
+        learner = new_learner(settings)
+        learner.take_over(self.learner, places, factors)
+        self.learner, self._prepared, self.changed = learner, None, self.position
+        waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
+        for row in self.ledger.live().tolist():
+            if row not in waiting and row not in done:
+                self._complete(row)
+        self._count_in_flight()
+        self._open_windows()
+        return True
 
     def _settled(
         self,
@@ -312,6 +454,8 @@ class State:
             if closing is not None:
                 closing.teach(self.learner)
         self.time = now
+        if self.settings.retention < math.inf:
+            self._drop_aged()
         if closing is None:
             return 0
         while self._windows and self._windows[0][0] <= now:
@@ -326,7 +470,7 @@ class State:
             if PENDING not in states:
                 self._complete(row)
                 continue
-            end = self.units.next_closing(states, block.time.item(i), now)
+            end = self.units.next_closing(states, block.start.item(i), now)
             if end < math.inf:
                 heapq.heappush(self._windows, (end, block.serial.item(i), row))
         self._count_in_flight_if_worn()
@@ -346,11 +490,15 @@ class State:
             if block.serial.item(i) != serial:
                 continue  # completed before, and forgotten
             own = states.setdefault(row, block.state[i].tolist())
-            made = block.time.item(i)
-            found = self.units.settle(own, block.values[i].tolist(), made, end)
+            start = block.start.item(i)
+            if start < math.inf:
+                found = self.units.settle(own, block.values[i].tolist(), start, end)
+            else:  # it was not activated in time
+                found = Settled([], [m for m, state in enumerate(own) if state == PENDING])
+                own[:] = [WITHDRAWN if state == PENDING else state for state in own]
             if found.learned or found.lost:
                 steps.append((row, found))
-            later = self.units.next_closing(own, made, end)
+            later = self.units.next_closing(own, start, end)
             if later <= now:
                 heapq.heappush(due, (later, serial, row))
         return self._steps(states, steps)
@@ -394,8 +542,10 @@ class State:
                 counters.defaulted += 1
             elif new == MISSING:
                 counters.missing += 1
-            else:
+            elif new == UNMET:
                 counters.unmet += 1
+            else:
+                counters.withdrawn += 1
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, as long as there is capacity for it."""
@@ -405,7 +555,39 @@ class State:
             self.ledger.drop(completed.popleft())
             self.counters.forgotten += 1
 
-    def _forgotten(self, event: Forgotten) -> int:
+    def _erased(self, event: Erased) -> int:
+        """Drop decisions; nothing more is learned from what was pending."""
+        dropped = 0
+        for row in self.ledger.numbered(event.numbers):
+            block, i = self.ledger.place(row)
+            states = block.state[i].tolist()
+            lost = [m for m, state in enumerate(states) if state == PENDING]
+            if lost:
+                closed = [WITHDRAWN if state == PENDING else state for state in states]
+                self._settled(row, block, i, states, closed, [], lost)
+            if block.state.item(i, 0) != FREE:  # not beyond the capacity just now
+                self.ledger.completed.remove(row)
+                self.ledger.drop(row)
+                self.counters.forgotten += 1
+            dropped += 1
+        self._count_in_flight_if_worn()
+        return dropped
+
+    def _drop_aged(self) -> None:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        completed, oldest = self.ledger.completed, self.time - self.settings.retention
+        while completed:
+            block, i = self.ledger.place(completed[0])
+            if block.time.item(i) >= oldest:
+                break
+            self.ledger.drop(completed.popleft())
+            self.counters.forgotten += 1
+
+    def _hollow(self, event: Hollow) -> int:
+        self.counters.decisions += event.decisions
+        return self._advance(event.time)
+
+    def _forgotten(self, event: Forgotten | Compacted) -> int:
         kept, dropped = [], 0
         for row in self.ledger.completed:
             block, i = self.ledger.place(row)
@@ -419,14 +601,42 @@ class State:
         self.counters.forgotten += dropped
         return dropped
 
+    def _offered(self, event: Offered) -> bool:
+        new = event.digest not in self.offers
+        self.offers[event.digest] = self.position
+        if len(self.offers) > _OFFERS:
+            del self.offers[next(iter(self.offers))]
+        return new
+
+    _apply: ClassVar[dict[type[Any], Callable[["State", Any], Any]]] = {
+        Decided: _decided,
+        Imported: _imported,
+        Rewarded: _rewarded,
+        Activated: _activated,
+        Withdrawn: _withdrawn,
+        Changed: _changed,
+        Expired: lambda self, event: self._advance(event.time),
+        Forgotten: _forgotten,
+        Compacted: _forgotten,
+        Erased: _erased,
+        Hollow: _hollow,
+        Offered: _offered,
+    }
+
     def _count_in_flight_if_worn(self) -> None:
         if self.learner.worn:
-            part = self.ledger.gather(self.ledger.pending())
-            waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
-            self.learner.count_in_flight(part.features, waiting, part.time)
+            self._count_in_flight()
 
-    def save_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return all that changes: plain numbers by name, and arrays by name."""
+    def _count_in_flight(self) -> None:
+        part = self.ledger.gather(self.ledger.pending())
+        waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
+        self.learner.count_in_flight(part.features, waiting, part.time)
+
+    def save_state(self, *, placed: bool = True) -> tuple[dict[str, Any], Arrays]:
+        """Return all that changes: plain numbers by name, and arrays by name.
+
+        Unless ``placed``, without its place in a journal.
+        """
         ledger = self.ledger
         rows = ledger.live()
         block = ledger.gather(rows)
@@ -436,35 +646,61 @@ class State:
             [position[row] for row in ledger.completed], dtype=np.int64
         )
         for name, texts in (("ids", ledger.ids), ("arms", ledger.arms)):
-            coded = [texts[row].encode("utf-8", "surrogatepass") for row in rows.tolist()]
-            arrays[f"ledger.{name}"] = np.frombuffer(b"".join(coded), dtype=np.uint8)
-            arrays[f"ledger.{name}.bytes"] = np.array([len(text) for text in coded], dtype=np.int64)
+            raw, sizes = _coded([texts[row] for row in rows.tolist()])
+            arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
+            arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
         learned = self.learner.save_state()  # copied: threads go on while it is written
         arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
-        return asdict(self.counters) | {"numbers": self.numbers}, arrays
+        arrays["agreement"] = np.array(self.agreement)
+        if not placed:
+            arrays["ledger.position"] = np.zeros_like(block.position)
+        last, offers = (self.position, self.offers) if placed else (0, {})
+        arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
+        own = {
+            "numbers": self.numbers,
+            "position": last,
+            "changed": self.changed * placed,
+            "offers": list(offers),
+        }
+        return asdict(self.counters) | own, arrays
 
     def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:
         """Take over what :meth:`save_state` of a state with equal settings gave."""
         counted = dict(numbers)
         self.numbers = _whole(counted.pop("numbers"))
+        self.position = _whole(counted.pop("position"))
+        self.changed = _whole(counted.pop("changed"))
+        places = arrays["offers"].astype(np.int64).tolist()
+        self.offers = dict(zip(counted.pop("offers"), places, strict=True))
         if counted.keys() != {field.name for field in fields(Counters)}:
             raise DamagedSnapshot("its counters are not those of an agent")
         self.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
         self.time = float(arrays["time"].astype(np.float64).item())
-        rows = self._load_ledger(arrays)
+        agreed, weight = arrays["agreement"].astype(np.float64).tolist()
+        self.agreement = agreed, weight
+        self._load_ledger(arrays)
         own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
         self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
-        if self.units.nearest < math.inf:
+        self._open_windows()
+
+    def _open_windows(self) -> None:
+        """Find out when the windows of all decisions close."""
+        self._windows = []
+        if min(self.units.nearest, self.settings.patience) < math.inf:
+            rows = self.ledger.pending()
             part = self.ledger.gather(rows)
             for n, row in enumerate(rows.tolist()):
                 # Also if it is over: a decision may have been late itself when it was made.
-                end = self.units.next_closing(part.state[n].tolist(), part.time.item(n), -math.inf)
+                states, start = part.state[n].tolist(), part.start.item(n)
+                end = self.units.next_closing(states, start, -math.inf)
+                if start == math.inf and PENDING in states:
+                    end = part.time.item(n) + self.settings.patience
                 if end < math.inf:
                     self._windows.append((end, part.serial.item(n), row))
             heapq.heapify(self._windows)
 
-    def _load_ledger(self, arrays: Arrays) -> NDArray[np.int64]:
+    def _load_ledger(self, arrays: Arrays) -> None:
         ledger = self.ledger
         columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
         ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
@@ -481,7 +717,6 @@ class State:
         rows = ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], block)
         _check_decisions(block, arrays["ledger.completed"], self.counters.decisions)
         ledger.completed.extend(rows[arrays["ledger.completed"].astype(np.int64)].tolist())
-        return rows
 
 
 def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: int) -> None:
@@ -491,14 +726,39 @@ def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: in
         serial[0] >= 0 and serial[-1] < decisions and (np.diff(serial) > 0).all()
     ):
         raise DamagedSnapshot("the numbers of its decisions are not in order")
-    if (block.state > UNMET).any() or not np.isfinite(block.features).all():
+    if (block.state > WITHDRAWN).any() or not np.isfinite(block.features).all():
         raise DamagedSnapshot("its decisions are in no state that an agent could bring about")
     done = np.flatnonzero((block.state != PENDING).all(axis=1))
     listed = np.sort(completed.astype(np.int64))
     if completed.dtype != np.int64 or not np.array_equal(listed, done):
         raise DamagedSnapshot("its completed decisions are not the completed ones")
-    if not np.isfinite(block.time).all():
+    if not np.isfinite(block.time).all() or not (block.start > -math.inf).all():
         raise DamagedSnapshot("the times of its decisions are not finite")
+
+
+def new_learner(settings: Settings) -> Learner:
+    """Return a learner that knows nothing."""
+    return Learner(
+        settings.size,
+        settings.units.roots,
+        ridge=settings.policy.ridge,
+        half_life=settings.half_life,
+        explores=settings.policy.exploration is not None,
+    )
+
+
+def _is_compatible(old: Objective, new: Objective) -> bool:
+    """Tell whether what is known of an objective can be said of what it becomes."""
+    return (old.direction, old.offset) == (new.direction, new.offset)
+
+
+def _is_open(block: Block, i: int) -> bool:
+    """Tell whether the arm of a decision is shown, and was not withdrawn, if no reward came."""
+    return block.start.item(i) < math.inf and block.state.item(i, 0) == PENDING
+
+
+def _unknown(id: str) -> UnknownDecision:
+    return UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
 
 
 def _whole(number: Any) -> int:
@@ -513,7 +773,17 @@ def _texts(arrays: Arrays, name: str) -> list[str]:
     if (sizes < 0).any() or sizes.sum() != len(raw):
         raise DamagedSnapshot(f"ledger.{name} is not as long as its texts")
     ends = np.cumsum(sizes).tolist()
-    return [
-        raw[end - size : end].decode("utf-8", "surrogatepass")
-        for end, size in zip(ends, sizes.tolist(), strict=True)
-    ]
+    places = zip([0, *ends], ends, strict=False)
+    if raw.isascii():  # a character is a byte
+        text = raw.decode()
+        return [text[start:end] for start, end in places]
+    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+
+
+def _coded(texts: list[str]) -> tuple[bytes, list[int]]:
+    """Return texts as :func:`_texts` reads them: all their bytes, and how many each has."""
+    joined = "".join(texts)
+    if joined.isascii():
+        return joined.encode(), list(map(len, texts))
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join(coded), list(map(len, coded))

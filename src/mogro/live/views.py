@@ -17,6 +17,8 @@ from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
     from mogro.theory import Diagnosis
 
 _SHOWN = 5  # rivals that an explanation tells about
@@ -53,6 +55,21 @@ class Front:
         return _table(["arm", *self.objectives, "share of weights"], rows)
 
     __repr__ = __str__
+
+    def plot(self) -> "Drawing":
+        """Draw the first two objectives; areas are shares of weights. Needs matplotlib."""
+        from mogro._plots import house_style, panels
+
+        with house_style():
+            drawing, axes = panels(1, 1, width=4.5, height=3.5)
+            panel, second = axes[0, 0], min(1, len(self.objectives) - 1)
+            x, y = self.values[:, 0], self.values[:, second]
+            panel.scatter(x, y, s=20 + 400 * self.shares, color="#0072B2", alpha=0.6, linewidth=0)
+            for arm, place in zip(self.arms, zip(x, y, strict=True), strict=True):
+                panel.annotate(arm, place, xytext=(4, 4), textcoords="offset points")
+            panel.set_xlabel(self.objectives[0])
+            panel.set_ylabel(self.objectives[second])
+        return drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +121,7 @@ class Rival:
     reasons
         With :class:`~mogro.Bilinear`: what each product of features that differs between the two
         arms adds to the total (or to the sum of the leads, without weights), by name, the largest
-        first.
+        first. Empty for a decision from a journal.
     """
 
     arm: str
@@ -195,9 +212,10 @@ def _reasons(
     decision: Decision, chosen: int, rival: int, weights: FloatArray | None
 ) -> dict[str, float]:
     """Return what the features of the learner add to the lead over a rival, by their names."""
-    arms, theta = decision.basis.arms, decision.basis.learned.theta
-    if not isinstance(arms.mapping, InContext):
+    arms, learned = decision.basis.arms, decision.basis.learned
+    if not isinstance(arms.mapping, InContext) or learned is None:
         return {}
+    theta = learned.theta
     apart = arms.learned(chosen) - arms.learned(rival)
     parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
     names = arms.mapping.features.names
@@ -240,6 +258,8 @@ def html(state: State) -> str:
 
 
 def _reason(decision: Decision) -> str:
+    if decision.exploring and decision.weights is not None:
+        return "chosen because it may be better than its estimates"
     if decision.exploring:
         return "chosen to explore a direction in which too little has been seen"
     if decision.uniform:

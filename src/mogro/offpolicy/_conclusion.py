@@ -12,8 +12,10 @@ from mogro.offpolicy._delta import (
     variances,
 )
 from mogro.offpolicy._intervals import Calibration
+from mogro.offpolicy._moments import BLOCK
 from mogro.offpolicy._state import State
 from mogro.offpolicy.evaluation import TOLERATED, Evaluation
+from mogro.offpolicy.rows import Rows
 
 # A mean weight below 1 is no chance if it is so by this many standard errors and, for large weights
 # may happen to be missing, this many times the part of the largest one (Bernstein's bound).
@@ -50,6 +52,27 @@ def conclude(state: State) -> Evaluation:
         replicates=replicates,
         calibration=_calibration(state),
     )
+
+
+def influences(state: State, rows: Rows) -> FloatArray:
+    """Return how much each of some rows moves the estimate, (n, M)."""
+    moments, layout = state.moments, state.layout
+    normalised = state.settings.self_normalised
+    found = influence(moments.counts, moments.means, layout, normalised=normalised)
+    result = np.empty((len(rows), state.settings.objectives))
+    for begin in range(0, len(rows), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        columns = layout.fill(rows, part, state.settings.cap).T
+        groups = np.zeros(len(columns), dtype=np.intp)
+        if rows.arms is not None and state.settings.groups > 1:
+            groups = rows.arms[part]
+        apart = columns - moments.means[groups]
+        if len(moments.counts) == 1:
+            moved = apart @ found.coefficients[0]
+        else:
+            moved = np.einsum("np,npm->nm", apart, found.coefficients[groups])
+        result[part] = found.means[groups] + moved
+    return result
 
 
 def _noise_parts(state: State, found: Influence) -> tuple[FloatArray, FloatArray]:

@@ -38,12 +38,33 @@ def skewed_interval(
     return np.stack([value - error * steps[0], value - error * steps[1]], axis=-1)
 
 
+def scores(
+    value: FloatArray, error: FloatArray, skewness: FloatArray, sizes: FloatArray, bound: float
+) -> FloatArray:
+    """Return by how many standard deviations of a normal law values (M,) are above a bound.
+
+    The inverse of :func:`skewed_interval` with :func:`quantiles`: at such a level the bound is an
+    end of the interval.
+    """
+    from scipy.special import ndtri, stdtr
+
+    s = np.clip(np.nan_to_num(skewness), -_STEEP, _STEEP)
+    step = np.divide(value - bound, error, out=np.full(len(value), np.nan), where=error > 0)
+    z = s / 6 + step + s * step**2 / 3 + s**2 * step**3 / 27
+    z = np.clip(z, -30, 30)  # beyond, probabilities are rounding
+    tail = stdtr(_freedom(sizes), -abs(z))
+    return np.asarray(-np.sign(z) * ndtri(tail))
+
+
 def quantiles(level: float, sizes: FloatArray) -> FloatArray:
     """Return two-sided quantiles of Student's t, with degrees of freedom of effective sizes."""
     from scipy.special import stdtrit
 
-    freedom = np.maximum(np.nan_to_num(sizes, nan=1.0) - 1, 1.0)
-    return np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(_freedom(sizes), (1 + level) / 2), dtype=np.float64)
+
+
+def _freedom(sizes: FloatArray) -> FloatArray:
+    return np.maximum(np.nan_to_num(sizes, nan=1.0) - 1, 1.0)
 
 
 def joint_level(level: float, covariance: FloatArray) -> float:
@@ -53,15 +74,20 @@ def joint_level(level: float, covariance: FloatArray) -> float:
     """
     from scipy.special import ndtr
 
-    error = np.sqrt(np.diag(covariance))
-    varied = error > 0
+    varied = np.diag(covariance) > 0
     if varied.sum() < 2:
         return level
-    scaled = covariance[np.ix_(varied, varied)] / np.outer(error[varied], error[varied])
-    values, vectors = np.linalg.eigh(scaled)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    reach = np.quantile(abs(root @ _normals(len(root))).max(axis=0), level)
+    drawn = correlated_normals(covariance[np.ix_(varied, varied)])
+    reach = np.quantile(abs(drawn).max(axis=0), level)
     return float(2 * ndtr(reach) - 1)
+
+
+def correlated_normals(covariance: FloatArray) -> FloatArray:
+    """Return standard normal vectors (p, draws) with the correlation of a covariance (p, p)."""
+    error = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.asarray(root @ _normals(len(root)))
 
 
 @lru_cache(maxsize=8)

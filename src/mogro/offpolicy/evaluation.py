@@ -1,6 +1,7 @@
 """What was found: values, errors, intervals, and whether to trust them."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +12,12 @@ from mogro.offpolicy._intervals import (
     joint_level,
     likelihood_interval,
     quantiles,
+    scores,
     skewed_interval,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 ENOUGH = 200.0  # effective size from which intervals are trusted
 TOLERATED = 0.01  # share of the target without support up to which there is an estimate
@@ -81,6 +86,10 @@ class Evaluation:
         Root mean squared relative standard error of the logged propensities; 0 if exact.
     replicates
         Studentised deviations of Poisson-bootstrap replicates from the value, (R, M), or None.
+    names
+        Of the objectives, where they have some.
+    notes
+        What a reader should know beside that: rows that were left out, and the like.
     """
 
     rows: int
@@ -97,6 +106,8 @@ class Evaluation:
     propensity_error: float
     replicates: FloatArray | None
     calibration: Calibration | None
+    names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def error(self) -> FloatArray:
@@ -127,6 +138,15 @@ class Evaluation:
         known = np.isfinite(np.diag(self.covariance))
         inside = self.covariance[np.ix_(known, known)]
         return Region(self._skewed(joint_level(_level(level), inside)))
+
+    def scores(self, bounds: ArrayLike) -> FloatArray:
+        """Return by how many standard deviations of a normal law values are above bounds, (M,).
+
+        What :meth:`interval` says, the other way round: ``scipy.stats.norm.cdf`` of a score is the
+        confidence that the value is above the bound. NaN where there is no estimate.
+        """
+        limits = floats(bounds, "bounds", shape=(len(self.value),))
+        return scores(self.value - limits, self.error, self.skewness, self.effective_size, 0.0)
 
     def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
         """Return Studentised intervals (M, 2) of the Poisson bootstrap.
@@ -169,17 +189,36 @@ class Evaluation:
         z = quantiles(level, self.effective_size)
         return skewed_interval(self.value, self.error, self.skewness, z)
 
+    def plot(self, *, level: float = 0.95) -> "Drawing":
+        """Draw values and intervals, one objective under the other; needs matplotlib."""
+        from mogro._plots import house_style, panels
+
+        names = self.names or tuple(map(str, range(len(self.value))))
+        with house_style():
+            drawing, axes = panels(len(names), 1, width=4.5, height=0.7)
+            for panel, name, value, bounds in zip(
+                axes[:, 0], names, self.value, self.interval(level), strict=True
+            ):
+                span = abs(bounds - value)[:, None]
+                panel.errorbar(value, 0, xerr=span, fmt="o", color="#0072B2", capsize=3)
+                panel.set_yticks([0], [name])
+            words = self.warnings[0].split(":")[0] if self.warnings else f"{level:.0%} intervals"
+            drawing.suptitle(words)
+        return drawing
+
     def __repr__(self) -> str:
         warnings = self.warnings
         sizes = _spread(self.effective_size)
         about = f"{self.rows:,} rows, effective size {sizes}, largest weight "
         about += _spread(self.largest_weight)
-        lines = [*warnings, about]
+        lines = [*warnings, *self.notes, about]
         if not np.isnan(self.value).all():
-            lines += [f"{'objective':<10}{'value':>12}{'error':>12}   95 % interval"]
+            names = self.names or tuple(map(str, range(len(self.value))))
+            width = max(10, *(len(name) + 1 for name in names))
+            lines += [f"{'objective':<{width}}{'value':>12}{'error':>12}   95 % interval"]
             for m, (low, high) in enumerate(self.interval()):
                 figures = f"{self.value[m]:>12.4g}{self.error[m]:>12.2g}"
-                lines.append(f"{m:<10}{figures}   [{low:.4g}, {high:.4g}]")
+                lines.append(f"{names[m]:<{width}}{figures}   [{low:.4g}, {high:.4g}]")
         return "\n".join(lines)
 
 
@@ -196,22 +235,24 @@ def _warnings(found: Evaluation) -> list[str]:
     if none.any():
         words.append(
             f"NO SUPPORT: {found.unsupported.max():.0%} of what the target would choose cannot "
-            f"have been logged{_which(none)}; there is no estimate"
+            f"have been logged{_which(none, found)}; there is no estimate"
         )
     small = ~none & ~(found.effective_size >= ENOUGH)
     if small.any():
         least = np.nan_to_num(found.effective_size[small]).min()
         words.append(
-            f"NOT TO BE TRUSTED: effective size {least:.0f}{_which(small)}, {ENOUGH:.0f} needed"
+            f"NOT TO BE TRUSTED: effective size {least:.0f}{_which(small, found)}, "
+            f"{ENOUGH:.0f} needed"
         )
     flat = ~none & ~small & ~(found.error > 0)
     if flat.any():
         words.append(
-            f"NOT TO BE TRUSTED: no variation{_which(flat)}, so nothing is known of the error"
+            f"NOT TO BE TRUSTED: no variation{_which(flat, found)}, "
+            "so nothing is known of the error"
         )
     steep = ~none & ~small & ~flat & ~(abs(found.skewness) <= _STEEP)
     if steep.any():
-        words.append(f"NOT TO BE TRUSTED: a few rows decide{_which(steep)}")
+        words.append(f"NOT TO BE TRUSTED: a few rows decide{_which(steep, found)}")
     if found.mean_weight - 1 > 5 * found.mean_weight_error + TOLERATED:
         words.append(
             f"NOT TO BE TRUSTED: the mean weight is {found.mean_weight:.3g}, not 1: "
@@ -224,10 +265,11 @@ def _warnings(found: Evaluation) -> list[str]:
     return words
 
 
-def _which(mask: np.ndarray) -> str:
+def _which(mask: np.ndarray, found: Evaluation) -> str:
     if mask.all():
         return ""
-    return " (objective " + ", ".join(str(m) for m in np.flatnonzero(mask)) + ")"
+    names = found.names or tuple(map(str, range(len(mask))))
+    return " (objective " + ", ".join(names[m] for m in np.flatnonzero(mask)) + ")"
 
 
 def _spread(values: FloatArray) -> str:

@@ -4,9 +4,9 @@ from typing import Self
 
 import numpy as np
 
-from mogro._validation import count, generator
+from mogro._validation import FloatArray, count, generator
 from mogro.offpolicy._columns import Cap
-from mogro.offpolicy._conclusion import conclude
+from mogro.offpolicy._conclusion import conclude, influences
 from mogro.offpolicy._resampling import STEP
 from mogro.offpolicy._state import Settings, State
 from mogro.offpolicy.evaluation import Evaluation
@@ -130,6 +130,15 @@ class Sums:
             raise ValueError("other: expected sums with the same settings; fresh() makes them")
         self._spans = _joined(self._spans, other._spans)
         self._state.merge(other._state)
+
+    def influences(self, rows: Rows) -> FloatArray:
+        """Return how much each of some rows, added before, moves the estimate: (n, M), over n.
+
+        Over all rows they sum to 0, and their squares to the variance of the estimate times the
+        square of the number of rows, with the products of two targets to their covariance.
+        """
+        self._check(rows)
+        return influences(self._state, rows)
 
     def result(self) -> Evaluation:
         """Return what the rows so far say."""

@@ -35,7 +35,31 @@ _SHOWN = 12  # numbers that an array in a repr may have
 
 
 class Policy(Protocol):
-    """Chooses an arm, and learns from its reward vector. All objectives are maximised."""
+    """Chooses an arm, and learns from its reward vector. All objectives are maximised.
+
+    A policy that learns about every arm by itself asks for the place of the arm: it gives
+    ``update`` a parameter of the name ``arm``, and simulations call
+    ``update(features, reward, arm=arm)`` with what ``select`` returned, an integer, or integers
+    (*batch). It knows arms by their place, so it belongs into worlds whose arms stay. How many
+    there are, K, it sees in ``select``.
+
+    Examples
+    --------
+    >>> class BestSoFar:
+    ...     def __init__(self, dim, objectives):
+    ...         self.sums = self.pulls = None
+    ...
+    ...     def select(self, features, *, rng):
+    ...         if self.pulls is None:
+    ...             self.pulls, self.sums = np.zeros(len(features)), np.zeros(len(features))
+    ...         return int((self.sums / np.maximum(self.pulls, 1) + (self.pulls == 0)).argmax())
+    ...
+    ...     def update(self, features, reward, *, arm):
+    ...         self.pulls[arm] += 1
+    ...         self.sums[arm] += reward.sum()
+    >>> from mogro.testing import check_policy
+    >>> check_policy(BestSoFar, batched=False, rounds=100)
+    """
 
     def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
         """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
@@ -122,6 +146,11 @@ class LinearPolicy(ABC):
         return None
 
     @property
+    def optimistic(self) -> bool:
+        """Whether some rounds are optimistic: see :class:`~mogro.MOGRO`."""
+        return False
+
+    @property
     def uniform(self) -> float:
         """Probability of a uniformly random arm instead."""
         return 0.0
@@ -167,8 +196,9 @@ class LinearPolicy(ABC):
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
         model = self.learned.model
-        inverse = model.inverse[..., None, :, :]
-        unseen = None if model.full else model.unseen[..., None, :, :]
+        shared = (..., None, slice(None), slice(None)) if self.batch else None
+        inverse = model.inverse[shared]
+        unseen = None if model.full else model.unseen[shared]
         return Beliefs(
             model.theta,
             inverse,

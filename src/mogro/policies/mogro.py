@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mogro._spans import negligible
 from mogro._streams import Rng, check_rng
 from mogro._validation import FloatArray, IntArray, count, real
+from mogro.choice import Beliefs, is_optimistic
 from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
@@ -19,6 +20,7 @@ from mogro.exploration import (
     default_threshold,
 )
 from mogro.policies.base import LinearPolicy
+from mogro.policies.thompson import square_roots
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 
@@ -28,7 +30,7 @@ class MOGRO(LinearPolicy):
     """Greedy with a randomised objective (Algorithm 1; its general version for a subspace).
 
     Explore until V is at least the threshold along every direction in the span of the arms. Then
-    always pull the arm that is best, by the estimates so far, for this round's objective. When
+    pull the arm that is best, by the estimates so far, for this round's objective. When
     good arms exist for every objective, these greedy choices teach every direction by themselves.
 
     Parameters
@@ -36,8 +38,10 @@ class MOGRO(LinearPolicy):
     dim, objectives
         Number of features d and of objectives M.
     threshold
-        The paper's B, in the unit of a squared feature norm. Without it: a tenth of the mean
-        squared norm of the arms on offer, which suits noise up to about the size of the rewards.
+        The paper's B, in the unit of a squared feature norm. Without it the policy follows the
+        noise: it explores up to a tenth of the mean squared norm of the arms on offer, and then
+        every ``sqrt(n) / 3``-th round, with n observations, is optimistic: arms are worth their
+        estimates plus some standard errors.
     scalarization
         The objective of a round: random weights by default.
     exploration
@@ -86,6 +90,11 @@ class MOGRO(LinearPolicy):
     def selection(self) -> Scalarization:
         """How to select."""
         return self.scalarization
+
+    @property
+    def optimistic(self) -> bool:
+        """Whether some rounds are optimistic: without a threshold."""
+        return self.threshold is None
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
@@ -139,7 +148,11 @@ class MOGRO(LinearPolicy):
         if arm is None:
             step = learned.step
             weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
-            arm = ask(maximise, np.vecmat(weights, learned.model.theta))
+            beliefs = self.beliefs()
+            theta = beliefs.theta
+            if is_optimistic(self, beliefs, step):
+                theta, exploring = _drawn(beliefs, rng), True
+            arm = ask(maximise, np.vecmat(weights, theta))
             # An arm in a direction that was empty: look again next time.
             learned.covered = not np.square(empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
         elif self.rounds is not None and not learned.warned:
@@ -201,6 +214,12 @@ class MOGRO(LinearPolicy):
                 f"exploration: expected WeakestDirection to choose with a linear oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )
+
+
+def _drawn(beliefs: Beliefs, rng: Rng) -> FloatArray:
+    """Draw estimates (M, d) as far off as theirs may be: no oracle can maximise optimism."""
+    errors = np.matvec(square_roots(beliefs.inverse[0]), rng.standard_normal(beliefs.theta.shape))
+    return np.asarray(beliefs.theta + np.sqrt(beliefs.noise)[:, None] * errors)
 
 
 def check_explorer(policy: Any) -> None:

@@ -19,6 +19,7 @@ from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
 from mogro.policies.explore_then_commit import ExploreThenCommit
+from mogro.policies.frank_wolfe import AlphaFairness, FrankWolfe
 from mogro.policies.mogro import MOGRO
 from mogro.policies.oracle import Oracle
 from mogro.policies.random_arm import RandomArm
@@ -35,11 +36,13 @@ from mogro.selection import EffectiveFront, ParetoFront
 
 FORMAT = 2
 OWN: tuple[type[Any], ...] = (
+    AlphaFairness,
     BasisRoundRobin,
     EffectiveFront,
     EpsilonGreedy,
     ExploreThenCommit,
     FixedWeights,
+    FrankWolfe,
     MOGRO,
     Oracle,
     ParetoFront,

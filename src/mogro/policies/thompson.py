@@ -37,7 +37,8 @@ class ThompsonSampling(ConfidentPolicy):
         together often enough.
     selection
         A scalarisation of the values, random weights by default (as the paper's experiments ran
-        it), or :class:`~mogro.EffectiveFront` (as it was published).
+        it), or :class:`~mogro.EffectiveFront` (as it was published). With
+        :class:`~mogro.RandomHypervolume`, hypervolume-scalarised Thompson sampling (Zhang 2023).
     ridge
         Weight of the penalty of the estimates.
     norm

@@ -1,4 +1,4 @@
-"""MOLB-UCB: a uniform member of the Pareto front of optimistic indices."""
+"""Optimistic indices: MOLB-UCB, and with a scalarisation hypervolume UCB."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import final
@@ -9,7 +9,7 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.choice import Beliefs
 from mogro.policies.confidence import ConfidentPolicy
-from mogro.selection import ParetoFront
+from mogro.selection import ParetoFront, Selection, check_selection
 
 
 @final
@@ -18,7 +18,9 @@ class UCB(ConfidentPolicy):
     """Optimism for every objective.
 
     An arm's index is ``x . theta_m + c_t sqrt(x^T V^-1 x)`` for each objective m; pull a uniformly
-    random member of the Pareto front of the index vectors.
+    random member of the Pareto front of the index vectors: MOLB-UCB. With
+    ``selection=RandomHypervolume(...)`` it is the hypervolume-scalarised UCB of Zhang, Optimal
+    scalarizations for sublinear hypervolume regret, 2023.
 
     Parameters
     ----------
@@ -28,6 +30,8 @@ class UCB(ConfidentPolicy):
         Sub-Gaussian constant sigma of the rewards.
     delta
         Probability with which the radius may fail; 1 / T for T rounds.
+    selection
+        How to select by the indices: a front, or a scalarisation.
     ridge
         Weight of the penalty of the estimates.
     norm
@@ -49,11 +53,14 @@ class UCB(ConfidentPolicy):
     _: KW_ONLY
     noise: float
     delta: float
+    selection: Selection = ParetoFront()  # noqa: RUF009
     ridge: float = 1.0
     norm: float = 1.0
     batch: tuple[int, ...] = ()
 
-    selection = ParetoFront()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_selection(self.selection, "selection", objectives=self.objectives)
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the indices of arms (..., K, d), (..., K, M)."""

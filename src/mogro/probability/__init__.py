@@ -2,9 +2,9 @@
 
 Fronts, fixed weights and one objective are counted. With two objectives the weights at which the
 best arm changes are computed, and the law of the weights says the rest, exactly. More objectives
-are integrated over weights on randomly shifted lattices, at three levels: many weights for the few
-arms that win most, fewer weights for what a hundred more arms take from them, and still fewer for
-what all others take. Independent shifts give standard errors.
+are integrated over weights on randomly shifted lattices; where few arms win nearly always, many
+weights are spent on these, and fewer on what all others take from them. Independent shifts give
+standard errors.
 """
 
 from collections.abc import Callable
@@ -86,6 +86,11 @@ def selection_probabilities(
         return _exactly(members / members.sum())
     objectives = points.shape[1]
     match selection:
+        case RandomWeights() if 1 < np.count_nonzero(points.any(axis=0)) < objectives:
+            # An objective without values, because it has no observations yet, decides nothing.
+            some = points.any(axis=0)
+            law = RandomWeights(np.array(selection.dirichlet(objectives))[some].tolist())
+            found = _of_own(points[:, some], law, rng)
         case RandomWeights() | RandomChebyshev() | RandomHypervolume() if objectives > 1:
             found = _of_own(points, selection, rng)
         case FixedWeights() | RoundRobin():

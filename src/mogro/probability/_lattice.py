@@ -144,8 +144,8 @@ class Lattice:
     coordinates and all draws of this lattice.
     """
 
-    quantiles: FloatArray  # (M, n), or their logarithms, at equidistant places
-    places: IntArray  # (n, M) in the flat quantiles
+    quantiles: FloatArray  # (2 M n,): those of each objective or their logarithms, rising, twice
+    places: IntArray  # (n, M) in the quantiles
     deep: bool  # quantiles leave the range of floating-point numbers
 
     @classmethod
@@ -156,16 +156,16 @@ class Lattice:
         generator = GENERATORS[points]
         steps = np.array([pow(generator, m, points) for m in range(law.objectives)])
         places = np.multiply.outer(np.arange(points), steps) % points
-        places += points * np.arange(law.objectives)
+        places += 2 * points * np.arange(law.objectives)
         deep = bool(np.abs(logarithms).max() > _DEEP)
-        return cls(logarithms if deep else np.exp(logarithms), places, deep)
+        quantiles = logarithms if deep else np.exp(logarithms)
+        return cls(np.concatenate([quantiles, quantiles], axis=1).ravel(), places, deep)
 
     def draw(self, *, rng: Rng) -> FloatArray:
         """Return weights (n, M), up to a factor for each point."""
-        points = len(self.places)
-        shifts = (rng.random(len(self.quantiles)) * points).astype(np.int64)
-        pairs = zip(self.quantiles, shifts.tolist(), strict=True)
-        weights = np.concatenate([np.roll(q, k) for q, k in pairs]).take(self.places)
+        points, objectives = self.places.shape
+        shifts = (rng.random(objectives) * points).astype(np.int64)
+        weights: FloatArray = self.quantiles.take(self.places + shifts)
         if self.deep:
             weights = np.exp(weights - weights.max(axis=1, keepdims=True))
         return weights

@@ -21,14 +21,20 @@ class Learner(Protocol):
         """Choose an arm, or one for each learner of the batch."""
         ...
 
-    def update(self, features: Any, reward: Any) -> None:
-        """Learn the reward of the arm with these features."""
+    @property
+    def update(self) -> Callable[..., None]:
+        """Learn the reward of the arm with these features, with a parameter ``arm`` its place."""
         ...
 
 
 MakePolicy = Callable[..., Learner]
 """Called with the numbers of features and objectives and, if it has a parameter of that name, with
 ``batch``. One without it makes a single learner, and is called for each of them."""
+
+
+def takes_arm(policy: Learner) -> bool:
+    """Tell whether a policy asks for the place of the arm that it learns about."""
+    return "arm" in inspect.signature(policy.update).parameters
 
 
 class WrongPolicyError(ValueError):
@@ -61,14 +67,15 @@ class Together:
         self._batch = generators.shape
         self._rng: Rng = Streams(generators, ahead=True)
         self._policy = _policy(make_policy(world.dim, world.objectives, batch=self._batch))
+        self._takes_arm = takes_arm(self._policy)
         self._probe = probe
         self._arms = world.arms
 
     def select(self, features: FloatArray) -> IntArray:
         return _checked(self._policy.select(features, rng=self._rng), self._batch, self._arms)
 
-    def update(self, x: FloatArray, rewards: FloatArray) -> None:
-        self._policy.update(x, rewards)
+    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
+        self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
 
     def probe(self) -> NDArray[Any]:
         if self._probe is None:
@@ -92,6 +99,7 @@ class OneByOne:
             learner: _policy(make_policy(world.dim, world.objectives))
             for learner in np.ndindex(self._batch)
         }
+        self._takes_arm = takes_arm(self._policies[0, 0])
         self._probe = probe
         self._arms = world.arms
 
@@ -103,9 +111,10 @@ class OneByOne:
             arms[learner] = _checked(arm, (), self._arms)
         return arms
 
-    def update(self, x: FloatArray, rewards: FloatArray) -> None:
+    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
         for learner, policy in self._policies.items():
-            policy.update(x[learner], rewards[learner])
+            place = {"arm": int(arms[learner])} if self._takes_arm else {}
+            policy.update(x[learner], rewards[learner], **place)
 
     def probe(self) -> NDArray[Any]:
         if self._probe is None:

@@ -1,6 +1,7 @@
 """The books of a run: arms, gaps and rewards, summed as they come."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from mogro._validation import FloatArray, IntArray
 from mogro.environments import Environment
 from mogro.pareto import effective_gaps, gaps
+from mogro.simulation._meters import Meters
 from mogro.simulation.trace import Trace
 
 _WAITING = 1 << 24  # bytes of mean rewards that wait for their gaps to be found together
@@ -28,17 +30,20 @@ class Ledger:
         repeats: int,
         *,
         checkpoints: IntArray,
+        changing: bool,
+        meters: Meters,
     ) -> None:
         world = environments[0]
         self._offered = world.arms
-        # (I, 1, d, M), contiguous: products over it are stacked, one for each learner.
-        self._truth = np.stack([np.ascontiguousarray(w.theta.T) for w in environments])[:, None]
+        self._changing = changing
         batch = (len(environments), repeats)
         self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(world.arms - 1))
         self._checkpoints = checkpoints
         self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
-        self._sums = np.zeros((2, *batch))
-        self._noted = np.empty((len(checkpoints), 2, *batch))
+        self._meters = meters
+        summed = 2 + meters.count(world.objectives)
+        self._sums = np.zeros((summed, *batch))
+        self._noted = np.empty((len(checkpoints), summed, *batch))
         self._rewards = np.zeros((*batch, world.objectives))
         self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
         self._known: FloatArray | None = None
@@ -46,14 +51,22 @@ class Ledger:
         self._waiting: list[tuple[int, FloatArray]] = []
         self._instance = np.arange(batch[0])[:, None]
 
-    def note(self, t: int, features: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
-        """Take down round t, from 0; tell whether it is a checkpoint."""
+    def note(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
+        """Take down round t, from 0; tell whether it is a checkpoint.
+
+        Means are (I, R, K, M), or (I, 1, K, M) if repeats share them, then the very same array as
+        long as they stay.
+        """
         self._arms[t] = arms
         self._rewards += rewards
-        if features.shape[1] == 1:
-            self._judge_shared(t, features, arms)
+        shared = means.shape[1] == 1 and not self._changing
+        if not shared or (t > 0 and means is not self._known):
+            self._meters.check_changing()
+        if shared:
+            self._judge_shared(t, means, arms)
         else:
-            self._waiting.append((t, features @ self._truth))
+            each = (*arms.shape, *means.shape[2:])
+            self._waiting.append((t, np.broadcast_to(means, each)))
             if len(self._waiting) * self._waiting[0][1].nbytes >= _WAITING:
                 self._judge_waiting()
         if t not in self._row:
@@ -64,26 +77,34 @@ class Ledger:
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...]) -> Trace:
         """Close the books."""
         self._judge_waiting()
-        return Trace(
+        trace = Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
             pareto_regret=self._noted[:, 0].copy(),
             effective_regret=self._noted[:, 1].copy(),
             rewards=self._noted_rewards,
             probed=probed,
+            measured=np.empty((len(self._checkpoints), *self._arms.shape[1:], 0)),
             offered=self._offered,
             seed=seed,
         )
+        if not self._meters.names:
+            return trace
+        nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
+        means = nothing if self._known is None else self._known[:, 0]
+        measured = self._meters.measured(
+            self._noted[:, 2:], self._checkpoints, means, trace.pulls()
+        )
+        return replace(trace, measured=measured, measures=self._meters.names)
 
-    def _judge_shared(self, t: int, features: FloatArray, arms: IntArray) -> None:
+    def _judge_shared(self, t: int, means: FloatArray, arms: IntArray) -> None:
         """All repeats of an instance have the same arms: judge every arm once, then look up."""
-        if features is not self._known:
+        if means is not self._known:
             self._judge_waiting()
-            means = (features @ self._truth)[:, 0]
             # One instance at a time, so that no bit depends on the others.
-            both = [(gaps(one), effective_gaps(one)) for one in means]
-            self._table = np.stack(both, axis=1)
-            self._known = features
+            rows = [self._judge_all(one) for one in means[:, 0]]
+            self._table = np.stack(rows, axis=1)
+            self._known = means
         self._add(t, self._table[:, self._instance, arms])
 
     def _judge_waiting(self) -> None:
@@ -92,12 +113,21 @@ class Ledger:
             return
         means = np.stack([means for _, means in self._waiting])
         arms = self._arms[[t for t, _ in self._waiting]].astype(np.int64)
-        plain, effective = gaps(means, arms=arms), effective_gaps(means, arms=arms)
+        chosen = np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
+        regrets = gaps(means, arms=arms), effective_gaps(means, arms=arms)
+        rows = np.stack([*regrets, *self._meters.of_round(means, chosen)], axis=1)
         for n, (t, _) in enumerate(self._waiting):
-            self._add(t, np.stack([plain[n], effective[n]]))
+            self._add(t, rows[n])
         self._waiting.clear()
 
-    def _add(self, t: int, both: FloatArray) -> None:
-        self._sums += both
+    def _judge_all(self, means: FloatArray) -> FloatArray:
+        """Return what is summed for all arms of an instance, (S, K)."""
+        everywhere = np.broadcast_to(means, (len(means), *means.shape))
+        return np.stack(
+            [gaps(means), effective_gaps(means), *self._meters.of_round(everywhere, means)]
+        )
+
+    def _add(self, t: int, rows: FloatArray) -> None:
+        self._sums += rows
         if t in self._row:
             self._noted[self._row[t]] = self._sums

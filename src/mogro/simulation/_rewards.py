@@ -7,29 +7,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._streams import Streams
-from mogro._validation import FloatArray
-from mogro.environments import Environment, FixedArms, VaryingContexts
+from mogro._validation import FloatArray, IntArray
+from mogro.environments import Environment, FixedArms, LinearEnvironment, VaryingContexts
+from mogro.simulation._asking import Asked
 
 
 def make_rewards(
     environments: Sequence[Environment], generators: NDArray[Any]
 ) -> "OneByOne | LinearTogether":
     """Return what observes rewards in instances, with one generator for each learner (I, R)."""
-    linear = all(type(world) in (FixedArms, VaryingContexts) for world in environments)
-    return (LinearTogether if linear else OneByOne)(environments, generators)
+    linear = [w for w in environments if isinstance(w, FixedArms | VaryingContexts)]
+    if len(linear) == len(environments) and {type(w) for w in linear} <= _LINEAR:
+        return LinearTogether(linear, generators)
+    return OneByOne(environments, generators)
+
+
+_LINEAR = {FixedArms, VaryingContexts}  # not what is derived from them, which may do as it likes
 
 
 class OneByOne:
     """Every environment is asked for the rewards of its learners."""
 
     def __init__(self, environments: Sequence[Environment], generators: NDArray[Any]) -> None:
-        self._environments = environments
-        self._noise = [Streams(row, ahead=True) for row in generators]
+        self._each = [
+            (world, list(row) if world.alone else Streams(row, ahead=True))
+            for world, row in zip(map(Asked, environments), generators, strict=True)
+        ]
 
-    def observe(self, x: FloatArray) -> FloatArray:
-        """Return rewards (I, R, M) of arms with features (I, R, d)."""
-        each = zip(self._environments, x, self._noise, strict=True)
-        return np.stack([world.observe(part, rng=rng) for world, part, rng in each])
+    def observe(self, x: FloatArray, arms: IntArray, step: int) -> FloatArray:
+        """Return rewards (I, R, M) of arms (I, R) with features (I, R, d) in a round."""
+        return np.stack(
+            [
+                world.one_by_one(part, arm, step, rng)
+                if isinstance(rng, list)
+                else world.observe(part, rng=rng, arm=arm, step=step)
+                for (world, rng), part, arm in zip(self._each, x, arms, strict=True)
+            ]
+        )
 
 
 class LinearTogether:
@@ -38,12 +52,12 @@ class LinearTogether:
     With one learner in each of many instances, asking each of them took most of the time.
     """
 
-    def __init__(self, environments: Sequence[Environment], generators: NDArray[Any]) -> None:
+    def __init__(self, environments: Sequence[LinearEnvironment], generators: NDArray[Any]) -> None:
         self._theta = np.stack([world.theta for world in environments])
         self._scale = np.array([world.noise for world in environments])[:, None, None]
         self._noise = Streams(generators, ahead=True)
 
-    def observe(self, x: FloatArray) -> FloatArray:
+    def observe(self, x: FloatArray, arms: IntArray, step: int) -> FloatArray:
         """Return rewards (I, R, M) of arms with features (I, R, d)."""
         means = np.einsum("ird,imd->irm", np.ascontiguousarray(x), self._theta)
         return np.asarray(means + self._scale * self._noise.standard_normal(means.shape))

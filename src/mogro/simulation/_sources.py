@@ -29,7 +29,7 @@ def task_modules(task: object) -> set[str]:
     """Return the modules of the class of a task and of everything that its fields hold."""
     if isinstance(task, list | tuple):
         return {name for item in task for name in task_modules(item)}
-    if isinstance(task, FunctionType):
+    if isinstance(task, FunctionType | type):
         return {task.__module__}
     found = {type(task).__module__}
     if is_dataclass(task):

@@ -1,46 +1,21 @@
 """One run: a policy in environments, all learners in lockstep."""
 
-import math
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._streams import Streams
 from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
 from mogro.simulation._learners import MakePolicy, Probe, make_learners
 from mogro.simulation._ledger import Ledger
-from mogro.simulation._rewards import make_rewards
+from mogro.simulation._meters import Measures, Meters
+from mogro.simulation._truth import Truth
+from mogro.simulation._worlds import Purpose, Worlds
 from mogro.simulation.trace import Trace
 
 _CHECKPOINTS = 100
-
-
-class Purpose(IntEnum):
-    """What a random stream is for; one never disturbs another."""
-
-    CONTEXTS = 0
-    NOISE = 1
-    POLICY = 2
-    WORLD = 3
-
-
-def stream(
-    seed: int | Sequence[int], instance: int, repeat: int, purpose: Purpose
-) -> np.random.Generator:
-    """Return the generator of one learner for one purpose, the same whoever else draws.
-
-    Examples
-    --------
-    >>> one, same = (stream(0, 3, 1, Purpose.NOISE).random() for _ in range(2))
-    >>> one == same
-    True
-    """
-    key = (instance, repeat, int(purpose))
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def simulate(
@@ -52,6 +27,7 @@ def simulate(
     seed: int | Sequence[int] = 0,
     checkpoints: Sequence[int] | None = None,
     probe: Probe | None = None,
+    measures: Measures = (),
     start: tuple[int, int] = (0, 0),
 ) -> Trace:
     """Let a policy play, and record what it did.
@@ -68,9 +44,11 @@ def simulate(
         policy steps for all learners together; any policy of mogro will do, as it is or with
         settings by ``functools.partial``. If it has no parameter ``batch``, it is called as
         ``make_policy(dim, objectives)`` for each learner, and they step one after the other; each
-        then gets a plain ``numpy.random.Generator``.
+        then gets a plain ``numpy.random.Generator``. If its ``update`` has a parameter ``arm``, it
+        also gets the place of the arm that was pulled; see :class:`mogro.Policy`.
     environment
-        One instance, or several of equal sizes.
+        One instance, or several of equal sizes. Regret is judged by the true means that it says,
+        fixed, by context or by round; see :class:`mogro.Environment`.
     rounds
         Rounds to play, T.
     repeats
@@ -83,6 +61,9 @@ def simulate(
     probe
         Called with the policy at every checkpoint; returns numbers to keep, (I, R, ...), for
         single learners (...).
+    measures
+        Functions of true means and pulls to evaluate beside the regrets, with their own names or,
+        in a dict, under others; see :mod:`mogro.simulation.measures`.
     start
         Numbers of the first instance and the first repeat, for a run in parts; see
         :func:`mogro.simulation.join`.
@@ -113,98 +94,32 @@ def simulate(
     4
     """
     T = count(rounds, "rounds")
+    meters = Meters(measures)
     R = count(repeats, "repeats")
     seeds = _seeds(seed)
-    worlds = _Worlds(_instances(environment), R, seeds, start)
+    worlds = Worlds(_instances(environment), R, seeds, start)
     own = worlds.generators[Purpose.POLICY]
     learners = make_learners(make_policy, worlds.environments[0], own, probe)
-    ledger = Ledger(worlds.environments, T, R, checkpoints=_rounds_noted(checkpoints, T))
+    truth = Truth(worlds.environments)
+    noted = _rounds_noted(checkpoints, T)
+    ledger = Ledger(
+        worlds.environments, T, R, checkpoints=noted, changing=truth.changing, meters=meters
+    )
     notes: list[NDArray[Any]] = []
     for t in range(T):
-        features = worlds.offer()
+        features = worlds.offer(t)
         arms = learners.select(features)
         x = _chosen_features(features, arms)
-        rewards = worlds.observe(x)
-        checkpoint = ledger.note(t, features, arms, rewards)
-        learners.update(x, rewards)
+        rewards = worlds.observe(x, arms, t)
+        checkpoint = ledger.note(t, truth.means(features, t), arms, rewards)
+        learners.update(x, rewards, arms)
         if checkpoint:
             notes.append(learners.probe())
             if notes[-1].shape != notes[0].shape:
                 shapes = f"{notes[0].shape} and {notes[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
+    truth.check_kept()
     return ledger.trace(np.stack(notes), seeds)
-
-
-class _Worlds:
-    """Some instances of equal sizes, and the random streams of the learners in them."""
-
-    def __init__(
-        self,
-        environments: list[Environment],
-        repeats: int,
-        seed: Sequence[int],
-        start: tuple[int, int],
-    ) -> None:
-        self.environments = environments
-        self.repeats = repeats
-        self.generators = {
-            purpose: np.array(
-                [
-                    [stream(seed, start[0] + i, start[1] + r, purpose) for r in range(repeats)]
-                    for i in range(len(environments))
-                ],
-                dtype=object,
-            )
-            for purpose in (Purpose.CONTEXTS, Purpose.NOISE, Purpose.POLICY)
-        }
-        self._contexts = self._streams(Purpose.CONTEXTS)
-        self._rewards = make_rewards(environments, self.generators[Purpose.NOISE])
-        self._parts: list[FloatArray] = []
-        self._features: FloatArray = np.empty(0)
-
-    def _streams(self, purpose: Purpose) -> list[Streams]:
-        return [Streams(row, ahead=True) for row in self.generators[purpose]]
-
-    def offer(self) -> FloatArray:
-        """Return what is on offer this round: (I, R, K, d), or (I, 1, K, d) if repeats share it.
-
-        Arms that stay come as the very same array.
-        """
-        batch = (self.repeats,)
-        parts = [
-            np.asarray(world.contexts(rng=rng, batch=batch))
-            for world, rng in zip(self.environments, self._contexts, strict=True)
-        ]
-        if len(self._parts) == len(parts) and all(map(_same, parts, self._parts)):
-            return self._features
-        shared = all(part.ndim == 2 for part in parts)
-        world = self.environments[0]
-        arms = (world.arms, world.dim)
-        if any(part.shape not in (arms, (self.repeats, *arms)) for part in parts):
-            raise ValueError(
-                f"environment: expected contexts of shape {arms} or {(self.repeats, *arms)}, "
-                f"got {[part.shape for part in parts]}"
-            )
-        shape = (1 if shared else self.repeats, *arms)
-        self._parts = parts if shared else []
-        self._features = np.stack([np.broadcast_to(part, shape) for part in parts])
-        self._features.setflags(write=False)
-        return self._features
-
-    def observe(self, x: FloatArray) -> FloatArray:
-        """Return rewards (I, R, M) of arms with features (I, R, d)."""
-        rewards = self._rewards.observe(x)
-        shape = (*x.shape[:-1], self.environments[0].objectives)
-        if rewards.shape != shape or not math.isfinite(np.vdot(rewards, rewards)):
-            raise ValueError(
-                f"environment: expected finite rewards of shape {shape[1:]} for each instance, got "
-                f"shape {rewards.shape[1:]}, {np.count_nonzero(~np.isfinite(rewards))} not finite"
-            )
-        return rewards
-
-
-def _same(part: FloatArray, before: FloatArray) -> bool:
-    return part is before or (part.ndim == 2 and np.array_equal(part, before))
 
 
 def _chosen_features(features: FloatArray, arms: IntArray) -> FloatArray:

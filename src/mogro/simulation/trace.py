@@ -11,11 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._files import read_arrays, write_whole
+from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
 _FORMAT = 1
-_ARRAYS = ("arms", "checkpoints", "pareto_regret", "effective_regret", "rewards", "probed")
+REGRETS = ("effective_regret", "pareto_regret")
+_ARRAYS = (
+    "arms",
+    "checkpoints",
+    "pareto_regret",
+    "effective_regret",
+    "rewards",
+    "probed",
+    "measured",
+)
 
 
 def current_versions() -> dict[str, str]:
@@ -46,10 +56,14 @@ class Trace:
         Sums of the rewards observed so far, (C, I, R, M).
     probed
         What the probe of :func:`~mogro.simulate` returned, (C, I, R, ...); zeros without a probe.
+    measured
+        The measures that were asked for, (C, I, R, Q); see :meth:`column`.
     offered
         Number of arms on offer each round, K.
     seed
         What the random streams were derived from.
+    measures
+        Their names, Q of them.
     versions
         Versions of mogro, NumPy and Python that made it.
 
@@ -71,8 +85,10 @@ class Trace:
     effective_regret: FloatArray
     rewards: FloatArray
     probed: FloatArray
+    measured: FloatArray
     offered: int
     seed: tuple[int, ...]
+    measures: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
 
     def __post_init__(self) -> None:
@@ -93,6 +109,41 @@ class Trace:
     def repeats(self) -> int:
         """The number of repeats in each instance, R."""
         return int(self.arms.shape[2])
+
+    def column(self, name: str) -> FloatArray:
+        """Return ``"effective_regret"``, ``"pareto_regret"`` or a measure by name, (C, I, R)."""
+        if name in REGRETS:
+            return np.asarray(getattr(self, name))
+        if name not in self.measures:
+            known = [*REGRETS, *self.measures]
+            raise ValueError(f"name: expected one of {known}, got {name!r}")
+        return self.measured[..., self.measures.index(name)]
+
+    def to_frame(self) -> Any:
+        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
+
+        Columns: ``instance``, ``repeat``, ``round``, ``measure`` (the regrets, ``reward_0`` and so
+        on, the sums of the rewards observed, and the measures asked for) and ``value``.
+        """
+        return to_frame(self.columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns of :meth:`to_frame` as CSV."""
+        write_csv(self.columns(), path)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of :meth:`to_frame`."""
+        rewards = {f"reward_{m}": self.rewards[..., m] for m in range(self.rewards.shape[-1])}
+        named = {name: self.column(name) for name in (*REGRETS, *self.measures)} | rewards
+        shape = (len(named), len(self.checkpoints), self.instances, self.repeats)
+        places = np.indices(shape).reshape(4, -1)
+        return {
+            "instance": places[2],
+            "repeat": places[3],
+            "round": self.checkpoints[places[1]],
+            "measure": np.array(list(named))[places[0]],
+            "value": np.stack(list(named.values())).ravel(),
+        }
 
     def pulls(self) -> IntArray:
         """Return how often every arm was pulled up to every checkpoint, (C, I, R, K).
@@ -118,6 +169,7 @@ class Trace:
                 "format": _FORMAT,
                 "offered": self.offered,
                 "seed": list(self.seed),
+                "measures": list(self.measures),
                 "versions": dict(self.versions),
             }
         )
@@ -138,6 +190,7 @@ class Trace:
                 **{name: arrays[name] for name in _ARRAYS},
                 offered=int(header["offered"]),
                 seed=tuple(header["seed"]),
+                measures=tuple(header["measures"]),
                 versions=header["versions"],
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -171,7 +224,7 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
     Parameters
     ----------
     traces
-        Parts with equal rounds, checkpoints, arms on offer and seed.
+        Parts with equal rounds, checkpoints, arms on offer, seed and measures.
     along
         What the parts are parts of: ``"instances"`` or ``"repeats"``.
 
@@ -193,9 +246,13 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
         raise ValueError("traces: expected at least one, got none")
     first = traces[0]
     for other in traces[1:]:
-        same = other.offered == first.offered and other.seed == first.seed
+        same = (other.offered, other.seed, other.measures) == (
+            *(first.offered, first.seed, first.measures),
+        )
         if not (same and np.array_equal(other.checkpoints, first.checkpoints)):
-            raise ValueError("traces: expected equal rounds, checkpoints, arms on offer and seed")
+            raise ValueError(
+                "traces: expected equal rounds, checkpoints, arms on offer, seed and measures"
+            )
     axis = 1 if along == "instances" else 2
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
     for name in _ARRAYS:

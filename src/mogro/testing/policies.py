@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
 from mogro.simulation import MakePolicy
+from mogro.simulation._learners import takes_arm
 
 Maker = Callable[[int, int, tuple[int, ...]], Any]
 Pulls = NDArray[np.int64]
@@ -26,6 +27,8 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
     batch of one is like no batch, and a batch of several like separate learners, to the bit; inputs
     may be read-only and stay as they are; single, duplicate, collinear, zero and fewer than d arms
     work, as do single objectives and features, and arms that change; a long run gives no warning.
+    A policy whose ``update`` asks for the place of the ``arm`` gets it, as in a simulation; such a
+    one may count on the number of arms to stay.
 
     Parameters
     ----------
@@ -83,7 +86,10 @@ def _check_repeatable(make_policy: Maker, dim: int, arms: int, objectives: int) 
 
 def _check_batch(make_policy: Maker, dim: int, arms: int, objectives: int) -> None:
     fixed = [_several_arms(dim, arms, seed=0)]
-    changing = [_several_arms(dim, 1 + (arms + n) % 7, seed=n) for n in range(40)]
+    stays = takes_arm(make_policy(dim, objectives, ()))
+    changing = [
+        _several_arms(dim, arms if stays else 1 + (arms + n) % 7, seed=n) for n in range(40)
+    ]
     for offers in (fixed, changing):
         _check_learners(make_policy, offers, objectives)
 
@@ -124,6 +130,7 @@ def _play(
     """
     dim = offers[0].shape[-1]
     policy = make_policy(dim, objectives, batch)
+    by_arm = takes_arm(policy)
     theta = np.random.default_rng(seed).standard_normal((objectives, dim))
     learners = range(int(np.prod(batch))) if batch else [learner]
     generators = [np.random.default_rng([seed, number]) for number in learners]
@@ -143,14 +150,15 @@ def _play(
             assert np.issubdtype(kind, np.integer), f"select: expected integers, got {arm!r}"
         else:
             assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
-        chosen = np.asarray(arm)
+        chosen = np.array(arm)
         assert ((chosen >= 0) & (chosen < arms)).all(), f"select: expected an arm, got {arm!r}"
         everywhere = np.broadcast_to(features, (*batch, arms, dim))
         x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
         shocks = np.stack([g.standard_normal(objectives) for g in noise])
         reward = np.matvec(theta, x) + 0.1 * shocks.reshape(*batch, objectives)
         x.flags.writeable = reward.flags.writeable = False
-        policy.update(x, reward)
+        chosen.flags.writeable = False
+        policy.update(x, reward, **({"arm": chosen if batch else int(chosen)} if by_arm else {}))
         assert (features == before).all(), "the policy changed the features it was given"
         pulls[round_number] = chosen
     return pulls

@@ -2,12 +2,15 @@
 
 import json
 import math
+import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _checks as check
@@ -102,6 +105,21 @@ class Diagnosis:
         """Return everything as JSON; numbers that are not finite become null."""
         return json.dumps({"holds": self.holds, **_plain(asdict(self))}, indent=2, allow_nan=False)
 
+    def to_frame(self) -> Any:
+        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
+
+        Columns: ``name``, as in :meth:`to_json` with dots, and ``value``; what holds is 1.
+        """
+        return to_frame(self._columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns of :meth:`to_frame` as CSV."""
+        write_csv(self._columns(), path)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        rows = dict(_numbers({"holds": self.holds, **asdict(self)}))
+        return {"name": np.array(list(rows)), "value": np.array(list(rows.values()))}
+
     def __str__(self) -> str:
         return _report.text(_report.sections(self))
 
@@ -113,6 +131,22 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return _report.html(_report.sections(self))
+
+
+def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Go through the numbers of nested data, under dotted names."""
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list | tuple):
+        inner = {
+            (v.get("name", n) if isinstance(v, dict) else n): v for n, v in enumerate(value)
+        }.items()
+    else:
+        if isinstance(value, int | float | np.number | np.bool_):
+            yield name, float(value)
+        return
+    for key, part in inner:
+        yield from _numbers(part, f"{name}.{key}" if name else str(key))
 
 
 def diagnose(

@@ -12,8 +12,8 @@ from tests.live.journal.worlds import ARMS, SERVER, in_memory, opened, saved
 import mogro
 
 
-def test_several_processes_are_killed(tmp_path: Path) -> None:
-    report = crash.run(tmp_path, cycles=8, processes=3, seed=1)
+def test_several_processes_are_killed(tmp_path: Path, shop: str) -> None:
+    report = crash.run(shop, tmp_path, cycles=8, processes=3, seed=1)
     assert report.clean, report
     assert report.acknowledged > 8
 
@@ -33,37 +33,41 @@ def step(agent: mogro.Agent, n: int) -> None:
         agent.expire(now)
 
 
-def go_on(path: Path, start: int, done: Path) -> None:
+def go_on(shop: str, start: int, done: Path) -> None:
     """Make calls until killed; one byte is written for each that returned."""
     handle = os.open(done, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    agent = opened(path, snapshot_every=20, capacity=10)
+    agent = opened(shop, snapshot_every=20, capacity=10)
     os.write(handle, b"opened")
     for n in range(start, start + 100_000):
         step(agent, n)
         os.write(handle, b".")
 
 
-def test_the_state_is_that_of_the_acknowledged_calls_and_perhaps_one_more(tmp_path: Path) -> None:
-    path, rng, start = tmp_path / "shop.db", random.Random(0), 0
+def test_the_state_is_that_of_the_acknowledged_calls_and_perhaps_one_more(
+    tmp_path: Path, shop: str
+) -> None:
+    rng, start = random.Random(0), 0
     twin = in_memory(capacity=10)
-    for cycle in range(30):
+    for cycle in range(15):
         done = tmp_path / f"done {cycle}"
-        process = SERVER.Process(target=go_on, args=(path, start, done))
+        process = SERVER.Process(target=go_on, args=(shop, start, done))
         process.start()
-        while not done.exists() or done.stat().st_size < 6:
-            time.sleep(0.002)
-        time.sleep(rng.uniform(0, 0.1))
+        wanted = 6 + rng.randrange(12)
+        while not done.exists() or done.stat().st_size < wanted:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.01))
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
+        crash.wait_for_server(shop)
         acknowledged = done.stat().st_size - 6
         for n in range(start, start + acknowledged):
             step(twin, n)
         start += acknowledged
-        with opened(path, capacity=10) as agent:
+        with opened(shop, capacity=10) as agent:
             found = saved(agent, tmp_path / "one")
         if found != saved(twin, tmp_path / "two"):
             step(twin, start)  # the call that was cut off happened wholly
             start += 1
             assert found == saved(twin, tmp_path / "two")
-    assert start > 30
+    assert start > 15

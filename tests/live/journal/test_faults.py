@@ -1,17 +1,19 @@
 """Whatever happens to the file: a clear error, nothing acknowledged lost, and it goes on."""
 
+import json
 import os
 import resource
 import sqlite3
 import tempfile
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.live.journal.worlds import ARMS, in_memory, live, opened, saved
+from tests.live.journal.worlds import ARMS, in_memory, live, opened, query, saved
 
 import mogro
 from mogro.live.errors import (
@@ -30,13 +32,6 @@ def file_size_limit(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def changed(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(statement)
-    connection.close()
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
@@ -113,7 +108,7 @@ def test_a_read_only_file() -> None:
     ("statement", "reason"),
     [
         (
-            "UPDATE mogro_events SET event = CAST(replace(event, 'v3', 'v4') AS BLOB)",
+            "UPDATE mogro_events SET checksum = checksum + 1 WHERE position = 4",
             "event 4 is damaged: its checksum does not match",
         ),
         ("DELETE FROM mogro_events WHERE position = 5", "event 5 is missing"),
@@ -121,29 +116,38 @@ def test_a_read_only_file() -> None:
         ("UPDATE mogro_agents SET settings = '{}'", "no settings of an agent in it"),
     ],
 )
-def test_a_damaged_journal(tmp_path: Path, statement: str, reason: str) -> None:
-    path = tmp_path / "shop.db"
-    with opened(path) as agent:
+def test_a_damaged_journal(shop: str, statement: str, reason: str) -> None:
+    with opened(shop) as agent:
         for n in range(8):
             agent.decide(ARMS, id=f"v{n}", now=0.0)
-    changed(path, statement)
-    with pytest.raises(DamagedJournal, match=f"shop.db: {reason}"):
+    query(shop, statement)
+    with pytest.raises(DamagedJournal, match=f": {reason}"):
+        mogro.Agent.open(shop)
+
+
+def test_an_event_with_other_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with opened(path) as agent:
+        agent.decide(ARMS, id="v3", now=0.0)
+    query(str(path), "UPDATE mogro_events SET event = CAST(replace(event, 'v3', 'v4') AS BLOB)")
+    with pytest.raises(DamagedJournal, match=r"is damaged: its checksum does not match"):
         mogro.Agent.open(path)
 
 
-def test_damage_that_is_met_while_open(tmp_path: Path) -> None:
-    path = tmp_path / "shop.db"
-    with opened(path) as one, opened(path) as two:
+def test_damage_that_is_met_while_open(shop: str) -> None:
+    with opened(shop) as one, opened(shop) as two:
         for n in range(8):
             one.decide(ARMS, id=f"v{n}", now=5.0)
         assert two.counters["decisions"] == 8
         for n in range(8, 12):
             one.decide(ARMS, id=f"v{n}", now=5.0)
-        changed(path, "UPDATE mogro_events SET checksum = checksum + 1 WHERE position = 11")
+        ((last,),) = query(shop, "SELECT max(position) FROM mogro_events")
+        damage = "UPDATE mogro_events SET checksum = checksum {} 1 WHERE position = {}"
+        query(shop, damage.format("+", last - 1))
         for _ in range(2):
-            with pytest.raises(DamagedJournal, match=r"shop.db: event 11 is damaged"):
+            with pytest.raises(DamagedJournal, match=f": event {last - 1} is damaged"):
                 two.decide(ARMS, now=6.0)
-        changed(path, "UPDATE mogro_events SET checksum = checksum - 1 WHERE position = 11")
+        query(shop, damage.format("-", last - 1))
         two.decide(ARMS, id="at last", now=6.0)
         assert one.counters == two.counters
 
@@ -168,33 +172,45 @@ def test_a_damaged_page(tmp_path: Path) -> None:
         mogro.Agent.open(path)
 
 
-def test_a_newer_journal(tmp_path: Path) -> None:
+def test_a_newer_journal(shop: str) -> None:
+    opened(shop).close()
+    query(shop, "UPDATE mogro_agents SET version = 2")
+    with pytest.raises(NewerJournal, match=r": of version 2, known here is 1"):
+        mogro.Agent.open(shop)
+
+
+def test_a_newer_event(tmp_path: Path) -> None:
     path = tmp_path / "shop.db"
-    opened(path).close()
-    changed(path, "UPDATE mogro_agents SET version = 2")
-    with pytest.raises(NewerJournal, match=r"shop.db: of version 2, known here is 1"):
+    with opened(path) as agent:
+        agent.expire(1.0)
+    later = json.dumps({"event": "dreamt", "version": 99}).encode()
+    query(
+        str(path),
+        f"UPDATE mogro_events SET event = x'{later.hex()}', checksum = {zlib.crc32(later, 1)}",
+    )
+    with pytest.raises(NewerJournal, match=r"event 1 is of version 99"):
         mogro.Agent.open(path)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_fork_after_opening(tmp_path: Path) -> None:
-    with opened(tmp_path / "shop.db") as agent:
+def test_a_fork_after_opening(shop: str) -> None:
+    with opened(shop) as agent:
         live(agent, 0, 5)
         child = os.fork()
         if child == 0:
-            os._exit(_refused_in_child(agent, tmp_path / "shop.db"))
+            os._exit(_refused_in_child(agent, shop))
         assert os.waitpid(child, 0)[1] == 0
         live(agent, 5, 5)
         assert agent.counters["decisions"] == 11
 
 
-def _refused_in_child(agent: mogro.Agent, path: Path) -> int:
+def _refused_in_child(agent: mogro.Agent, shop: str) -> int:
     try:
         for call in (lambda: agent.decide(ARMS, now=5.0), lambda: agent.counters):
-            with pytest.raises(ClosedAgent, match=r"shop.db: opened before this process was fork"):
+            with pytest.raises(ClosedAgent, match=r": opened before this process was fork"):
                 call()
         agent.close()
-        with mogro.Agent.open(path) as own:
+        with mogro.Agent.open(shop) as own:
             own.decide(ARMS, id="of the child", now=5.0)
     except BaseException:
         return 1
@@ -212,9 +228,11 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no"), KeyboardInterrupt()])
-def test_what_fails_in_the_middle_of_a_round(tmp_path: Path, error: BaseException) -> None:
-    path, plain = tmp_path / "shop.db", in_memory()
-    with opened(path) as agent:
+def test_what_fails_in_the_middle_of_a_round(
+    tmp_path: Path, shop: str, error: BaseException
+) -> None:
+    plain = in_memory()
+    with opened(shop) as agent:
         live(agent, 0, 20)
         live(plain, 0, 20)
         with pytest.raises(type(error)):
@@ -224,9 +242,9 @@ def test_what_fails_in_the_middle_of_a_round(tmp_path: Path, error: BaseExceptio
         assert saved(agent, tmp_path / "one") == saved(plain, tmp_path / "two")
 
 
-def test_threads_share_rounds_and_failures_stay_with_their_callers(tmp_path: Path) -> None:
+def test_threads_share_rounds_and_failures_stay_with_callers(tmp_path: Path, shop: str) -> None:
     refused: list[int] = []
-    with opened(tmp_path / "shop.db") as agent:
+    with opened(shop) as agent:
         agent.decide(ARMS, id="common", now=0.0)
 
         def work(k: int) -> None:
@@ -247,5 +265,5 @@ def test_threads_share_rounds_and_failures_stay_with_their_callers(tmp_path: Pat
         assert agent.counters["learned"] == 81
         assert len(set(refused)) == 7  # one of them was the first
         expected = saved(agent, tmp_path / "one")
-    with mogro.Agent.open(tmp_path / "shop.db") as again:
+    with mogro.Agent.open(shop) as again:
         assert saved(again, tmp_path / "two") == expected

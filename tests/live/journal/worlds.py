@@ -1,9 +1,12 @@
 """Agents in files, and processes that use them, for the tests."""
 
 import multiprocessing
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 import mogro
 
@@ -19,10 +22,10 @@ ARMS = {
 
 # Children of a server that has imported everything: quick, and they inherit no open file.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["mogro"])
+SERVER.set_forkserver_preload(["benchmarks.crash", "pytest", "tests.live.journal.worlds"])
 
 
-def opened(path: Path, **changed: Any) -> mogro.Agent:
+def opened(path: Path | str, **changed: Any) -> mogro.Agent:
     return mogro.Agent.open(path, OBJECTIVES, **({"dim": 3, "seed": 7} | changed))
 
 
@@ -43,6 +46,19 @@ def live(agent: mogro.Agent, start: int, rounds: int) -> None:
             agent.expire(now)
         if n % 50 == 49:
             agent.forget(before=now - 40)
+
+
+def query(shop: str, statement: str) -> list[tuple[Any, ...]]:
+    """Return what a statement gives, behind the agent's back."""
+    if shop.startswith("postgresql:"):
+        with psycopg.connect(shop) as database:
+            cursor = database.execute(statement)
+            return list(cursor.fetchall()) if cursor.description else []
+    file = sqlite3.connect(shop)
+    with file:
+        rows = file.execute(statement).fetchall()
+    file.close()
+    return rows
 
 
 def saved(agent: mogro.Agent, path: Path) -> bytes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import IntArray
-from mogro.environments import Environment, FixedArms
+from mogro.environments import FixedArms, LinearEnvironment
 from mogro.exploration import (
     BasisRoundRobin,
     Exploration,
@@ -36,7 +36,7 @@ class Contender(Protocol):
         ...
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> Policy:
         """Return a new policy for these instances: ``batch`` is (I, R), or () for one learner."""
         ...
@@ -69,7 +69,7 @@ class Greedy:
     exploration: Exploration | None = WeakestDirection()  # noqa: RUF009
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> MOGRO:
         """Return a new policy for these instances."""
         return MOGRO(
@@ -91,7 +91,7 @@ class Commit:
     exploration: Exploration | None = WeakestDirection()  # noqa: RUF009
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> ExploreThenCommit:
         """Return a new policy for these instances."""
         return ExploreThenCommit(
@@ -110,7 +110,7 @@ class EpsGreedy:
     label: str = "MOLB-eps-greedy"
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> EpsilonGreedy:
         """Return a new policy for these instances."""
         world = environments[0]
@@ -125,7 +125,7 @@ class Optimist:
     factor: float = 1.0
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> UCB:
         """Return a new policy for these instances."""
         world = environments[0]
@@ -147,7 +147,7 @@ class Thompson:
     factor: float = 1.0
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> ThompsonSampling:
         """Return a new policy for these instances."""
         world = environments[0]
@@ -163,7 +163,7 @@ class Thompson:
 
 
 def _paper_exploration(
-    environments: Sequence[Environment], batch: tuple[int, ...]
+    environments: Sequence[LinearEnvironment], batch: tuple[int, ...]
 ) -> BasisRoundRobin | Uniform:
     """Return the paper's exploration: a basis where arms stay, otherwise anything."""
     fixed = [world.features for world in environments if isinstance(world, FixedArms)]

@@ -6,34 +6,34 @@ from typing import Any
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.environments import Environment
+from mogro.environments import LinearEnvironment
 from mogro.experiments.lab.contenders import Counted
 from mogro.policies import MOGRO
 
 _WEIGHTS = 64
 
 
-def explored(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+def explored(policy: Any, worlds: Sequence[LinearEnvironment]) -> FloatArray:
     """Probe: rounds that each learner has explored; policies without a first phase never do."""
     if isinstance(policy, MOGRO) and isinstance(policy.exploration, Counted):
         return policy.exploration.explored.astype(np.float64)
     return np.zeros(policy.batch)
 
 
-def smallest_eigenvalue(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+def smallest_eigenvalue(policy: Any, worlds: Sequence[LinearEnvironment]) -> FloatArray:
     """Probe: the smallest eigenvalue of what was learned from, without the ridge."""
     values = np.linalg.eigvalsh(policy.model.gram)[..., 0] - policy.model.ridge
     return np.asarray(np.maximum(values, 0))
 
 
-def eigenvalue_and_error(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+def eigenvalue_and_error(policy: Any, worlds: Sequence[LinearEnvironment]) -> FloatArray:
     """Probe: the smallest eigenvalue, and the largest error of an estimate, (I, R, 2)."""
     truth = np.stack([world.theta for world in worlds])[:, None]
     errors = np.linalg.norm(policy.theta - truth, axis=-1).max(axis=-1)
     return np.stack([smallest_eigenvalue(policy, worlds), errors], axis=-1)
 
 
-def in_region(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
+def in_region(policy: Any, worlds: Sequence[LinearEnvironment]) -> FloatArray:
     """Probe (I, R, 4): rounds explored; weighted and single estimates in the region; eigenvalue.
 
     Estimates come as shares, the eigenvalue is the smallest of V.

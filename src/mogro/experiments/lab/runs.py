@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro.environments import Environment
+from mogro.environments import LinearEnvironment
 from mogro.experiments.lab.contenders import Contender
 from mogro.experiments.lab.worlds import World
 from mogro.simulation import Trace, simulate
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TOGETHER = 100  # instances in one task: enough to step together, few enough to share the work
 _SLOW = {"MOL-TS": 5.0, "MOLB-UCB": 2.0, "MOLB-eps-greedy": 2.0}
-Probe = Callable[[Any, Sequence[Environment]], NDArray[Any]]
+Probe = Callable[[Any, Sequence[LinearEnvironment]], NDArray[Any]]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._frames import to_csv
+
+__all__ = ["Table", "Value", "distinct", "from_csv", "select", "table", "to_csv"]
+
 Value = str | int | float
 Table = Mapping[str, NDArray[Any]]
 
@@ -31,20 +35,6 @@ def distinct(data: Table, *names: str) -> list[tuple[Any, ...]]:
     """Return the different values of some columns, in the order in which they first come."""
     columns = [data[name].tolist() for name in names]
     return list(dict.fromkeys(zip(*columns, strict=True)))
-
-
-def to_csv(data: Table) -> bytes:
-    """Return a table as CSV."""
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(data)
-    # repr of a float is the shortest text that gives the same float again
-    columns = [
-        [repr(v) if isinstance(v, float) else v for v in column.tolist()]
-        for column in data.values()
-    ]
-    out.writerows(zip(*columns, strict=True))
-    return text.getvalue().encode()
 
 
 def from_csv(content: bytes) -> Table:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
-from mogro.environments import Environment
+from mogro.environments import LinearEnvironment
 from mogro.experiments.lab.contenders import EPS, OPTIMIST, RR, RW, THOMPSON, Contender
 from mogro.experiments.lab.worlds import Fixed
 from mogro.pareto import front
@@ -29,7 +29,7 @@ class WholeFront:
     label: str
 
     def policy(
-        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> Policy:
         """Return a new policy of one learner."""
         if self.label == EPS.label:

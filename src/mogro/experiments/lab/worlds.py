@@ -8,7 +8,13 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import Environment, FixedArms, VaryingContexts, lower_bound_instance, wine
+from mogro.environments import (
+    FixedArms,
+    LinearEnvironment,
+    VaryingContexts,
+    lower_bound_instance,
+    wine,
+)
 from mogro.environments.examples import DrawnArms
 from mogro.simulation import Purpose, stream
 
@@ -21,7 +27,7 @@ class World(Protocol):
         """(d, K, M)."""
         ...
 
-    def instance(self, number: int, seed: int) -> Environment:
+    def instance(self, number: int, seed: int) -> LinearEnvironment:
         """Return an instance, the same for equal arguments."""
         ...
 

@@ -1,10 +1,10 @@
 """One page that a person wants to read: conclusion, claims, figures, settings."""
 
 import base64
-import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from mogro._page import document, text
 from mogro.experiments.lab.reproduce import is_made, read_manifest, read_tables, write_file
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import to_csv
@@ -13,33 +13,21 @@ from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import panel_folder
 from mogro.experiments.report.figure import Figure
 
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.55 system-ui, sans-serif; color: #1c2733; max-width: 1080px;
-       margin: 2.5rem auto; padding: 0 1.2rem; }
-h1 { font-size: 2rem; margin-bottom: .2rem; } h2 { margin-top: 3rem; }
-p.lead { color: #51606e; max-width: 46rem; }
-nav a { margin-right: 1rem; } a { color: #0072B2; text-decoration: none; }
+REPORT_STYLE = """
+nav a { margin-right: 1rem; }
 p.conclusion { font-size: 1.15rem; max-width: 46rem; }
 .panels { display: grid; grid-template-columns: var(--columns); margin: 1.2rem 0; }
 .panels img { width: 100%; height: auto; display: block; }
 .legend { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; }
 .legend img { width: auto; height: 1.25rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .45rem .7rem;
-         border-bottom: 1px solid #e3e8ed; }
-th { color: #51606e; font-weight: 600; } td.number { white-space: nowrap;
-     font-variant-numeric: tabular-nums; }
 .badge { display: inline-block; padding: .05rem .55rem; border-radius: 1rem; font-size: .85rem;
          white-space: nowrap; }
 .yes { background: #d9efe6; color: #00563f; } .no { background: #f9e0d2; color: #8a3c00; }
 .open { background: #fdf1cf; color: #6d5200; }
 .tally { font-size: .8rem; color: #51606e; }
 details { font-size: .9rem; color: #51606e; } summary { cursor: pointer; }
-.note { background: #f4f6f8; border-radius: .5rem; padding: .6rem 1rem; }
 @media (max-width: 45rem) {
   .panels { grid-template-columns: 1fr; }
-  table { display: block; overflow-x: auto; }
   .claims, .claims tbody, .claims tr, .claims td, .claims th { display: block; border: 0; }
   .badge { white-space: normal; } .claims > thead { display: none; }
   .claims td, .claims th { padding: .05rem 0; }
@@ -74,11 +62,11 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
     claims = collect_claims(figures, out)
     write_file(out / "claims.csv", to_csv(as_table([(f.name, c) for f, c in claims])))
     made = [figure for figure in figures if is_made(figure.name, out)]
-    links = "".join(f'<a href="#{f.name}">{_text(f.title)}</a> ' for f in made)
+    links = "".join(f'<a href="#{f.name}">{text(f.title)}</a> ' for f in made)
     conclusion = conclude([claim for _, claim in claims])
     body = [
         "<h1>Multi-objective linear bandits, reproduced</h1>",
-        f'<p class="conclusion">{_text(conclusion)}</p>' if claims else "",
+        f'<p class="conclusion">{text(conclusion)}</p>' if claims else "",
         '<p class="lead">What the paper on greedy choices with a randomised objective (MOGRO) '
         "claims, run again on this machine. Every number below was computed from the CSV files "
         "beside this page; d, K and M are the numbers of features, arms and objectives, MOLB and "
@@ -89,12 +77,7 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
         *(_absent(figure) for figure in absent),
         _settings(made, out),
     ]
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>mogro: report</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(body)}</body></html>\n"
-    )
+    page = document("mogro: report", "".join(body), style=REPORT_STYLE)
     write_file(out / "report.html", page.encode())
     return out / "report.html"
 
@@ -114,7 +97,7 @@ def _summary(claims: Judged, *, small: Sequence[Figure]) -> str:
         for heading, group in groups
         if group
     )
-    titles = ", ".join(_text(figure.title) for figure in small)
+    titles = ", ".join(text(figure.title) for figure in small)
     warning = f"Fewer instances, repeats or rounds than a full run has, in {titles}. Verdicts of "
     return (
         '<h2 id="claims">Claims</h2>'
@@ -135,8 +118,8 @@ def _beyond(figure: Figure, claim: Claim) -> bool:
 
 def _line(figure: Figure, claim: Claim) -> str:
     return (
-        f'<tr><td><a href="#{figure.name}">{_text(claim.name)}</a></td>'
-        f"<td>{_text(claim.setting)}</td>"
+        f'<tr><td><a href="#{figure.name}">{text(claim.name)}</a></td>'
+        f"<td>{text(claim.setting)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
 
@@ -152,7 +135,7 @@ def _section(figure: Figure, claims: Judged, out: Path) -> str:
         f"<tbody>{listed}</tbody></table>"
     )
     return (
-        f'<h2 id="{figure.name}">{_text(figure.title)}</h2><p>{_text(figure.about)}</p>'
+        f'<h2 id="{figure.name}">{text(figure.title)}</h2><p>{text(figure.about)}</p>'
         f"{_panels(figure, out)}{_shown(figure, out)}{judged if own else ''}"
         f'<p>Data: {links}; drawing: <a href="{figure.name}/{figure.name}.svg">SVG</a>.</p>'
     )
@@ -175,7 +158,7 @@ def _panels(figure: Figure, out: Path) -> str:
 
 def _image(png: bytes, alt: str = "") -> str:
     data = base64.b64encode(png).decode()
-    return f'<img alt="{_text(alt)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{text(alt)}" src="data:image/png;base64,{data}">'
 
 
 def _width(png: bytes) -> int:
@@ -187,9 +170,9 @@ def _shown(figure: Figure, out: Path) -> str:
     data = read_tables(figure.name, out)
     tables = []
     for name in figure.shown:
-        heads = "".join(f"<th>{_text(column.replace('_', ' '))}</th>" for column in data[name])
+        heads = "".join(f"<th>{text(column.replace('_', ' '))}</th>" for column in data[name])
         columns = [
-            [f"{value:.3g}" if isinstance(value, float) else _text(value) for value in column]
+            [f"{value:.3g}" if isinstance(value, float) else text(value) for value in column]
             for column in (column.tolist() for column in data[name].values())
         ]
         rows = "".join(
@@ -202,7 +185,7 @@ def _shown(figure: Figure, out: Path) -> str:
 
 def _claim(claim: Claim) -> str:
     cases = "".join(
-        f"<tr><td>{_text(case.where)}</td><td class='number'>{case.number}</td>"
+        f"<tr><td>{text(case.where)}</td><td class='number'>{case.number}</td>"
         f"<td>{case.outcome}</td></tr>"
         for case in claim.cases
     )
@@ -212,19 +195,19 @@ def _claim(claim: Claim) -> str:
         else ""
     )
     return (
-        f"<tr><td>{_text(claim.says)}{_setting(claim)}{more}</td><td>{_text(claim.measure)}</td>"
+        f"<tr><td>{text(claim.says)}{_setting(claim)}{more}</td><td>{text(claim.measure)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
 
 
 def _setting(claim: Claim) -> str:
-    return f" <em>MOGRO {_text(claim.setting)}.</em>" if claim.setting else ""
+    return f" <em>MOGRO {text(claim.setting)}.</em>" if claim.setting else ""
 
 
 def _absent(figure: Figure) -> str:
     return (
-        f'<h2 id="{figure.name}">{_text(figure.title)}</h2>'
-        f'<p class="note">Not made here: {_text(figure.missing() or "")}.</p>'
+        f'<h2 id="{figure.name}">{text(figure.title)}</h2>'
+        f'<p class="note">Not made here: {text(figure.missing() or "")}.</p>'
     )
 
 
@@ -236,9 +219,9 @@ def _settings(figures: list[Figure], out: Path) -> str:
         others = len(made["together with"])
         share = f" for {others} figures" if others > 1 else ""
         rows.append(
-            f"<tr><td>{_text(figure.title)}</td><td>{_text(_scale(figure, out))}</td>"
-            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{_text(versions)}<br>"
-            f"{_text(_short(made['commit']))}, {_text(made['made'])}</td></tr>"
+            f"<tr><td>{text(figure.title)}</td><td>{text(_scale(figure, out))}</td>"
+            f"<td class='number'>{made['seconds']:.0f} s{share}</td><td>{text(versions)}<br>"
+            f"{text(_short(made['commit']))}, {text(made['made'])}</td></tr>"
         )
     return (
         '<h2 id="settings">Settings</h2><p>Baselines: ridge 1, parameter bound 1, delta = 1 / T, '
@@ -269,9 +252,5 @@ def _scale(figure: Figure, out: Path) -> str:
 def _badge(claim: Claim) -> str:
     """Return the verdict and, where cases differ, how many came out how."""
     differ = len({case.outcome for case in claim.cases}) > 1
-    tally = f'<br><span class="tally">{_text(claim.tally)}</span>' if differ else ""
-    return f'<span class="badge {_BADGES[claim.verdict]}">{_text(claim.verdict)}</span>{tally}'
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
+    tally = f'<br><span class="tally">{text(claim.tally)}</span>' if differ else ""
+    return f'<span class="badge {_BADGES[claim.verdict]}">{text(claim.verdict)}</span>{tally}'

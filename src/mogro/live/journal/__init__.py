@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mogro._validation import real
 from mogro.live.errors import DamagedJournal
 from mogro.live.journal.group import GroupCommit
+from mogro.live.journal.protocol import Journal
 from mogro.live.settings import Settings, from_plain_settings
-
-if TYPE_CHECKING:
-    from mogro.live.journal.sqlite import SQLiteJournal
 
 __all__ = ["GroupCommit", "open_journal"]
 
@@ -22,20 +20,30 @@ def open_journal(
     *,
     types: Sequence[type[Any]],
     timeout: float,
-) -> tuple["SQLiteJournal", Settings]:
-    """Open an agent's journal in a file, and return it with the agent's settings."""
-    from mogro.live.journal.sqlite import SQLiteJournal
-
+) -> tuple[Journal, Settings]:
+    """Open an agent's journal in a file or a database, and return it with the agent's settings."""
     if type(name) is not str or not name:
         raise ValueError(f"name: expected a string, not empty, got {name!r}")
     plain = None if settings is None else settings.to_plain()
-    journal = SQLiteJournal(
-        os.fspath(path), name, plain, timeout=real(timeout, "timeout", minimum=0)
-    )
+    journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
     if settings is None:
         try:
             settings = from_plain_settings(journal.settings, types=types)
         except Exception as error:  # damaged ones can fail in any way
             journal.close()
-            raise DamagedJournal(f"{path}: no settings of an agent in it: {error}") from error
+            raise DamagedJournal(
+                f"{journal.path}: no settings of an agent in it: {error}"
+            ) from error
     return journal, settings
+
+
+def _journal(path: str, name: str, plain: dict[str, Any] | None, timeout: float) -> Journal:
+    if not path.startswith(("postgresql://", "postgres://")):
+        from mogro.live.journal.sqlite import SQLiteJournal
+
+        return SQLiteJournal(path, name, plain, timeout=timeout)
+    try:
+        from mogro.live.journal.postgres import PostgresJournal
+    except ImportError as error:
+        raise ImportError(f"path: a PostgreSQL database needs mogro[postgres]: {error}") from error
+    return PostgresJournal(path, name, plain, timeout=timeout)

@@ -1,10 +1,10 @@
 """A state that follows a journal: what threads ask for at once is committed at once.
 
-A call waits in a queue for the lock. Whoever gets the lock leads: it takes the journal's write
-lock, applies what other processes have appended, carries out all calls that wait, one after the
-other, appends their events and commits. Threads that came meanwhile wait for the next round, which
-one of them leads. So every event is proposed on a state that contains all events before it, by
-whichever process, and a commit is shared by as many threads as wait for it.
+One thread leads at a time: it takes the journal's write lock, applies what other processes have
+appended, carries out all calls that wait, one after the other, appends their events and commits.
+Threads that came meanwhile wait for the next round, which the first of them leads. So every event
+is proposed on a state that contains all events before it, by whichever process, and a commit is
+shared by as many threads as wait for it.
 
 The state is ahead of the journal only between the first event of a round and its commit, while the
 lock is held. Where a round fails, the state is thrown away and read again from the journal, which
@@ -12,6 +12,7 @@ alone says what happened.
 """
 
 import copy
+import math
 import os
 import threading
 from collections import deque
@@ -19,8 +20,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mogro.live.errors import ClosedAgent, DamagedSnapshot, JournalError
-from mogro.live.events import Event
+from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
+from mogro.live.events import Event, Hollow
+from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.settings import Settings
 from mogro.live.snapshot import pack, unpack
@@ -36,7 +38,10 @@ class _Call:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
+        self.leads = False  # it carries out all that wait
         self.done = False
+        self.told = threading.Lock()  # released when one of these is true
+        self.told.acquire()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -49,7 +54,7 @@ class GroupCommit:
     journal
         The events.
     settings
-        Of the agent.
+        Of the agent, before its first event.
     snapshot_every
         Events between snapshots.
     replace
@@ -65,13 +70,15 @@ class GroupCommit:
         replace: Callable[[State], None],
     ) -> None:
         self._journal = journal
-        self._settings = settings
+        self.settings = settings
         self._replace = replace
         self._every = snapshot_every
         self._process = os.getpid()
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # of the state and the journal
+        self._turn = threading.Lock()  # of the next two
         self._waiting: deque[_Call] = deque()
+        self._leader: int | None = None  # a thread
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
@@ -89,10 +96,13 @@ class GroupCommit:
         """
         self._check_open()
         call = _Call(work)
-        self._waiting.append(call)
-        with self._lock:
-            if not call.done:
+        try:
+            self._await_turn(call)
+            if call.leads:
                 self._lead(call)
+        except BaseException:  # an interrupt: others go on
+            self._withdraw(call)
+            raise
         assert call.done
         if call.error is not None:
             raise call.error
@@ -119,6 +129,53 @@ class GroupCommit:
             self._catch_up()
             yield
 
+    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, within :meth:`current`."""
+        return self._journal.read(after)
+
+    def event(self, position: int) -> Event | None:
+        """Return one event, within :meth:`current`; None if it is no longer there."""
+        try:
+            place, event = next(self._journal.read(position - 1), (0, None))
+        except DamagedJournal:
+            return None
+        return event if place == position else None
+
+    def clear(self, event: Event, *, before: Callable[[], None] = lambda: None) -> Any:
+        """Let an event happen, and events of decisions that are no longer held go out.
+
+        ``before`` they do, something is called, with the lock held; if that fails nothing happens.
+        """
+        with self.current():
+            self._fresh = []
+            try:
+                self._journal.begin()
+                self._catch_up()
+                result = self.apply(event)
+                self._journal.append(self._position + 1, self._fresh)
+                before()
+                self._clear(self._position + 1)
+                self._journal.commit()
+            except BaseException:
+                self._undo()
+                raise
+            self._finish([])
+            self._journal.scrub()
+        return result
+
+    def _clear(self, position: int) -> None:
+        """Put a snapshot at a position, that of the state, in the place of events."""
+        assert self._state is not None
+        for run in runs(self._journal.read(0), self._state):
+            self._journal.remove(run.first, run.last)
+            self._journal.append(run.last, [run.rest])
+        self._journal.replace_snapshot(self._snapshot(position))
+        self._snapshot_position = position
+
+    def _snapshot(self, position: int) -> Snapshot:
+        assert self._state is not None
+        return Snapshot(position, b"".join(pack(self._state.settings, *self._state.save_state())))
+
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
         if self._closed or self._process != os.getpid():
@@ -136,22 +193,71 @@ class GroupCommit:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
+    def _await_turn(self, call: _Call) -> None:
+        """Return when a call is carried out, or has to lead."""
+        with self._turn:
+            if self._leader == threading.get_ident():
+                raise JournalError(f"{self._journal.path}: called again from within a call")
+            self._waiting.append(call)
+            if self._leader is None:
+                self._leader = threading.get_ident()
+                call.leads = True
+                return
+        call.told.acquire()
+        with self._turn:
+            if call.leads:
+                self._leader = threading.get_ident()
+
     def _lead(self, own: _Call) -> None:
-        """Carry out all calls that wait, one's own among them."""
-        calls = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        try:
-            self._check_open()
-            self._round(calls)
-        except Exception as error:
-            for call in calls:
-                call.error = error if call is own else _copy(error)
-                call.done = True
-        except BaseException:  # an interrupt is for this thread only
-            others = [call for call in calls if not call.done and call is not own]
-            self._waiting.extendleft(reversed(others))
-            raise
-        else:
-            self._take_snapshot_if_due()
+        """Carry out all calls that wait, one's own among them, and let the next one lead."""
+        calls: list[_Call] = []
+        with self._lock:
+            try:
+                self._check_open()
+                self._round(calls)
+            except Exception as error:
+                calls = calls or self._taken()
+                for call in calls:
+                    call.error = error if call is own else _copy(error)
+                    call.done = True
+            except BaseException:  # an interrupt is for this thread only
+                others = [call for call in calls if not call.done and call is not own]
+                with self._turn:
+                    self._waiting.extendleft(reversed(others))
+                raise
+            else:
+                self._tell(calls, own)
+                self._take_snapshot_if_due()
+            finally:
+                self._tell(calls, own)
+        self._hand_over(own)
+
+    def _taken(self) -> list[_Call]:
+        with self._turn:
+            return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _tell(self, calls: list[_Call], own: _Call) -> None:
+        """Let those go on whose calls are done."""
+        for call in calls:
+            if call.done and call is not own and call.told.locked():
+                call.told.release()
+
+    def _hand_over(self, own: _Call) -> None:
+        with self._turn:
+            own.leads = False
+            self._leader = None
+            if self._waiting:
+                self._waiting[0].leads = True
+                self._leader = 0  # whichever thread that is
+                self._waiting[0].told.release()
+
+    def _withdraw(self, call: _Call) -> None:
+        """Take back a call that was interrupted."""
+        with self._turn:
+            if call in self._waiting:
+                self._waiting.remove(call)
+        if call.leads:
+            self._hand_over(call)
 
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
@@ -160,6 +266,7 @@ class GroupCommit:
         try:
             journal.begin()
             self._catch_up()
+            calls += self._taken()
             for call in calls:
                 self._carry_out(call)
             if self._fresh:
@@ -167,8 +274,7 @@ class GroupCommit:
             ending = True
             journal.commit()
         except BaseException as error:
-            committed = ending and not isinstance(error, Exception) and not journal.busy
-            if not committed:
+            if isinstance(error, Exception) or not (ending and journal.committed):
                 self._undo()
                 raise
             self._finish(calls)
@@ -203,9 +309,19 @@ class GroupCommit:
         """Bring the state to the last event committed."""
         if self._state is None:
             self._restart()
+        if not self._follow():  # what comes next has gone out: a snapshot is in its place
+            missing = self._position + 1
+            self._restart()
+            if self._position < missing or not self._follow():
+                raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+
+    def _follow(self) -> bool:
+        """Apply the events after those in the state; return whether they are all there."""
         state = self._state
         assert state is not None
-        for event in self._journal.read(self._position):
+        for position, event in self._journal.read(self._position):
+            if position != self._position + 1 or isinstance(event, Hollow):
+                return False
             self._state = None  # if it fails in the middle
             refused = state.apply(event)
             if isinstance(refused, Exception):
@@ -214,33 +330,53 @@ class GroupCommit:
                 )
             self._position += 1
             self._state = state
+        return True
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
-        state, position = State(self._settings), 0
+        state, position = State(self.settings), 0
         snapshot = self._journal.snapshot()
         if snapshot is not None:
             try:
-                state = unpack(snapshot.content, lambda _: self._settings, where=self._journal.path)
+                state = unpack(snapshot.content, self.settings.restored, where=self._journal.path)
                 position = snapshot.position
             except DamagedSnapshot:  # the events have it all
-                state = State(self._settings)
+                state = State(self.settings)
         self._replace(state)
         self._state, self._position, self._snapshot_position = state, position, position
 
     def _take_snapshot_if_due(self) -> None:
         assert self._state is not None
-        every = max(self._every, len(self._state.ledger) // _SHARE)
+        every = snapshot_interval(len(self._state.ledger), self._every)
         if self._position - self._snapshot_position < every:
             return
         try:
             self._snapshot_position = self._journal.snapshot_position()
             if self._position - self._snapshot_position >= every:
                 self._snapshot_position = self._position  # if it fails, the next is tried later
-                content = b"".join(pack(self._settings, *self._state.save_state()))
-                self._journal.write_snapshot(Snapshot(self._position, content))
+                self._write_snapshot()
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
+
+    def _write_snapshot(self) -> None:
+        journal, clears = self._journal, self.settings.retention < math.inf
+        made = None if clears else self._snapshot(self._position)
+        journal.begin()
+        try:
+            if made is None:
+                self._catch_up()
+                self._clear(self._position)
+            elif journal.snapshot_position() < made.position:
+                journal.replace_snapshot(made)
+            journal.commit()
+        except BaseException:
+            journal.rollback()
+            raise
+
+
+def snapshot_interval(held: int, every: int) -> int:
+    """Return after how many events a snapshot is due, by the number of decisions held."""
+    return max(every, held // _SHARE)
 
 
 def _copy(error: Exception) -> Exception:

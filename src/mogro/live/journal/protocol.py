@@ -1,7 +1,7 @@
 """What an agent asks of a journal."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mogro.live.events import Event
 
@@ -16,7 +16,8 @@ class Snapshot(NamedTuple):
 class Journal(Protocol):
     """Events in one order, which everybody sees alike; positions count from 1."""
 
-    path: str
+    path: str  # of the file, or the address of the database; said in errors
+    settings: dict[str, Any]  # of the agent, as JSON can hold them
 
     def begin(self) -> None:
         """Keep others from appending until the end; what :meth:`read` gives is then complete."""
@@ -31,11 +32,14 @@ class Journal(Protocol):
         """Undo everything since :meth:`begin`."""
 
     @property
-    def busy(self) -> bool:
-        """Whether something has begun and is neither committed nor undone."""
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
 
-    def read(self, after: int) -> Iterator[Event]:
-        """Yield the events after a position, in order."""
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
+
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
@@ -43,8 +47,11 @@ class Journal(Protocol):
     def snapshot_position(self) -> int:
         """Return the position of the last snapshot; 0 if there is none."""
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones, unless there is a later one."""
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+
+    def scrub(self) -> None:
+        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
 
     def close(self) -> None:
         """Let go of it."""

@@ -15,27 +15,17 @@ import json
 import random
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mogro.live.errors import (
-    DamagedJournal,
-    DifferentSettings,
-    JournalError,
-    JournalUnavailable,
-    NewerJournal,
-)
-from mogro.live.events import VERSION as EVENT_VERSION
-from mogro.live.events import Event, from_plain, to_plain
+from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
+from mogro.live.events import Event
 from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.rows import PART, ROWS, VERSION, check_agent, event_from_row, event_rows
 from mogro.live.journal.turnstile import Turnstile
 
-VERSION = 1
-_PART = 1 << 24  # bytes of a snapshot in one row
-_ROWS = 4096  # events read at a time
 # Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
 # which others commit many times. Few try at once, thanks to the turnstile.
 _PAUSE = 0.0005
@@ -103,50 +93,36 @@ class SQLiteJournal:
             self._execute("ROLLBACK")
 
     @property
-    def busy(self) -> bool:
-        """Whether something has begun and is not committed."""
-        return self._connection.in_transaction
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
+        return not self._connection.in_transaction
 
     def append(self, position: int, events: Iterable[Event]) -> None:
         """Write events at this position and the following ones."""
-        rows = []
-        for place, event in enumerate(events, position):
-            content = json.dumps(to_plain(event), separators=(",", ":")).encode()
-            rows.append((self._agent, place, content, zlib.crc32(content, place & 0xFFFFFFFF)))
+        rows = [(self._agent, *row) for row in event_rows(position, events)]
         with self._naming():
             self._connection.executemany("INSERT INTO mogro_events VALUES (?, ?, ?, ?)", rows)
 
-    def read(self, after: int) -> Iterator[Event]:
-        """Yield the events after a position, in order."""
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
+        self._execute(
+            "DELETE FROM mogro_events WHERE agent = ? AND position BETWEEN ? AND ?",
+            *(self._agent, first, last),
+        )
+
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
         while True:
             rows = self._execute(
                 "SELECT position, event, checksum FROM mogro_events"
                 " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-                *(self._agent, after, _ROWS),
+                *(self._agent, after, ROWS),
             )
             for row in rows:
-                after += 1
-                yield self._event(after, *row)
-            if len(rows) < _ROWS:
+                yield row[0], event_from_row(self.path, *row)
+            if len(rows) < ROWS:
                 return
-
-    def _event(self, expected: int, position: int, content: bytes, checksum: int) -> Event:
-        if position != expected:
-            raise DamagedJournal(f"{self.path}: event {expected} is missing")
-        try:
-            if zlib.crc32(content, position & 0xFFFFFFFF) != checksum:
-                raise ValueError("its checksum does not match")
-            plain = json.loads(content)
-            if plain["version"] > EVENT_VERSION:
-                raise NewerJournal(
-                    f"{self.path}: event {position} is of version {plain['version']}, "
-                    f"known here is {EVENT_VERSION}"
-                )
-            return from_plain(plain)
-        except NewerJournal:
-            raise
-        except Exception as error:  # a damaged event can fail in any way
-            raise DamagedJournal(f"{self.path}: event {position} is damaged: {error}") from error
+            after = rows[-1][0]
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
@@ -166,25 +142,19 @@ class SQLiteJournal:
         )
         return position or 0
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones, unless there is a later one."""
-        position, content = snapshot
-        self.begin()
-        try:
-            if self.snapshot_position() < position:
-                self._replace_snapshots(position, memoryview(content))
-            self.commit()
-        except BaseException:
-            self.rollback()
-            raise
-
-    def _replace_snapshots(self, position: int, content: memoryview) -> None:
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+        position, content = snapshot.position, memoryview(snapshot.content)
         self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
-        for part, start in enumerate(range(0, len(content), _PART)):
+        for part, start in enumerate(range(0, len(content), PART)):
             self._execute(
                 "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
-                *(self._agent, position, part, content[start : start + _PART]),
+                *(self._agent, position, part, content[start : start + PART]),
             )
+
+    def scrub(self) -> None:
+        """Let the log before the file be empty; what was deleted in the file is overwritten."""
+        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -199,18 +169,18 @@ class SQLiteJournal:
             raise JournalUnavailable(f"{self.path}: expected a file that allows WAL, got {mode!r}")
         for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
             self._execute(f"PRAGMA {pragma}")
+        self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
 
     def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """Return the agent's number and settings; make it if it is new."""
-        given = None if settings is None else json.loads(json.dumps(settings))
         self.begin()
         try:
             for statement in _TABLES.split(";")[:-1]:
                 self._execute(statement)
-            if given is not None:
+            if settings is not None:
                 self._execute(
                     "INSERT OR IGNORE INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)",
-                    *(name, VERSION, json.dumps(given)),
+                    *(name, VERSION, json.dumps(settings)),
                 )
             agents = self._execute(
                 "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
@@ -224,21 +194,7 @@ class SQLiteJournal:
             self.rollback()
             raise
         number, version, text = found[name]
-        return number, self._check(version, text, given)
-
-    def _check(self, version: int, text: str, given: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the settings stored; those given have to be the same."""
-        if version != VERSION:
-            raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
-        try:
-            stored: dict[str, Any] = json.loads(text)
-            differing = [key for key in stored if given and stored[key] != given.get(key)]
-        except (ValueError, TypeError) as error:
-            raise DamagedJournal(f"{self.path}: its settings are damaged: {error}") from error
-        if differing and given is not None:
-            pairs = [f"{key} {stored[key]!r}, not {given.get(key)!r}" for key in differing]
-            raise DifferentSettings(f"{self.path}: the agent in it has {'; '.join(pairs)}")
-        return stored
+        return number, check_agent(self.path, version, text, settings)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
         """Execute a statement once the lock is free, and return its rows."""

@@ -1,0 +1,167 @@
+"""From a log and a policy to values: :func:`evaluate`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mogro._validation import FloatArray
+from mogro.evaluation.logs import Log, read_log
+from mogro.evaluation.records import Records
+from mogro.evaluation.targets import Wanted, read_target
+from mogro.offpolicy import Evaluation, Rows, Sums, predicted_rows, weighted_rows
+
+
+def evaluate(
+    log: object,
+    policy: object,
+    /,
+    *,
+    predictions: bool = True,
+    self_normalised: bool = True,
+    replicates: int = 0,
+    rng: np.random.Generator | None = None,
+) -> Evaluation:
+    """Estimate what a policy would have been worth, from a log, for every objective.
+
+    Parameters
+    ----------
+    log
+        An :class:`~mogro.Agent` (by its :meth:`~mogro.Agent.log`), such a table, a folder of
+        Parquet files of :meth:`~mogro.Agent.export`, or a dictionary of bandit feedback of obp.
+    policy
+        One of
+
+        - weights per unit by objective, ``{"click": 1, "subscribe": 4}``: the arm that is best for
+          them by the beliefs held at each decision;
+        - a scalarisation or a front: selects by these beliefs;
+        - a policy: by its own beliefs, as they are, if it has learned; otherwise by those logged;
+        - another agent, as it is now, which learns nothing meanwhile;
+        - probabilities of the logged arms, (n,), or of all arms on offer, in their order, (n, K).
+    predictions
+        Doubly robust: go by the beliefs held at each decision, and by weighted residuals. Without
+        them, and for probabilities (n,), by weighted rewards alone.
+    self_normalised
+        Divide by the sum of the weights; without it the estimate is unbiased, and mostly worse.
+    replicates, rng
+        As for :func:`mogro.offpolicy.ips`.
+
+    Returns
+    -------
+    Evaluation
+        In the user's units. Its text says first what is wrong with it.
+
+    Notes
+    -----
+    Beliefs held at a decision were known before its reward, so that they choose and predict without
+    having seen it. A policy that was fitted to the log has seen it: an agent that knows ids of the
+    log is marked as judged in-sample, of other policies nobody can tell.
+
+    Rewards that are missing are stood for by others of their arm. Decisions from the first one on
+    that has an open window are left out, and rows without a propensity. Of an objective that is
+    ``given`` another the value is the mean over decisions of what the arm gives where the condition
+    is met. Where rounds are not exchangeable over time, the value is that of the logged time.
+
+    Reads the log twice, some rows at a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> actions = rng.integers(2, size=4000)
+    >>> clicks = rng.random(4000) < np.array([0.1, 0.3])[actions]
+    >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
+    >>> found = evaluate(feedback, np.tile([0.1, 0.9], (4000, 1)))
+    >>> low, high = found.interval()[0]
+    >>> bool(low < 0.1 * 0.1 + 0.9 * 0.3 < high)
+    True
+    """
+    known = read_log(log)
+    target, notes = read_target(policy, known, source=log)
+    passes = Passes(known)
+    rows = ((passes.rows(one, target(one), predictions)) for one in passes.records())
+    sums = None
+    for one in rows:
+        if sums is None:
+            sums = passes.sums(one, self_normalised=self_normalised, replicates=replicates, rng=rng)
+        sums.add(one)
+    assert sums is not None
+    return passes.named(sums.result(), *notes)
+
+
+class Passes:
+    """A log, and what a first look at all its rows has shown."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.units = log.units
+        self._numbers: dict[str, int] = {}
+        self._missing = False
+        for one in log.records():
+            self._missing |= bool(np.isnan(one.rewards).any())
+            for arm in dict.fromkeys(one.arms):
+                self._numbers.setdefault(arm, len(self._numbers))
+        if not self._numbers:
+            raise ValueError(
+                "log: expected rows with propensities whose windows have closed, got none"
+            )
+
+    def records(self) -> Iterator[Records]:
+        """Read rows, some at a time."""
+        return self._log.records()
+
+    def rows(self, records: Records, wanted: Wanted, predictions: bool) -> Rows:
+        """Return what an estimate needs of some rows."""
+        rewards, logged, values = records.rewards, records.propensities, wanted.values
+        errors = _errors(records, wanted)
+        uncertain = errors if errors.any() else None
+        chosen = records.chosen
+        if predictions and values.ndim == 2 and records.estimates is not None:
+            assert chosen is not None
+            found = predicted_rows(
+                rewards, logged, chosen, values, records.estimates, errors=uncertain
+            )
+        else:
+            if values.ndim == 2:
+                assert chosen is not None
+                values = values[np.arange(len(values)), chosen]
+            found = weighted_rows(rewards, logged, values, errors=uncertain)
+        arms = [self._numbers[arm] for arm in records.arms] if self._missing else None
+        return replace(found, arms=None if arms is None else np.array(arms), mass=None)
+
+    def sums(
+        self,
+        rows: Rows,
+        *,
+        self_normalised: bool,
+        replicates: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> Sums:
+        """Return empty sums for such rows."""
+        return Sums(
+            len(self.units),
+            self_normalised=self_normalised,
+            predictions=rows.baseline is not None,
+            missing=self._missing,
+            arm_count=len(self._numbers) if self._missing else None,
+            replicates=replicates,
+            rng=rng,
+        )
+
+    def named(self, found: Evaluation, *notes: str) -> Evaluation:
+        """Give the objectives their names, and say what a reader should know."""
+        return replace(found, names=self.units.names, notes=(*notes, *self._log.notes))
+
+
+def _errors(records: Records, wanted: Wanted) -> FloatArray:
+    """Return standard errors of propensities (n,), with those of the target beside them.
+
+    The relative error of a weight is that of both probabilities.
+    """
+    errors = np.nan_to_num(records.errors)  # one that nobody gave
+    if wanted.errors is None or records.chosen is None:
+        return errors
+    every = np.arange(len(errors))
+    value, error = wanted.values[every, records.chosen], wanted.errors[every, records.chosen]
+    relative = np.divide(error, value, out=np.zeros_like(error), where=value > 0)
+    return np.asarray(np.hypot(errors, relative * records.propensities))

@@ -1,0 +1,191 @@
+"""Where rows come from: an agent, a table, Parquet files, or what obp calls bandit feedback."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from mogro._validation import as_floats, check_shape, indices
+from mogro.evaluation.records import Records, from_arrow, usable_rows
+from mogro.live.agent import Agent
+from mogro.live.objective import FIELDS, Objective, Units
+from mogro.offpolicy import cross_fitted
+
+ROWS = 1 << 12  # at a time, for a row has all its arms
+
+
+class Log(Protocol):
+    """Rows that can be read more than once, some at a time."""
+
+    @property
+    def units(self) -> Units:
+        """The objectives."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of results should know of the log."""
+        ...
+
+    def records(self) -> Iterator[Records]:
+        """Read the rows that have a propensity, in order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowLog:
+    """A table of :meth:`mogro.Agent.log`, or Parquet files of :meth:`mogro.Agent.export`."""
+
+    source: Any  # a table, or paths in order
+    units: Units
+    until: float  # when a decision was made whose windows may be open
+    unknown: int  # rows without a propensity
+    early: int  # rows whose windows may be open
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say what is left out, and why."""
+        notes = []
+        if self.early:
+            notes.append(f"{self.early:,} rows are left out, because their windows may be open")
+        if self.unknown:
+            notes.append(f"{self.unknown:,} rows without a propensity are left out")
+        return tuple(notes)
+
+    def records(self) -> Iterator[Records]:
+        """Read the rows, in order."""
+        first = 0
+        for batch in batches(self.source):
+            found = from_arrow(batch, self.units, first=first, until=self.until)
+            first += len(batch)
+            if found is not None:
+                yield found
+
+
+@dataclass(frozen=True, eq=False)
+class BanditFeedback:
+    """A log as the Open Bandit Pipeline has it; beliefs are cross-fitted to the log itself."""
+
+    rows: Records
+    units: Units
+    positions: Any
+    notes: tuple[str, ...] = (
+        "beliefs are least squares over the features of the actions; each row is judged by fits "
+        "to other rows",
+    )
+
+    def records(self) -> Iterator[Records]:
+        """Return all rows at once."""
+        yield self.rows
+
+
+def read_log(log: object) -> Log:
+    """Return a log that can be read, whatever it is kept in."""
+    if isinstance(log, Agent):
+        log = log.log()
+    if isinstance(log, Mapping):
+        return _bandit_feedback(log)
+    if isinstance(log, str | os.PathLike):
+        log = _files(Path(log))
+    elif not (hasattr(log, "schema") and hasattr(log, "to_batches")):
+        raise ValueError(
+            "log: expected an Agent, a table of agent.log(), a folder of Parquet files or bandit "
+            f"feedback of obp, got {type(log).__name__}"
+        )
+    return _arrow(log)
+
+
+def batches(source: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yield record batches of a table, or of files one after the other."""
+    if not isinstance(source, list):
+        table = source if columns is None else source.select(columns)
+        yield from table.to_batches(max_chunksize=ROWS)
+        return
+    from pyarrow import parquet
+
+    for path in source:
+        yield from parquet.ParquetFile(path).iter_batches(batch_size=ROWS, columns=columns)
+
+
+def _files(path: Path) -> list[Path]:
+    files = sorted(path.glob("**/*.parquet")) if path.is_dir() else [path]
+    if not files or not files[0].is_file():
+        raise ValueError(f"log: expected a folder of Parquet files, got {path}")
+    return files
+
+
+def _arrow(source: Any) -> ArrowLog:
+    if isinstance(source, list):
+        from pyarrow import parquet
+
+        schema = parquet.ParquetFile(source[0]).schema_arrow
+    else:
+        schema = source.schema
+    kept = (schema.metadata or {}).get(b"mogro")
+    if kept is None:
+        raise ValueError(
+            "log: expected a table of agent.log(), whose schema says what the objectives are"
+        )
+    about = json.loads(kept)
+    if about.get("version") != 1:
+        raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
+    known = [{k: v for k, v in one.items() if k in FIELDS} for one in about["objectives"]]
+    units = Units([Objective(**one) for one in known])
+    until = _until(source, units)
+    unknown = early = 0
+    for batch in batches(source, ["time", "propensity"]):
+        gone = batch.column("propensity").null_count
+        unknown += gone
+        early += len(batch) - gone - int(usable_rows(batch, until).sum())
+    return ArrowLog(source, units, until, unknown, early)
+
+
+def _until(source: Any, units: Units) -> float:
+    """Return the time of the first decision with an open window; infinity if there is none."""
+    names = [f"status_{n}" for n, w in zip(units.names, units.windows, strict=True) if w < np.inf]
+    until = np.inf
+    for batch in batches(source, ["time", *names]) if names else ():
+        times = batch.column("time").to_numpy(zero_copy_only=False)
+        for name in names:
+            pending = times[batch.column(name).to_numpy(zero_copy_only=False) == "pending"]
+            until = min(until, float(pending.min(initial=np.inf)))
+    return until
+
+
+def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
+    for name in ("action", "reward", "pscore"):
+        if log.get(name) is None:
+            raise ValueError(f"log: expected bandit feedback with {name!r}, got none")
+    rewards = as_floats(log["reward"], "reward")
+    rewards = rewards[:, None] if rewards.ndim == 1 else rewards
+    n, objectives = rewards.shape
+    names = ["reward"] if objectives == 1 else [f"reward {m}" for m in range(objectives)]
+    count = int(log.get("n_actions") or np.max(log["action"]) + 1)
+    actions = indices(log["action"], "action", below=count)
+    check_shape(actions, "action", (n,))
+    propensities = as_floats(log["pscore"], "pscore")
+    check_shape(propensities, "pscore", (n,))
+    given = log.get("action_context")
+    features = np.eye(count) if given is None else as_floats(given, "action_context")
+    check_shape(features, "action_context", (count, "A"))
+    words = [str(action) for action in range(count)]
+    rows = Records(
+        np.arange(n),
+        rewards.astype(np.float64),
+        propensities,
+        np.zeros(n),
+        [words[action] for action in actions],
+        np.full(n, np.nan),
+        np.zeros(n, dtype=np.bool_),
+        actions,
+        np.ones((n, count), dtype=np.bool_),
+        cross_fitted(rewards, actions, features, ridge=1.0),
+        None,
+        None,
+        lambda: np.broadcast_to(features, (n, *features.shape)),
+    )
+    return BanditFeedback(rows, Units([Objective(name) for name in names]), log.get("position"))

@@ -1,0 +1,174 @@
+"""Rows of a log as arrays, with the arms on offer side by side."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.live.objective import Units
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Some rows of a log; K is the largest number of arms on offer among them.
+
+    Attributes
+    ----------
+    numbers
+        Of the rows in the log, (n,).
+    rewards
+        (n, M) in the user's units, NaN where there is none to go by.
+    propensities, errors
+        Of the logged arms, (n,), and their standard errors.
+    arms
+        Ids of the logged arms, n of them.
+    times
+        (n,), NaN where there is none.
+    uniform
+        Whether the arm was drawn from all alike, (n,).
+    chosen
+        Where the logged arm stands among those on offer, (n,); None if these were not recorded.
+    on_offer
+        (n, K), which places are arms; or None.
+    estimates
+        What was believed of the arms on offer, (n, K, M), in the user's units; 0 at places that are
+        no arms. None if not recorded.
+    contexts
+        (n, C), or None.
+    offered
+        Ids of the arms on offer, or None.
+    """
+
+    numbers: NDArray[np.intp]
+    rewards: FloatArray
+    propensities: FloatArray
+    errors: FloatArray
+    arms: list[str]
+    times: FloatArray
+    uniform: BoolArray
+    chosen: NDArray[np.intp] | None
+    on_offer: BoolArray | None
+    estimates: FloatArray | None
+    contexts: FloatArray | None
+    offered: list[list[str]] | None
+    read_features: Callable[[], FloatArray | None]
+
+    @cached_property
+    def features(self) -> FloatArray | None:
+        """Features of the arms on offer, (n, K, A), as ``estimates``; few ask for them."""
+        return self.read_features()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.propensities)
+
+    def without(self, what: str) -> ValueError:
+        """Return an error: rows lack something."""
+        return ValueError(
+            f"log: expected {what} in every row, got rows without, from {self.numbers[0]} on; "
+            "a journal keeps them"
+        )
+
+
+def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records | None:
+    """Return those rows of a batch that can be used; None if there are none.
+
+    They have a propensity, and were decided before a time from which on windows may be open: what
+    has come in an open window is no sample, for values come sooner than their absence.
+    """
+    usable = usable_rows(batch, until)
+    numbers = first + np.flatnonzero(usable)
+    if not len(numbers):
+        return None
+    if len(numbers) < len(batch):
+        import pyarrow as pa
+
+        batch = batch.filter(pa.array(usable))
+    times = _numbers(batch, "time")
+    rewards = np.stack([_numbers(batch, f"reward_{name}") for name in units.names], axis=1)
+    sizes, _ = _lists(batch, "offered")
+    chosen = on_offer = None
+    if sizes is not None:
+        on_offer = np.arange(sizes.max()) < sizes[:, None]
+        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, numbers)
+    contexts = _lists(batch, "context")
+    return Records(
+        numbers,
+        rewards,
+        _numbers(batch, "propensity"),
+        _numbers(batch, "propensity_error"),
+        batch.column("arm").to_pylist(),
+        times,
+        np.asarray(batch.column("uniform").to_numpy(zero_copy_only=False), dtype=np.bool_),
+        chosen,
+        on_offer,
+        _blocks(batch, "offered_estimates", on_offer, len(units)),
+        None if contexts[0] is None else contexts[1].reshape(len(times), -1),
+        None if sizes is None else batch.column("offered").to_pylist(),
+        lambda: _blocks(batch, "offered_features", on_offer, None),
+    )
+
+
+def usable_rows(batch: Any, until: float) -> BoolArray:
+    """Tell which rows have a propensity and were decided before a time, (n,)."""
+    known = batch.column("propensity").is_valid().to_numpy(zero_copy_only=False)
+    if until == np.inf:
+        return np.asarray(known, dtype=np.bool_)
+    return np.asarray(known & (_numbers(batch, "time") < until))
+
+
+def _numbers(batch: Any, name: str) -> FloatArray:
+    column = batch.column(name).to_numpy(zero_copy_only=False)
+    return np.array(column, dtype=np.float64)  # nulls are NaN; a copy, for Arrow's is not ours
+
+
+def _lists(batch: Any, name: str) -> tuple[NDArray[np.int64] | None, Any]:
+    """Return lengths (n,) and all elements of a column of lists; None if some row has none."""
+    column = batch.column(name)
+    if column.null_count:
+        return None, None
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return sizes, column.flatten().to_numpy(zero_copy_only=False)
+
+
+def _blocks(
+    batch: Any, name: str, on_offer: BoolArray | None, width: int | None
+) -> FloatArray | None:
+    """Return lists of numbers of arms, row after row of each, as (n, K, width)."""
+    sizes, values = _lists(batch, name)
+    if sizes is None or on_offer is None:
+        return None
+    arms = on_offer.sum(axis=1)
+    width = int(sizes[0] // arms[0]) if width is None else width
+    if (sizes != arms * width).any():
+        bad = int(np.flatnonzero(sizes != arms * width)[0])
+        raise ValueError(
+            f"{name}: expected {arms[bad]} arms x {width} numbers, got {sizes[bad]} in row {bad}"
+        )
+    result = np.zeros((*on_offer.shape, width))
+    result[on_offer] = values.reshape(-1, width)
+    return result
+
+
+def _places(
+    arm: Any, offered: Any, on_offer: BoolArray, numbers: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return where the logged arm stands among those on offer, (n,)."""
+    import pyarrow as pa
+
+    words = pa.concat_arrays([offered.flatten(), arm]).dictionary_encode()
+    codes = words.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    listed = np.full(on_offer.shape, -1)
+    listed[on_offer] = codes[: -len(arm)]
+    same = listed == codes[-len(arm) :, None]
+    if not same.any(axis=1).all():
+        bad = int(np.flatnonzero(~same.any(axis=1))[0])
+        raise ValueError(
+            f"offered: expected the chosen arm among those on offer, got {arm[bad].as_py()!r} "
+            f"beside {offered[bad].as_py()} in row {numbers[bad]}"
+        )
+    return np.asarray(same.argmax(axis=1))

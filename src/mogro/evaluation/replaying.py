@@ -1,0 +1,172 @@
+"""A policy that learns, on the rows of a log that a uniform draw would have given."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, count, generator, real
+from mogro.evaluation.logs import Log, read_log
+from mogro.evaluation.records import Records
+from mogro.live.bilinear import Bilinear
+from mogro.offpolicy import Evaluation, Rows, Sums
+from mogro.policies import Policy
+
+_ASSUMED = (
+    "replay assumes that rounds are exchangeable: neither arms on offer nor rewards follow from "
+    "earlier choices, or from the time"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a learning policy got on the rows that it could be given; made by :func:`replay`.
+
+    Attributes
+    ----------
+    rewards
+        Of its rounds, (T, M), in the user's units.
+    rows
+        Numbers (T,) of the rows of the log that they come from.
+    evaluation
+        The mean reward of its rounds. Its error counts the noise of rewards, not luck in learning.
+    """
+
+    rewards: FloatArray
+    rows: FloatArray
+    evaluation: Evaluation
+
+    def __str__(self) -> str:
+        return str(self.evaluation)
+
+    __repr__ = __str__
+
+
+def replay(
+    log: object,
+    policy: Policy,
+    /,
+    *,
+    rng: np.random.Generator,
+    rounds: int | None = None,
+    minimum: float | None = None,
+    features: Bilinear | None = None,
+) -> Replay:
+    """Let a policy learn on a log: it sees the rows in which its choice is the logged one.
+
+    By rejection: rows are kept so that every arm on offer was logged with the same probability.
+    Whether a row is then used does not depend on which arm the policy chose, and what it sees is
+    distributed as if it had run itself. It assumes that rounds are exchangeable. Of n rows about
+    ``n * uniform / K`` are left.
+
+    Parameters
+    ----------
+    log
+        As for :func:`evaluate`.
+    policy
+        Anything with ``select`` and ``update``. A copy of it learns. It sees rewards per unit, all
+        to be maximised, as the policies of agents do.
+    rng
+        Of the policy, and of rejection.
+    rounds
+        How many rounds to play. For a number fixed before, the mean reward is unbiased; without
+        it, as many as the log gives.
+    minimum
+        Keep rows with probability ``minimum / propensity``, where no arm on offer ever had a
+        smaller propensity. Without it, keep rows that the uniform share drew.
+    features
+        How the policy sees arms in a context, where the log has contexts: their products.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> rng = np.random.default_rng(0)
+    >>> actions = rng.integers(2, size=2000)
+    >>> clicks = rng.random(2000) < np.array([0.1, 0.8])[actions]
+    >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(2000, 0.5)}
+    >>> policy = mogro.MOGRO(dim=2, objectives=1)
+    >>> found = replay(feedback, policy, rng=rng, rounds=500, minimum=0.5)
+    >>> bool(found.evaluation.value[0] > 0.7)
+    True
+    """
+    known, source = read_log(log), generator(rng, "rng")
+    wanted = None if rounds is None else count(rounds, "rounds")
+    least = None if minimum is None else real(minimum, "minimum", above=0)
+    learner = copy.deepcopy(policy)
+    rewards: list[FloatArray] = []
+    numbers: list[int] = []
+    skipped = 0
+    for records, keep in _accepted(known, least, source):
+        for row in np.flatnonzero(keep).tolist():
+            if len(rewards) == wanted:
+                break
+            reward = records.rewards[row]
+            if np.isnan(reward).any():
+                skipped += 1
+                continue
+            arms = _arms(records, row, features)
+            assert records.chosen is not None
+            if int(learner.select(arms, rng=source)) != records.chosen[row]:
+                continue
+            learner.update(arms[records.chosen[row]], known.units.inward(reward))
+            rewards.append(reward)
+            numbers.append(int(records.numbers[row]))
+    if not rewards or (wanted is not None and len(rewards) < wanted):
+        raise ValueError(
+            f"rounds: expected at most what the log gives, {len(rewards)}, got {rounds}"
+        )
+    values = np.array(rewards)
+    sums = Sums(len(known.units))
+    sums.add(Rows(np.ones(len(values)), values))
+    notes = [_ASSUMED, *known.notes]
+    if skipped:
+        notes.append(f"{skipped:,} rows with rewards that are missing are left out")
+    found = replace(sums.result(), names=known.units.names, notes=tuple(notes))
+    return Replay(values, np.array(numbers), found)
+
+
+def _accepted(
+    log: Log, minimum: float | None, rng: np.random.Generator
+) -> Iterator[tuple[Records, BoolArray]]:
+    """Yield rows, and which are kept: so that each arm of each was logged equally often."""
+    most = 0
+    if minimum is None:  # rows with fewer arms on offer would be matched more often
+        drawn = False
+        for records in log.records():
+            most = max(most, _on_offer(records).shape[1])
+            drawn |= bool(records.uniform.any())
+        if not drawn:
+            raise ValueError(
+                "minimum: expected the least propensity that an arm on offer had, because the log "
+                "has no rows that were drawn from all arms alike"
+            )
+    for records in log.records():
+        kept = rng.random(len(records))
+        if minimum is None:
+            chance = records.uniform * _on_offer(records).sum(axis=1) / most
+        else:
+            if (records.propensities < minimum * (1 - 1e-9)).any():
+                low = float(np.nanmin(records.propensities))
+                raise ValueError(
+                    f"minimum: expected at most the least propensity {low:g}, got {minimum:g}"
+                )
+            chance = np.nan_to_num(minimum / records.propensities)
+        yield records, kept < chance
+
+
+def _on_offer(records: Records) -> BoolArray:
+    if records.on_offer is None or records.features is None:
+        raise records.without("arms on offer with their features")
+    return records.on_offer
+
+
+def _arms(records: Records, row: int, features: Bilinear | None) -> FloatArray:
+    here = _on_offer(records)[row]
+    assert records.features is not None
+    arms = records.features[row, here]
+    if features is None:
+        return np.asarray(arms)
+    if records.contexts is None:
+        raise ValueError("features: expected None, because the log has no contexts")
+    return features.products(arms, context=records.contexts[row])

@@ -1,0 +1,222 @@
+"""What a policy would have done: its probabilities for the arms of every row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, as_floats
+from mogro.evaluation.logs import ArrowLog, BanditFeedback, Log, batches
+from mogro.evaluation.records import Records
+from mogro.live.agent import Agent
+from mogro.live.errors import UnknownDecision
+from mogro.live.objective import Units
+from mogro.policies import LinearPolicy
+from mogro.probability import selection_probabilities
+from mogro.selection import Selection, check_selection
+
+_SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
+
+
+class Wanted(NamedTuple):
+    """Probabilities of a policy: of all arms on offer, (n, K), or of the logged arms, (n,)."""
+
+    values: FloatArray
+    errors: FloatArray | None = None
+
+
+Target = Callable[[Records], Wanted]
+
+
+def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tuple[str, ...]]:
+    """Return what a policy would have done, and what a reader should know of it."""
+    units = log.units
+    if isinstance(policy, Mapping):
+        return Greedy(read_weights(policy, units), units), ()
+    if isinstance(policy, Agent):
+        return _by_agent(policy), _in_sample(policy, log, source)
+    if isinstance(policy, LinearPolicy):
+        return _by_policy(policy, units), ()
+    if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
+        check_selection(policy, "policy", objectives=len(units))
+        return _by_selection(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
+    if hasattr(policy, "select"):
+        raise ValueError(
+            "policy: expected one that tells its probabilities; mogro.replay takes any that "
+            f"selects and updates, got {type(policy).__name__}"
+        )
+    return _given(policy, log), ()
+
+
+def read_weights(weights: Mapping[str, float], units: Units) -> FloatArray:
+    """Return weights (M,) per unit, of sum 1."""
+    vector = units.vector(weights, "weights")
+    if (vector < 0).any() or not vector.sum() > 0:
+        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
+    return np.asarray(vector / vector.sum())
+
+
+def believed(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:
+    """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
+    if records.estimates is None or records.on_offer is None:
+        raise records.without("what was believed of the arms on offer (offered_estimates)")
+    return units.inward(records.estimates), records.on_offer
+
+
+@dataclass(frozen=True, eq=False)
+class Greedy:
+    """The arm that is best for some weights, by the beliefs held at each decision."""
+
+    weights: FloatArray
+    units: Units
+
+    def __call__(self, records: Records, /) -> Wanted:
+        """Return the probabilities, (n, K); arms that tie share."""
+        values, on_offer = believed(records, self.units)
+        return Wanted(self.best(values, on_offer))
+
+    def best(self, values: FloatArray, on_offer: BoolArray) -> FloatArray:
+        """Return the probabilities (n, K) by values (n, K, M)."""
+        scores = np.where(on_offer, values @ self.weights, -np.inf)
+        best = scores.argmax(axis=1)
+        every = np.arange(len(best))
+        slack = _SLACK * (np.abs(values[every, best]) @ self.weights)
+        tied = scores >= (scores[every, best] - slack)[:, None]
+        return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+
+
+def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Target:
+    """Select by the beliefs held at each decision; the step is the number of the row."""
+
+    def target(records: Records) -> Wanted:
+        values, on_offer = believed(records, units)
+        found, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
+        for row, here in enumerate(on_offer):
+            rng = np.random.default_rng(0)
+            one = selection_probabilities(
+                values[row, here], selection, step=int(records.numbers[row]), rng=rng
+            )
+            found[row, here] = (1 - uniform) * one.values + uniform / here.sum()
+            errors[row, here] = (1 - uniform) * one.errors
+        return Wanted(found, errors if errors.any() else None)
+
+    return target
+
+
+def _by_policy(policy: LinearPolicy, units: Units) -> Target:
+    """Return what a policy does by its own beliefs or, if it has none, by those of the log."""
+    if policy.batch:
+        raise ValueError(f"policy: expected a single learner, got a batch {policy.batch}")
+    if policy.objectives != len(units):
+        raise ValueError(
+            f"policy: expected one for {len(units)} objectives, got {policy.objectives}"
+        )
+    if policy.model.count == 0:
+        if not policy.values_are_estimates:
+            raise ValueError(
+                f"policy: expected one that has learned, because {type(policy).__name__} goes by "
+                "more than the estimates that a log holds"
+            )
+        return _by_selection(policy.selection, units, uniform=policy.uniform)
+
+    def target(records: Records) -> Wanted:
+        features, on_offer = _features(records)
+        if features.shape[-1] != policy.dim:
+            raise ValueError(
+                f"policy: expected dim={features.shape[-1]} as the arms of the log have, "
+                f"got {policy.dim}"
+            )
+        rows = (
+            policy.probabilities(own[here]) for own, here in zip(features, on_offer, strict=True)
+        )
+        return _stacked(rows, on_offer)
+
+    return target
+
+
+def _by_agent(agent: Agent) -> Target:
+    def target(records: Records) -> Wanted:
+        features, on_offer = _features(records)
+        names = records.offered
+        if names is None:
+            names = [[str(k) for k in range(here.sum())] for here in on_offer]
+        contexts = records.contexts
+        found = (
+            agent.probabilities(
+                names[row],
+                features[row, here],
+                context=None if contexts is None else contexts[row],
+                now=None if np.isnan(records.times[row]) else float(records.times[row]),
+            )
+            for row, here in enumerate(on_offer)
+        )
+        return _stacked(found, on_offer)
+
+    return target
+
+
+def _features(records: Records) -> tuple[FloatArray, BoolArray]:
+    if records.features is None or records.on_offer is None:
+        raise records.without("features of the arms on offer (offered_features)")
+    return records.features, records.on_offer
+
+
+def _stacked(rows: Any, on_offer: BoolArray) -> Wanted:
+    found, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
+    for row, one in enumerate(rows):
+        found[row, on_offer[row]] = one.values
+        errors[row, on_offer[row]] = one.errors
+    return Wanted(found, errors if errors.any() else None)
+
+
+def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
+    """Say so if an agent is judged by rows that it has learned from."""
+    known = source is agent
+    if not known and not isinstance(source, Agent | Mapping):
+        for name in _ids(log):
+            try:
+                agent.decision(name)
+            except UnknownDecision:
+                continue
+            known = True
+            break
+    note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
+    return (note,) if known else ()
+
+
+def _ids(log: Log) -> list[str]:
+    if not isinstance(log, ArrowLog):
+        return []
+    return [one for batch in batches(log.source, ["id"]) for one in batch.column("id").to_pylist()]
+
+
+def _given(policy: object, log: Log) -> Target:
+    """Return probabilities that the caller knows, one row for each of the log."""
+    array = as_floats(policy, "policy")  # type: ignore[arg-type]
+    if array.ndim == 3 and isinstance(log, BanditFeedback):  # as obp has them, by position
+        place = np.zeros(len(array), dtype=int) if log.positions is None else log.positions
+        array = array[np.arange(len(array)), :, place]
+    if array.ndim not in (1, 2):
+        raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
+
+    def target(records: Records) -> Wanted:
+        numbers = records.numbers
+        if len(array) <= numbers[-1]:
+            raise ValueError(
+                f"policy: expected probabilities for every row of the log, got {len(array)}"
+            )
+        own = array[numbers]
+        if own.ndim == 1:
+            return Wanted(own)
+        if records.on_offer is None:
+            raise ValueError("policy: expected (n,), because the log lacks the arms on offer")
+        width = records.on_offer.shape[1]
+        if own.shape[1] < width or own[:, width:].any() or own[:, :width][~records.on_offer].any():
+            raise ValueError(
+                f"policy: expected probabilities of the {width} arms on offer, in their order, and "
+                "0 beyond"
+            )
+        return Wanted(own[:, :width])
+
+    return target

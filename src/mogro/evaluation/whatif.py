@@ -1,0 +1,326 @@
+"""The front that one could have had: a grid of trade-offs, evaluated together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, real, share
+from mogro.evaluation.evaluating import Passes
+from mogro.evaluation.logs import read_log
+from mogro.evaluation.targets import Greedy, Wanted, believed
+from mogro.evaluation.trade_offs import Recommendation, in_words, read_trade_offs
+from mogro.live.objective import Units
+from mogro.offpolicy import Evaluation, Rows, Sums
+from mogro.offpolicy._intervals import correlated_normals, joint_level
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+_ROUNDING = 1e-9  # a standard error below this part of another is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """What trade-offs would have been worth; made by :func:`what_if`.
+
+    Attributes
+    ----------
+    trade_offs
+        W of them: weights per unit by objective, of sum 1.
+    evaluations
+        One for each.
+    covariance
+        Of all estimates, (W * M, W * M), trade-off after trade-off.
+    units
+        The objectives.
+    """
+
+    trade_offs: tuple[dict[str, float], ...]
+    evaluations: tuple[Evaluation, ...]
+    covariance: FloatArray
+    units: Units
+
+    @property
+    def value(self) -> FloatArray:
+        """Estimates, (W, M), in the user's units."""
+        return np.stack([one.value for one in self.evaluations])
+
+    @property
+    def trusted(self) -> BoolArray:
+        """Which trade-offs have intervals that hold what they promise, (W,)."""
+        return np.array([one.trusted for one in self.evaluations])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """In words, what is wrong with estimates, and with how many; the worst first."""
+        words = [_kind(one.warnings[0]) for one in self.evaluations if one.warnings]
+        ordered = sorted(dict.fromkeys(words), key=lambda kind: not kind.startswith("NO SUPPORT"))
+        whole = len(self.evaluations)
+        return tuple(f"{kind}: {words.count(kind)} of {whole} trade-offs" for kind in ordered)
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
+        known = self._known
+        together = joint_level(share(level, "level"), self.covariance[np.ix_(known, known)])
+        return np.stack([one.interval(together) for one in self.evaluations])
+
+    def distinguishable(self, level: float = 0.95) -> BoolArray:
+        """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together."""
+        wanted, known = share(level, "level"), self._known
+        size, objectives = len(self.trade_offs), len(self.units)
+        drawn = np.full((size * objectives, 1), np.nan)
+        if known.any():
+            normals = correlated_normals(self.covariance[np.ix_(known, known)])
+            drawn = np.full((size * objectives, normals.shape[1]), np.nan)
+            drawn[known] = normals * self._error[known, None]
+        blocks = drawn.reshape(size, objectives, -1)
+        largest = np.zeros(drawn.shape[1])
+        apart: dict[tuple[int, int], FloatArray] = {}
+        for i, j in combinations(range(size), 2):
+            error = self._difference_error(i, j)
+            there = error > 0
+            if there.any():
+                steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
+                largest = np.maximum(largest, steps.max(axis=0))
+                apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
+        reach = np.quantile(largest, wanted)
+        found: BoolArray = np.zeros((size, size), dtype=np.bool_)
+        for (i, j), step in apart.items():
+            found[i, j] = found[j, i] = step > reach
+        return found
+
+    def confidence(
+        self,
+        *,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+    ) -> FloatArray:
+        """Return with what confidence each trade-off meets all bounds, (W,).
+
+        Counted for the whole grid: that any of those with 95 % or more misses a bound has a
+        probability of at most 5 %. It is 0 for estimates that cannot be trusted.
+        """
+        scores, places, signs = self._constrained(at_least, at_most)
+        if not len(places):
+            return np.where(self.trusted, 1.0, 0.0)
+        objectives = len(self.units)
+        lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
+        usable = np.flatnonzero(self.trusted & np.isfinite(lowest))
+        found = np.zeros(len(self.trade_offs))
+        if not len(usable):
+            return found
+        columns = (usable[:, None] * objectives + places).ravel()
+        drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
+        highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
+        found[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
+        return found
+
+    def best(
+        self,
+        objective: str,
+        *,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        level: float = 0.95,
+    ) -> Recommendation:
+        """Return the trade-off with the best estimate of an objective, under constraints.
+
+        Only those count that meet the constraints with this confidence.
+
+        Parameters
+        ----------
+        objective
+            Its name.
+        at_least, at_most
+            Bounds on values, by objective, in the user's units.
+        level
+            The confidence wanted, for the whole grid.
+        """
+        if objective not in self.units.index:
+            raise ValueError(
+                f"objective: expected one of {list(self.units.names)}, got {objective!r}"
+            )
+        m, wanted = self.units.index[objective], share(level, "level")
+        sure = self.confidence(at_least=at_least, at_most=at_most)
+        constraints = " and ".join(
+            [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]
+            + [f"{name} at most {bound:g}" for name, bound in (at_most or {}).items()]
+        )
+        merits = np.where(sure >= wanted, self.value[:, m] * np.sign(self.units.scale[m]), np.nan)
+        found = not np.isnan(merits).all()
+        row = int(np.nanargmax(merits)) if found else int(sure.argmax())
+        bounds = self.interval(wanted)[row]
+        return Recommendation(
+            self.trade_offs[row] if found else None,
+            float(sure[row]),
+            self.units.named(self.value[row]),
+            {n: (float(a), float(b)) for n, (a, b) in zip(self.units.names, bounds, strict=True)},
+            constraints,
+        )
+
+    def plot(self, *, level: float = 0.95) -> "Drawing":
+        """Draw the front that one could have had, the first two objectives; needs matplotlib."""
+        from mogro._plots import house_style, panels
+
+        bounds = self.interval(level)
+        with house_style():
+            drawing, axes = panels(1, 1, width=4.5, height=3.5)
+            panel = axes[0, 0]
+            second = min(1, len(self.units) - 1)
+            x, y = self.value[:, 0], self.value[:, second]
+            spans = [abs(bounds[:, m].T - self.value[:, m]) for m in (0, second)]
+            panel.errorbar(
+                *(x, y), xerr=spans[0], yerr=spans[1], fmt="o", color="#0072B2", elinewidth=0.8
+            )
+            panel.set_xlabel(self.units.names[0])
+            panel.set_ylabel(self.units.names[second])
+            panel.set_title(f"{len(x)} trade-offs, {level:.0%} for all together")
+        return drawing
+
+    def __str__(self) -> str:
+        names = self.units.names
+        lines = list(self.warnings)
+        lines += self.evaluations[0].notes
+        lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
+        lines.append("  ".join([f"{'weights':<28}", *(f"{name:<30}" for name in names), "size"]))
+        for weights, one, bounds in zip(
+            self.trade_offs, self.evaluations, self.interval(), strict=True
+        ):
+            cells = [
+                "no estimate" if np.isnan(v) else f"{v:.4g} [{a:.4g}, {b:.4g}]"
+                for v, (a, b) in zip(one.value, bounds, strict=True)
+            ]
+            shown = [f"{in_words(weights):<28}", *(f"{cell:<30}" for cell in cells)]
+            lines.append("  ".join([*shown, f"{one.effective_size.min():.0f}"]))
+        pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
+        lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    @property
+    def _error(self) -> FloatArray:
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def _known(self) -> BoolArray:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self._error > 0)
+
+    def _difference_error(self, i: int, j: int) -> FloatArray:
+        """Return standard errors (M,) of the difference; 0 where there is none but rounding."""
+        objectives = len(self.units)
+        a, b = (np.arange(k * objectives, (k + 1) * objectives) for k in (i, j))
+        c = self.covariance
+        square = np.maximum(c[a, a] + c[b, b] - 2 * c[a, b], 0)
+        error = np.sqrt(np.nan_to_num(square))
+        return np.where(error > _ROUNDING * np.nan_to_num(self._error[a]), error, 0.0)
+
+    def _constrained(
+        self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return scores (W, C) of the constraints, the objectives they are about, and signs."""
+        places, signs, limits = [], [], []
+        for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
+            for name, bound in (given or {}).items():
+                if name not in self.units.index:
+                    raise ValueError(
+                        f"{argument}: expected objectives {list(self.units.names)}, got {name!r}"
+                    )
+                places.append(self.units.index[name])
+                signs.append(sign)
+                limits.append(real(bound, f"{argument}[{name!r}]"))
+        scores = np.zeros((len(self.trade_offs), len(places)))
+        for c, (m, sign, limit) in enumerate(zip(places, signs, limits, strict=True)):
+            for row, one in enumerate(self.evaluations):
+                scores[row, c] = sign * one.scores(np.full(len(self.units), limit))[m]
+        return scores, np.array(places, dtype=int), np.array(signs)
+
+
+def what_if(
+    log: object,
+    /,
+    trade_offs: Sequence[Mapping[str, float]] | int | None = None,
+    *,
+    predictions: bool = True,
+) -> WhatIf:
+    """Estimate what other trade-offs would have been worth, all from one log.
+
+    Each trade-off is the arm that is best for its weights by the beliefs held at each decision, as
+    in :func:`evaluate`. Estimates of different trade-offs come from the same rows, and their
+    covariance is known: so intervals hold for all together, and small differences can be told.
+
+    Parameters
+    ----------
+    log
+        As for :func:`evaluate`.
+    trade_offs
+        Weights per unit by objective; or a number of steps from 0 to 1, for a grid of all weights
+        of sum 1. Without it, the finest such grid of at most 21.
+    predictions
+        As for :func:`evaluate`.
+
+    Notes
+    -----
+    Reads the log three times, some rows at a time, for all trade-offs at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> actions = rng.integers(2, size=4000)
+    >>> rates = np.array([[0.1, 0.3], [0.3, 0.1]])
+    >>> clicks = rng.random((4000, 2)) < rates[actions]
+    >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
+    >>> found = what_if(feedback, 1)
+    >>> bool(found.distinguishable()[0, 1])
+    True
+    >>> found.best("reward 0", at_least={"reward 1": 0.2}).weights
+    {'reward 0': 0.0, 'reward 1': 1.0}
+    """
+    known = read_log(log)
+    passes = Passes(known)
+    vectors = read_trade_offs(trade_offs, known.units)
+    targets = [Greedy(weights, known.units) for weights in vectors]
+    sums: list[Sums] = []
+    for rows in _rows(passes, targets, predictions):
+        if not sums:
+            sums = [passes.sums(rows[0], self_normalised=True) for _ in targets]
+        for one, own in zip(sums, rows, strict=True):
+            one.add(own)
+    found = tuple(passes.named(one.result()) for one in sums)
+    size = len(targets) * len(known.units)
+    products = np.zeros((size, size))
+    for rows in _rows(passes, targets, predictions):
+        moved = np.hstack([one.influences(own) for one, own in zip(sums, rows, strict=True)])
+        products += moved.T @ moved
+    named = tuple(known.units.named(weights) for weights in vectors)
+    return WhatIf(named, found, _consistent(products, found), known.units)
+
+
+def _rows(passes: Passes, targets: list[Greedy], predictions: bool) -> Iterator[list[Rows]]:
+    """Yield rows for every target, some at a time."""
+    for records in passes.records():
+        values, on_offer = believed(records, passes.units)
+        yield [
+            passes.rows(records, Wanted(target.best(values, on_offer)), predictions)
+            for target in targets
+        ]
+
+
+def _consistent(products: FloatArray, found: tuple[Evaluation, ...]) -> FloatArray:
+    """Return the covariance with variances that count all an evaluation counts."""
+    own = np.concatenate([np.diag(one.covariance) for one in found])
+    plain = np.diag(products).copy()
+    ratio = np.divide(own, plain, out=np.full(len(own), np.nan), where=plain > 0)
+    scale = np.sqrt(np.where(own == 0, 0.0, ratio))
+    return np.asarray(products * np.outer(scale, scale))
+
+
+def _kind(warning: str) -> str:
+    """Return a warning without its numbers."""
+    kind, said = warning.split(": ", 1)
+    return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"

@@ -1,0 +1,163 @@
+"""The matches of a league, and the tables that are made of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mogro._intervals import band
+from mogro._validation import FloatArray
+from mogro.experiments.lab.tables import Table, table
+from mogro.experiments.league.players import PLAYERS, Player
+from mogro.experiments.league.worlds import ROUNDS, WORLDS, LeagueWorld
+from mogro.experiments.report.statistics import positive_mean, ratio
+from mogro.simulation import simulate
+
+if TYPE_CHECKING:
+    from mogro.experiments.lab.scale import Scale
+    from mogro.simulation.parallel import Arrays, Results, Task
+
+SAMPLE = (20, 3)  # instances, and repeats in each
+FAVOURITE = "MOGRO"
+
+
+@dataclass(frozen=True)
+class Match:
+    """One policy in all instances of a world."""
+
+    world: LeagueWorld
+    player: Player
+    rounds: int
+    instances: int
+    repeats: int
+    seed: int
+
+    @property
+    def alone(self) -> bool:
+        """Others may run meanwhile."""
+        return False
+
+    @property
+    def cost(self) -> float:
+        """Seconds, roughly; what has fresh arms has to be judged anew in each round."""
+        return 5e-5 * self.rounds * self.instances * self.repeats * (1 if self.world.stays else 3)
+
+    def run(self) -> "Arrays":
+        """Play, and keep the regrets in the end, (I, R)."""
+        worlds = [self.world.instance(n, self.seed) for n in range(self.instances)]
+        trace = simulate(
+            self.player.make(worlds[0], self.rounds),
+            worlds,
+            rounds=self.rounds,
+            repeats=self.repeats,
+            seed=self.seed,
+            checkpoints=[self.rounds],
+        )
+        return {"effective": trace.effective_regret[-1], "pareto": trace.pareto_regret[-1]}
+
+
+@dataclass(frozen=True)
+class Season:
+    """Every policy in every world; ``own`` ones beside those of the house.
+
+    It is an experiment as :func:`mogro.experiments.lab.reproduce.reproduce` runs it.
+    """
+
+    own: tuple[Player, ...] = ()
+    worlds: tuple[LeagueWorld, ...] = WORLDS
+    name: str = "league"
+
+    @property
+    def players(self) -> tuple[Player, ...]:
+        """All policies."""
+        return (*PLAYERS, *self.own)
+
+    def tasks(self, scale: "Scale") -> "list[Task]":
+        """Return the matches; who knows arms by their place plays only where arms stay."""
+        return list(self._matches(scale))
+
+    def tables(self, scale: "Scale", results: "Results") -> dict[str, Table]:
+        """Return regrets by instance, ranks, standing, and MOGRO against the best other."""
+        found = {
+            (match.world.name, match.player.name): results[match] for match in self._matches(scale)
+        }
+        regrets = {place: arrays["effective"].mean(axis=1) for place, arrays in found.items()}
+        ranks = list(self._ranks(regrets, {p: a["pareto"].mean(axis=1) for p, a in found.items()}))
+        return {
+            "regrets": table(
+                ("world", "policy", "instance", "effective", "pareto"),
+                [
+                    (*place, n, float(e), float(p))
+                    for place, arrays in found.items()
+                    for n, (e, p) in enumerate(
+                        zip(*(arrays[k].mean(axis=1) for k in ("effective", "pareto")), strict=True)
+                    )
+                ],
+            ),
+            "ranks": table(_RANKS, ranks),
+            "standing": table(("policy", "worlds", "mean_rank", "first"), _standing(ranks)),
+            "favourite": table(
+                ("world", "rival", "ratio", "low", "high", "outcome"),
+                [self._against(world.name, regrets) for world in self.worlds],
+            ),
+        }
+
+    def _matches(self, scale: "Scale") -> Iterator[Match]:
+        rounds, (instances, repeats) = scale.horizon(ROUNDS), scale.sample(*SAMPLE)
+        for world, player in product(self.worlds, self.players):
+            if world.stays or not player.by_place(world.instance(0, scale.seed)):
+                yield Match(world, player, rounds, instances, repeats, scale.seed)
+
+    def _ranks(
+        self,
+        regrets: dict[tuple[str, str], FloatArray],
+        pareto: dict[tuple[str, str], FloatArray],
+    ) -> Iterator[tuple[str | int | float, ...]]:
+        for world in self.worlds:
+            here = {policy: v for (name, policy), v in regrets.items() if name == world.name}
+            order = sorted(here, key=lambda policy: float(here[policy].mean()))
+            for rank, policy in enumerate(order, start=1):
+                better = sum(_surely_less(here[other], here[policy]) for other in order)
+                worse = sum(_surely_less(here[policy], here[other]) for other in order)
+                numbers = positive_mean(here[policy]), positive_mean(pareto[world.name, policy])
+                least, most = 1 + better, len(order) - worse
+                yield world.name, policy, rank, least, most, *numbers[0], *numbers[1]
+
+    def _against(
+        self, world: str, regrets: dict[tuple[str, str], FloatArray]
+    ) -> tuple[str | float, ...]:
+        """Compare MOGRO as it is with the best policy that is none of its kind."""
+        others = {
+            policy: values
+            for (name, policy), values in regrets.items()
+            if name == world and not policy.startswith(FAVOURITE)
+        }
+        rival = min(others, key=lambda policy: float(others[policy].mean()))
+        number = ratio(regrets[world, FAVOURITE], others[rival])
+        outcome = "wins" if number.high < 1 else "loses" if number.low > 1 else "level"
+        return world, rival, *number, outcome
+
+
+_RANKS = (
+    *("world", "policy", "rank", "rank_low", "rank_high"),
+    *("effective", "effective_low", "effective_high"),
+    *("pareto", "pareto_low", "pareto_high"),
+)
+
+
+def _surely_less(one: FloatArray, other: FloatArray) -> bool:
+    """Tell whether regrets on the same instances differ by more than chance, at 95 %."""
+    _, _, high = band(one - other)
+    return len(one) > 1 and bool(high < 0)
+
+
+def _standing(ranks: list[tuple[str | int | float, ...]]) -> list[tuple[str | int | float, ...]]:
+    """Return the mean rank of every policy, best first, and where it may be the first."""
+    rows = []
+    for policy in dict.fromkeys(row[1] for row in ranks):
+        own = [row for row in ranks if row[1] == policy]
+        mean_rank = float(np.mean([float(row[2]) for row in own]))
+        rows.append((policy, len(own), mean_rank, sum(row[3] == 1 for row in own)))
+    return sorted(rows, key=lambda row: row[2])

@@ -1,0 +1,293 @@
+"""A journal in a PostgreSQL database, for agents on more than one machine.
+
+The tables are those of :mod:`mogro.live.journal.sqlite`. Whoever appends holds an advisory lock of
+the agent from before it has read the last event until its own are committed, so positions say in
+which order events happened, and a reader that sees an event sees all before it. The lock goes to
+those that wait in the order in which they came, and ends with its connection.
+
+A commit that is cut off with its connection may have happened. The server knows: after connecting
+again it is asked what became of the transaction, by its number.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
+from mogro.live.events import Event
+from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.rows import PART, ROWS, VERSION, check_agent, event_from_row, event_rows
+
+T = TypeVar("T")
+
+_LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
+_PAUSE = 0.05  # seconds between tries to connect again
+_UNAVAILABLE = (
+    *(psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
+    *(errors.InsufficientPrivilege, errors.IdleInTransactionSessionTimeout),
+)
+_TABLES: tuple[LiteralString, ...] = (
+    "CREATE TABLE IF NOT EXISTS mogro_agents ("
+    " number INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " version INTEGER NOT NULL, settings TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS mogro_events ("
+    " agent INTEGER NOT NULL, position BIGINT NOT NULL, event BYTEA NOT NULL,"
+    " checksum BIGINT NOT NULL, PRIMARY KEY (agent, position))",
+    "CREATE TABLE IF NOT EXISTS mogro_snapshots ("
+    " agent INTEGER NOT NULL, position BIGINT NOT NULL, part INTEGER NOT NULL,"
+    " content BYTEA NOT NULL, PRIMARY KEY (agent, position, part))",
+)
+
+
+class PostgresJournal:
+    """The events of one agent in a database.
+
+    Parameters
+    ----------
+    address
+        ``postgresql://...``, as libpq reads it. No pooler that shares connections between
+        transactions may stand in between, because a connection has settings of its own.
+    name
+        Of the agent.
+    settings
+        Of the agent, as JSON can hold them. None: as the database has them.
+    timeout
+        Seconds to wait for a lock, or for a server that is starting again.
+    """
+
+    def __init__(
+        self, address: str, name: str, settings: dict[str, Any] | None, *, timeout: float
+    ) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._transaction = ""  # the number of the last one begun
+        try:
+            parts = conninfo_to_dict(address)
+        except psycopg.Error as error:
+            raise JournalError(f"path: expected the address of a database, got {error}") from None
+        self.path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+        self._connection = self._connect()
+        try:
+            self._agent, self.settings = self._find(name, settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        """Take the agent's lock; what :meth:`read` gives is then complete."""
+        self._begin(self._agent)
+
+    def commit(self) -> None:
+        """Let everything since :meth:`begin` reach the disk."""
+        try:
+            self._execute("COMMIT")
+        except JournalUnavailable:
+            if not self._connection.closed or not self.committed:
+                raise
+
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`; a server that was lost has done so."""
+        if not self._connection.closed and not self._is_idle():
+            self._execute("ROLLBACK")
+
+    @property
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted, or cut off, has happened all the same."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            if not self._connection.closed and not self._is_idle():
+                return False
+            ((status,),) = self._surely(
+                lambda: self._execute("SELECT pg_xact_status(%s::xid8)", self._transaction)
+            )
+            if status != "in progress" or time.monotonic() > deadline:
+                return bool(status == "committed")
+            time.sleep(_PAUSE)
+
+    def append(self, position: int, events: Iterable[Event]) -> None:
+        """Write events at this position and the following ones."""
+        positions, contents, checksums = zip(*event_rows(position, events), strict=True)
+        self._execute(
+            "INSERT INTO mogro_events SELECT %s, * FROM"
+            " unnest(%s::bigint[], %s::bytea[], %s::bigint[])",
+            *(self._agent, list(positions), list(contents), list(checksums)),
+        )
+
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
+        self._execute(
+            "DELETE FROM mogro_events WHERE agent = %s AND position BETWEEN %s AND %s",
+            *(self._agent, first, last),
+        )
+
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
+        while True:
+            rows = self._query(
+                "SELECT position, event, checksum FROM mogro_events"
+                " WHERE agent = %s AND position > %s ORDER BY position LIMIT %s",
+                *(self._agent, after, ROWS),
+            )
+            for row in rows:
+                yield row[0], event_from_row(self.path, *row)
+            if len(rows) < ROWS:
+                return
+            after = rows[-1][0]
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last snapshot, if there is one."""
+        rows = self._query(
+            "SELECT position, content FROM mogro_snapshots WHERE agent = %s AND position ="
+            " (SELECT max(position) FROM mogro_snapshots WHERE agent = %s) ORDER BY part",
+            *(self._agent, self._agent),
+        )
+        if not rows:
+            return None
+        return Snapshot(rows[0][0], b"".join(content for _, content in rows))
+
+    def snapshot_position(self) -> int:
+        """Return the position of the last snapshot; 0 if there is none."""
+        ((position,),) = self._query(
+            "SELECT max(position) FROM mogro_snapshots WHERE agent = %s", self._agent
+        )
+        return position or 0
+
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+        position, content = snapshot.position, memoryview(snapshot.content)
+        self._execute("DELETE FROM mogro_snapshots WHERE agent = %s", self._agent)
+        for part, start in enumerate(range(0, len(content), PART)):
+            self._execute(
+                "INSERT INTO mogro_snapshots VALUES (%s, %s, %s, %s)",
+                *(self._agent, position, part, content[start : start + PART]),
+            )
+
+    def scrub(self) -> None:
+        """Leave it to the server, which has its own ways."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        milliseconds = max(1, int(self._timeout * 1000))
+        with self._naming():
+            connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                connect_timeout=max(2, int(self._timeout)),
+                tcp_user_timeout=milliseconds,
+            )
+        try:
+            with self._naming():
+                # An acknowledged commit has to be on the disk. A process that stands still in the
+                # middle must not keep the lock for ever.
+                connection.execute(
+                    "SELECT set_config('synchronous_commit', 'on', false)"
+                    " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+                )
+                for name in ("lock_timeout", "idle_in_transaction_session_timeout"):
+                    connection.execute(
+                        "SELECT set_config(%s, %s, false)", (name, f"{milliseconds}ms")
+                    )
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
+        """Return the agent's number and settings; make it if it is new."""
+        self._begin(0)
+        try:
+            ((there,),) = self._execute("SELECT to_regclass('mogro_snapshots') IS NOT NULL")
+            if not there:
+                if settings is None:
+                    raise JournalError(
+                        f"{self.path}: no agents in it; with objectives and so on one is created"
+                    )
+                for statement in _TABLES:
+                    self._execute(statement)
+            if settings is not None:
+                self._execute(
+                    "INSERT INTO mogro_agents (name, version, settings) SELECT %s, %s, %s"
+                    " WHERE NOT EXISTS (SELECT FROM mogro_agents WHERE name = %s)",
+                    *(name, VERSION, json.dumps(settings), name),
+                )
+            agents = self._execute(
+                "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
+            )
+            found = {own: rest for own, *rest in agents}
+            if name not in found:
+                names = list(found)[:12]
+                raise JournalError(f"{self.path}: no agent {name!r} in it, only {names}")
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        number, version, text = found[name]
+        return number, check_agent(self.path, version, text, settings)
+
+    def _begin(self, lock: int) -> None:
+        statement = sql.SQL(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+            " SELECT pg_current_xact_id()::text, pg_advisory_xact_lock({}, {})"
+        ).format(_LOCK, lock)
+
+        def begin() -> None:
+            self.rollback()  # if the last one could not be undone
+            try:
+                with self._naming():  # two statements, one message
+                    cursor = self._connection.execute(statement)
+                    cursor.nextset()
+                    ((self._transaction, _),) = cursor.fetchall()
+            except JournalUnavailable:
+                self.rollback()
+                raise
+
+        self._surely(begin)
+
+    def _query(self, statement: LiteralString, *arguments: object) -> list[Any]:
+        """Return the rows of a query; outside a transaction by a new connection if need be."""
+        if not self._connection.closed and not self._is_idle():
+            return self._execute(statement, *arguments)
+        return self._surely(lambda: self._execute(statement, *arguments))
+
+    def _surely(self, work: Callable[[], T]) -> T:
+        """Do something that can be done again, whenever the connection is lost, for a while."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                if self._connection.closed:
+                    self._connection = self._connect()
+                return work()
+            except JournalUnavailable:
+                if not self._connection.closed or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _execute(self, statement: LiteralString, *arguments: object) -> list[Any]:
+        with self._naming():
+            cursor = self._connection.execute(statement, arguments or None, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+    def _is_idle(self) -> bool:
+        return self._connection.info.transaction_status == TransactionStatus.IDLE
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the database."""
+        try:
+            yield
+        except _UNAVAILABLE as error:
+            raise JournalUnavailable(f"{self.path}: {error}") from error
+        except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+            raise DamagedJournal(f"{self.path}: {error}") from error
+        except psycopg.Error as error:
+            raise JournalError(f"{self.path}: {error}") from error

@@ -1,0 +1,220 @@
+"""Where an agent lives: in memory, in a snapshot, in a journal."""
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
+
+from mogro._validation import count
+from mogro.live.arms import ArmReader
+from mogro.live.bilinear import Bilinear
+from mogro.live.events import Event
+from mogro.live.features import Scaling
+from mogro.live.journal import GroupCommit, open_journal
+from mogro.live.learner import HalfLife
+from mogro.live.objective import Objective
+from mogro.live.proposals import Proposer
+from mogro.live.questions import Questions
+from mogro.live.settings import MakePolicy, make_settings
+from mogro.live.snapshot import read, write
+from mogro.live.state import State
+from mogro.policies import MOGRO
+
+T = TypeVar("T")
+
+
+class Kept(Questions):
+    """The part of an :class:`~mogro.Agent` that keeps its state, and lets events happen to it."""
+
+    _events: Callable[[Event], object] | None
+
+    def _begin(self, state: State, events: Callable[[Event], object] | None) -> None:
+        self._events = events
+        self._lock = threading.RLock()
+        self._reader = ArmReader(state.settings.mapping)
+        self._group = None
+        self._go_on_from(state)
+
+    def _go_on_from(self, state: State) -> None:
+        self._state = state
+        self._proposer = Proposer(state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, pending decisions included; see :meth:`load`.
+
+        The file that stood there is replaced as a whole or not at all, even by a crash. Threads
+        can go on once a copy has been taken; that it is on the disk is certain when the call
+        returns.
+        """
+        with self._current():
+            numbers, arrays = self._state.save_state(placed=False)
+        write(path, self._settings, numbers, arrays)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        types: Sequence[type[Any]] = (),
+        events: Callable[[Event], object] | None = None,
+    ) -> Self:
+        """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
+
+        Parameters
+        ----------
+        path
+            The file.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        events
+            Told of everything that happens from now on, as for a new agent.
+
+        Raises
+        ------
+        DamagedSnapshot
+            With the reason.
+        """
+        agent = cls.__new__(cls)
+        agent._begin(read(path, types), events)
+        return agent
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        objectives: Sequence[Objective] | None = None,
+        *,
+        name: str = "agent",
+        dim: int | None = None,
+        features: Bilinear | None = None,
+        seed: int | None = None,
+        policy: MakePolicy = MOGRO,
+        intercept: bool = False,
+        scaling: Scaling | None = None,
+        half_life: HalfLife | None = None,
+        capacity: int | None = None,
+        retention: float | None = None,
+        uniform: float = 0.0,
+        patience: float | None = None,
+        types: Sequence[type[Any]] = (),
+        timeout: float = 60.0,
+        snapshot_every: int = 5000,
+    ) -> Self:
+        """Open an agent that forgets nothing, and that processes can share.
+
+        Every change is on the disk when its call returns, in a journal of events. A process that is
+        killed at any moment has lost nothing that was acknowledged. Any number of processes may
+        open the same journal: each decision knows all that any of them has committed before it,
+        and all agree on the estimates.
+
+        Parameters
+        ----------
+        path
+            An SQLite file, on a disk of this machine, because network file systems do not lock
+            reliably; or a PostgreSQL database, ``"postgresql://user@host/shop"`` (extra
+            ``postgres``).
+        objectives
+            With these the agent is created if it is not there, and otherwise its settings have to
+            be the same. Without them it goes on as it is.
+        name
+            Of the agent, where there are several.
+        dim, features, seed, policy, intercept, scaling
+            As for a new agent, beside objectives.
+        half_life, capacity, retention, uniform, patience
+            Likewise.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        timeout
+            Seconds to wait for other processes, or for a server, before a call fails.
+        snapshot_every
+            Events after which this process writes a snapshot into the journal, so that opening it
+            stays quick; later where more than fifty times as many decisions are held.
+
+        Raises
+        ------
+        JournalError
+            With the file or database and the reason: :class:`~mogro.errors.JournalUnavailable`,
+            :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
+            :class:`~mogro.errors.DifferentSettings`.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/shop.db"
+        >>> with mogro.Agent.open(path, [mogro.Objective("sales")], dim=1, seed=7) as agent:
+        ...     decision = agent.decide({"a": [1.0], "b": [2.0]}, id="visit 1")
+        >>> with mogro.Agent.open(path) as agent:  # later, or in another process
+        ...     agent.reward("visit 1", {"sales": 4.0})
+        ...     agent.theta.tolist()
+        Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
+        [[2.0]]
+        >>> folder.cleanup()
+        """
+        settings = None
+        if objectives is not None:
+            settings = make_settings(
+                objectives,
+                dim=dim,
+                intercept=intercept,
+                scaling=scaling,
+                features=features,
+                policy=policy,
+                half_life=half_life,
+                capacity=capacity,
+                retention=retention,
+                seed=count(seed, "seed", minimum=0),
+                uniform=uniform,
+                patience=patience,
+            )
+        elif any(
+            given is not None for given in (dim, features, seed, capacity, retention, patience)
+        ) or (policy is not MOGRO):
+            raise ValueError("objectives: expected some beside other settings, got None")
+        agent = cls.__new__(cls)
+        every = count(snapshot_every, "snapshot_every")
+        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
+        agent._begin(State(settings), None)
+        agent._group = GroupCommit(
+            journal, settings, snapshot_every=every, replace=agent._go_on_from
+        )
+        return agent
+
+    def close(self) -> None:
+        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
+        if self._group is not None:
+            self._group.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._current():
+            return {"state": copy.deepcopy(self._state)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self._begin(kept["state"], None)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def _perform(self, work: Callable[[], T]) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed."""
+        if self._group is None:
+            with self._lock:
+                return work()
+        return self._group.perform(work)
+
+    def _commit(self, event: Event) -> Any:
+        """Let an event happen, tell of it, and return what it was; raise what was refused."""
+        apply = self._state.apply if self._group is None else self._group.apply
+        result = apply(event)
+        if isinstance(result, Exception):
+            raise result
+        if self._events is not None:
+            self._events(event)
+        return result

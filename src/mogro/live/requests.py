@@ -1,0 +1,115 @@
+"""What callers ask for, checked."""
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import real
+from mogro.live.arms import ArmReader, Arms, ArmSet, Context, Features
+from mogro.live.basis import Constraints, Weights, read_constraints, read_weights
+from mogro.live.errors import BadReward, UnknownObjective
+from mogro.live.events import Offered
+from mogro.live.objective import Units
+from mogro.live.settings import Settings
+from mogro.selection import Selection
+
+_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
+
+
+class Request(NamedTuple):
+    """A choice that is asked for; with a journal, with the event that writes the arms down."""
+
+    settings: Settings  # by which it was checked
+    arms: ArmSet
+    selection: Selection
+    constraints: Constraints | None
+    time: float | None
+    activate: bool
+    offer: Offered | None
+
+
+def read_request(
+    settings: Settings,
+    reader: ArmReader,
+    arms: Arms,
+    features: Features | None,
+    *,
+    context: Context | None,
+    weights: Weights | None,
+    eligible: ArrayLike | None,
+    at_least: Mapping[str, float] | None,
+    at_most: Mapping[str, float] | None,
+    now: float | None,
+    activate: bool,
+    written: bool,
+) -> Request:
+    """Check a choice that is asked for; its arms are to be ``written`` down if there is one."""
+    if not isinstance(activate, bool):
+        raise ValueError(f"activate: expected True or False, got {activate!r}")
+    offered = reader.read(arms, features, context=context, eligible=eligible)
+    timed = settings.timed or (not activate and settings.patience < math.inf)
+    return Request(
+        settings,
+        offered,
+        read_weights(weights, settings.units, settings.policy.selection),
+        read_constraints(at_least, at_most, settings.units),
+        read_time(now, needed=timed),
+        activate,
+        reader.written(offered) if written else None,
+    )
+
+
+def read_time(now: float | None, *, needed: bool) -> float | None:
+    """Check a time."""
+    if now is None:
+        if needed:
+            raise ValueError(
+                "now: expected the time, because of a window, a half-life or a patience"
+            )
+        return None
+    return real(now, "now")
+
+
+def check_new_id(id: str | None) -> None:
+    """Refuse what cannot be the id of a new decision."""
+    if id is not None and (type(id) is not str or not id):
+        raise ValueError(f"id: expected a string, not empty, got {id!r}")
+
+
+def check_id(id: str) -> None:
+    """Refuse what cannot be the id of a decision that was made."""
+    if not isinstance(id, str):
+        raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
+
+
+def read_rewards(values: Mapping[str, float], units: Units) -> dict[str, float]:
+    """Check a reward, and return it as floats."""
+    try:
+        pairs = values.items()
+    except AttributeError:
+        raise ValueError(
+            f"values: expected a mapping of objective name to number, got {values!r}"
+        ) from None
+    checked = {}
+    for name, given in pairs:
+        m = units.index.get(name)
+        if m is None:
+            raise UnknownObjective(f"values: expected objectives {list(units.names)}, got {name!r}")
+        value = given if type(given) is float else _number(given)
+        if not abs(value - units.offsets[m]) <= units.limits[m]:
+            raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
+        checked[name] = value
+    return checked
+
+
+def _number(given: object) -> float:
+    """Return a number as a float; NaN if it is none, or beyond every float."""
+    try:
+        return float(given) if isinstance(given, _NUMBERS) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan

@@ -1,0 +1,114 @@
+"""Logs of agents that live, not of tables that were made up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import mogro
+from mogro import Agent, Bilinear, Objective
+from mogro.cli import main
+
+STORIES = {"news": [1.0, 0.0], "essay": [0.0, 1.0], "film": [0.5, 0.5]}
+RATES = {"news": [0.6, 0.1], "essay": [0.2, 0.5], "film": [0.4, 0.3]}
+OBJECTIVES = [Objective("click"), Objective("subscribe", window=20.0, default=0.0)]
+
+
+def visit(agent: Agent, number: int, rng: np.random.Generator) -> None:
+    now = float(number)
+    decision = agent.decide(STORIES, id=f"visit {number}", now=now)
+    click, subscribe = rng.random(2) < RATES[decision.arm]
+    values = {"click": float(click)} | ({"subscribe": 1.0} if subscribe else {})
+    agent.reward(decision.id, values, now=now)
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    path = tmp_path_factory.mktemp("agent") / "agent.db"
+    rng = np.random.default_rng(0)
+    with Agent.open(path, OBJECTIVES, dim=2, seed=1, uniform=0.3) as agent:
+        for number in range(320):
+            visit(agent, number, rng)
+        yield agent
+
+
+@pytest.fixture(scope="module")
+def log(agent: Agent) -> pa.Table:
+    return agent.log()
+
+
+def test_an_agent_its_log_and_its_files_say_the_same(
+    agent: Agent, log: pa.Table, tmp_path: Path
+) -> None:
+    weights = {"click": 1, "subscribe": 9}
+    found = mogro.evaluate(agent, weights)
+    assert found.rows == 300  # windows of the last twenty are open
+    low, high = found.interval(0.9999).T
+    assert ((low < RATES["essay"]) & (RATES["essay"] < high)).all()
+    agent.export(tmp_path)
+    for other in (log, tmp_path):
+        np.testing.assert_array_equal(mogro.evaluate(other, weights).value, found.value)
+
+
+def test_an_agent_is_judged_in_sample_by_its_own_log(agent: Agent, log: pa.Table) -> None:
+    found = mogro.evaluate(log, agent)
+    assert str(found).splitlines()[0].startswith("JUDGED IN-SAMPLE")
+    assert found.rows == 300
+
+
+def test_another_agent_is_not(log: pa.Table) -> None:
+    other = Agent(OBJECTIVES, dim=2, seed=5)
+    rng = np.random.default_rng(1)
+    for number in range(1000, 1060):
+        visit(other, number, rng)
+    found = mogro.evaluate(log, other)
+    assert "IN-SAMPLE" not in str(found)
+    low, high = found.interval(0.9999).T
+    told = other.probabilities(STORIES, now=2000.0)
+    truth = told.values @ np.array([RATES[arm] for arm in told.arms])
+    assert ((low < truth) & (truth < high)).all()
+
+
+def test_the_share_that_was_drawn_is_replayed(log: pa.Table) -> None:
+    policy = mogro.MOGRO(dim=2, objectives=2)
+    found = mogro.replay(log, policy, rng=np.random.default_rng(0))
+    assert log.column("uniform").to_numpy()[found.rows].all()
+    assert 10 < len(found.rewards) < 60
+
+
+def test_the_command_reads_the_file_of_an_agent(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    rng = np.random.default_rng(0)
+    with Agent.open(path, [Objective("click")], dim=2, seed=1, uniform=0.5) as agent:
+        for number in range(30):
+            decision = agent.decide(STORIES, id=f"visit {number}")
+            agent.reward(decision.id, {"click": rng.random()})
+    done = CliRunner().invoke(main, ["evaluate", str(path), "--weights", "click=1"])
+    assert done.exit_code == 0, done.output
+    assert "30 rows" in done.output
+    assert "NOT TO BE TRUSTED" in done.output.splitlines()[0]
+
+
+def test_contexts(tmp_path: Path) -> None:
+    features = Bilinear(arm=2, context=1)
+    rng = np.random.default_rng(0)
+    path = tmp_path / "agent.db"
+    objective = [Objective("click")]
+    with Agent.open(path, objective, features=features, seed=1, uniform=0.5) as agent:
+        for number in range(60):
+            decision = agent.decide(STORIES, id=f"visit {number}", context=[rng.random()])
+            agent.reward(decision.id, {"click": rng.random()})
+        assert mogro.evaluate(agent, {"click": 1}).rows == 60
+        assert mogro.evaluate(agent, agent).rows == 60
+        learner = mogro.MOGRO(dim=features.size, objectives=1)
+        assert len(mogro.replay(agent, learner, rng=rng, features=features).rewards) > 2
+
+
+def test_agents_in_memory_keep_too_little() -> None:
+    agent = Agent([Objective("click")], dim=2, seed=1)
+    agent.reward(agent.decide(STORIES).id, {"click": 1.0})
+    with pytest.raises(ValueError, match="log: expected rows with propensities"):
+        mogro.evaluate(agent, {"click": 1})

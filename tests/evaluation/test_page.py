@@ -1,0 +1,122 @@
+"""The page opens by itself, and says first what is wrong; so does the command."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+from tests.evaluation.worlds import OBJECTIVES, make_table, small_world
+
+from mogro import Objective
+from mogro.cli import main
+from mogro.evaluation import make_page
+
+_VOID = {"meta", "br", "img"}
+
+
+class Checker(HTMLParser):
+    """Refuses what is not closed, and what would have to be loaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not {"src", "href"} & {name for name, _ in attrs}
+        self.seen.append(tag)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(page: str) -> Checker:
+    checker = Checker()
+    checker.feed(page)
+    assert not checker.open
+    assert not any(word == "nan" for each in checker.text for word in each.split())
+    return checker
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    run = next(small_world().steady_runs(1, 600, np.random.default_rng(0), uniform=0.8))
+    days = np.linspace(0, 5 * 86400, 600)
+    return run.table.set_column(1, "time", pa.array(days))
+
+
+def test_page(table: pa.Table) -> None:
+    checker = read(make_page(table, [{"click": 1, "subscribe": 0.1}]))
+    words = " ".join(checker.text)
+    for expected in ("click by day", "How much rows count", "effective size", "pairs of trade"):
+        assert expected in words
+    assert checker.seen.count("svg") == 4
+
+
+def test_names_are_escaped() -> None:
+    n = 50
+    rng = np.random.default_rng(0)
+    names = [Objective("<b>a</b>"), Objective("b & c"), Objective('"d"')]
+    log = make_table(
+        names,
+        rewards=rng.random((n, 3)),
+        propensities=np.full(n, 0.5),
+        chosen=rng.integers(2, size=n),
+        offered=[["a", "b"]] * n,
+        estimates=rng.random((n, 2, 3)),
+        features=np.zeros((n, 2, 1)),
+        times=np.full(n, np.nan),
+    )
+    page = make_page(log)
+    assert "<b>" not in page
+    assert read(page).seen.count("svg") == 3 + 3 + 1  # pairs, objectives, weights
+
+
+def test_no_support_comes_first() -> None:
+    n = 300
+    log = make_table(
+        OBJECTIVES,
+        rewards=np.ones((n, 2)),
+        propensities=np.ones(n),
+        chosen=np.zeros(n, dtype=int),
+        offered=[["a", "b"]] * n,
+        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
+        features=np.tile(np.eye(2), (n, 1, 1)),
+    )
+    words = read(make_page(log, [{"subscribe": 1}])).text
+    shown = [each for each in words if "{" not in each]
+    assert shown[:2] == ["What if", "What if"]  # the title, and the heading
+    assert shown[2].startswith("NO SUPPORT")
+
+
+def test_command(table: pa.Table, tmp_path: Path) -> None:
+    folder, page = tmp_path / "log", tmp_path / "page.html"
+    folder.mkdir()
+    parquet.write_table(table, folder / "decisions.parquet")
+    asked = ["evaluate", str(folder), "--weights", "click=1,subscribe=4", "--html", str(page)]
+    done = CliRunner().invoke(main, asked)
+    assert done.exit_code == 0, done.output
+    assert "click 0.2, subscribe 0.8" in done.output
+    read(page.read_text())
+    whole = CliRunner().invoke(main, ["evaluate", str(folder / "decisions.parquet")])
+    assert len(whole.output.splitlines()) > 21
+    for wrong, words in (
+        ("click", "names and numbers"),
+        ("clicks=1", "expected objectives"),
+        ("click=a", "names and numbers"),
+    ):
+        refused = CliRunner().invoke(main, ["evaluate", str(folder), "--weights", wrong])
+        assert refused.exit_code != 0
+        assert words in refused.output

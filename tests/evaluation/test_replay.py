@@ -1,0 +1,143 @@
+"""A learning policy on a log gets what it would have got by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.evaluation.worlds import World, make_table, small_world
+
+import mogro
+from mogro import MOGRO, Objective, Rng, RoundRobin
+
+ROUNDS, RUNS = 25, 100
+
+
+class Anything:
+    """Takes any arm; any object with two methods will do."""
+
+    def __init__(self) -> None:
+        self.seen: list[np.ndarray] = []
+
+    def select(self, features: np.ndarray, *, rng: Rng) -> int:
+        return int(rng.random((1,))[0] * len(features))
+
+    def update(self, features: np.ndarray, reward: np.ndarray) -> None:
+        self.seen.append(reward)
+
+
+def policy() -> MOGRO:
+    return MOGRO(dim=4, objectives=2, scalarization=RoundRobin())
+
+
+def played(world: World, rng: np.random.Generator) -> np.ndarray:
+    """Return mean rewards of rounds of the policy itself."""
+    learner, total = policy(), np.zeros(2)
+    for _ in range(ROUNDS):
+        context = int(rng.integers(len(world.features)))
+        arm = int(learner.select(world.features[context], rng=rng))
+        reward = (rng.random(2) < world.means[context, arm]).astype(float)
+        learner.update(world.features[context, arm], world.units.inward(reward))
+        total += reward
+    return total / ROUNDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("minimum", [None, 0.1])
+def test_replay_is_unbiased(minimum: float | None) -> None:
+    world = small_world(arms=4)
+    rng = np.random.default_rng(0)
+    truth = np.array([played(world, rng) for _ in range(RUNS)])
+    found = np.array(
+        [
+            mogro.replay(
+                run.table, policy(), rng=rng, rounds=ROUNDS, minimum=minimum
+            ).evaluation.value
+            for run in world.steady_runs(RUNS, 500, rng, uniform=0.4)
+        ]
+    )
+    apart = found.mean(axis=0) - truth.mean(axis=0)
+    error = np.sqrt((found.var(axis=0) + truth.var(axis=0)) / RUNS)
+    assert (abs(apart) < 4 * error).all()
+    np.testing.assert_allclose(found.std(axis=0), truth.std(axis=0), rtol=0.35)
+
+
+def varying(rng: np.random.Generator, n: int) -> pa.Table:
+    """Two kinds of rounds, with two arms that pay 0 or with six that pay 1."""
+    many = rng.random(n) < 0.5
+    sizes = np.where(many, 6, 2)
+    return make_table(
+        [Objective("pay")],
+        rewards=many[:, None].astype(float),
+        propensities=1 / sizes,
+        chosen=(rng.random(n) * sizes).astype(int),
+        offered=[[str(k) for k in range(size)] for size in sizes],
+        estimates=[np.zeros((size, 1)) for size in sizes],
+        features=[np.eye(6)[:size] for size in sizes],
+        uniform=np.ones(n, dtype=bool),
+        share=1.0,
+    )
+
+
+@pytest.mark.parametrize("minimum", [None, 1 / 6])
+def test_rounds_with_few_arms_are_not_preferred(minimum: float | None) -> None:
+    rng = np.random.default_rng(1)
+    found = mogro.replay(varying(rng, 6000), Anything(), rng=rng, minimum=minimum)
+    assert abs(found.evaluation.value[0] - 0.5) < 4 * 0.5 / np.sqrt(len(found.rewards))
+
+
+def test_the_policy_given_stays_as_it_is_and_sees_units() -> None:
+    world = replace(
+        small_world(arms=2), objectives=(Objective("click"), Objective("cost", direction="min"))
+    )
+    table = next(world.steady_runs(1, 200, np.random.default_rng(0), uniform=1.0)).table
+    given = Anything()
+    found = mogro.replay(table, given, rng=np.random.default_rng(0))
+    assert given.seen == []
+    assert found.rewards.min() == 0
+    assert "exchangeable" in str(found)
+    assert (np.diff(found.rows) > 0).all()
+    again = mogro.replay(table, given, rng=np.random.default_rng(0), rounds=20)
+    np.testing.assert_array_equal(again.rewards, found.rewards[:20])
+
+
+def test_missing_rewards_are_left_out() -> None:
+    world = small_world(arms=2)
+    table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
+    place = table.schema.get_field_index("reward_click")
+    table = table.set_column(place, "reward_click", pa.nulls(100, pa.float64()))
+    with pytest.raises(ValueError, match="rounds: expected at most"):
+        mogro.replay(table, Anything(), rng=np.random.default_rng(0))
+
+
+def test_contexts_become_products() -> None:
+    n, rng = 60, np.random.default_rng(0)
+    table = make_table(
+        [Objective("click")],
+        rewards=rng.random((n, 1)),
+        propensities=np.full(n, 0.5),
+        chosen=rng.integers(2, size=n),
+        offered=[["a", "b"]] * n,
+        estimates=np.zeros((n, 2, 1)),
+        features=np.tile(np.eye(2), (n, 1, 1)),
+        contexts=rng.random((n, 3)),
+        uniform=np.ones(n, dtype=bool),
+    )
+    both = mogro.Bilinear(arm=2, context=3)
+    learner = MOGRO(dim=both.size, objectives=1)
+    assert len(mogro.replay(table, learner, rng=rng, features=both).rewards) > 10
+
+
+def test_refusals() -> None:
+    rng = np.random.default_rng(0)
+    table = next(small_world().steady_runs(1, 100, rng, uniform=0.5)).table
+    with pytest.raises(ValueError, match="rounds: expected at most what the log gives"):
+        mogro.replay(table, policy(), rng=rng, rounds=1000)
+    with pytest.raises(ValueError, match=r"minimum: expected at most the least propensity 0\.1"):
+        mogro.replay(table, policy(), rng=rng, minimum=0.3)
+    with pytest.raises(ValueError, match="features: expected None"):
+        mogro.replay(table, policy(), rng=rng, features=mogro.Bilinear(arm=4, context=1))
+    drawn = table.schema.get_field_index("uniform")
+    never = table.set_column(drawn, "uniform", pa.array([False] * 100))
+    with pytest.raises(ValueError, match="minimum: expected the least propensity"):
+        mogro.replay(never, policy(), rng=rng)

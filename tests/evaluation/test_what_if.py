@@ -1,0 +1,198 @@
+"""A grid of trade-offs from one log: together they hold what they promise."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from tests.evaluation.worlds import OBJECTIVES, Run, World, make_table, small_world
+
+import mogro
+from mogro import Objective, WhatIf
+
+RUNS = 100
+# Below with probability 1 in 10,000 if true coverage is 94.5 %.
+LEAST = 0.945 - 3.72 * np.sqrt(0.945 * 0.055 / RUNS)
+EVEN = (Objective("click"), Objective("subscribe"))  # so that a grid of weights is one of choices
+STEPS = 4
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return replace(small_world(), objectives=EVEN)
+
+
+@pytest.fixture(scope="module")
+def runs(world: World) -> list[tuple[Run, WhatIf]]:
+    logs = world.steady_runs(RUNS, 900, np.random.default_rng(1), uniform=0.6)
+    return [(run, mogro.what_if(run.table, STEPS)) for run in logs]
+
+
+def truth(world: World, run: Run, found: WhatIf) -> np.ndarray:
+    return np.stack([world.value(run, list(one.values())) for one in found.trade_offs])
+
+
+@pytest.mark.slow
+def test_intervals_hold_together(world: World, runs: list[tuple[Run, WhatIf]]) -> None:
+    held, widths = [], []
+    for run, found in runs:
+        bounds, values = found.interval(), truth(world, run, found)
+        held.append(((bounds[..., 0] <= values) & (values <= bounds[..., 1])).all())
+        widths.append(np.ptp(bounds, axis=-1).mean() / (2 * 1.96))
+    assert np.mean(held) >= LEAST
+    # Neighbours see nearly the same rows: together they cost less than Bonferroni's 2.8 / 1.96.
+    spread = np.std([found.value for _, found in runs], axis=0).mean()
+    assert np.mean(widths) < 1.4 * spread
+
+
+@pytest.mark.slow
+def test_what_is_recommended_meets_its_constraint(
+    world: World, runs: list[tuple[Run, WhatIf]]
+) -> None:
+    # A bound between what the trade-offs give, so that there is much to get wrong.
+    middle = np.mean([truth(world, run, found)[:, 0] for run, found in runs], axis=0)
+    bound = float(np.sort(middle)[1]) + 1e-3
+    wrong, said = [], 0
+    for run, found in runs:
+        sure = found.confidence(at_least={"click": bound}) >= 0.95
+        wrong.append((sure & (truth(world, run, found)[:, 0] < bound)).any())
+        best = found.best("subscribe", at_least={"click": bound})
+        said += best.weights is not None
+        if best.weights is not None:
+            row = found.trade_offs.index(best.weights)
+            assert sure[row]
+            assert best.values["subscribe"] == found.value[sure, 1].max()
+    assert np.mean(wrong) <= 1 - LEAST
+    assert said > 0.2 * RUNS
+
+
+@pytest.mark.slow
+def test_trade_offs_that_differ_are_told_apart(
+    world: World, runs: list[tuple[Run, WhatIf]]
+) -> None:
+    for _, found in runs[:20]:
+        apart = found.distinguishable()
+        assert (apart == apart.T).all()
+        assert not apart.diagonal().any()
+    assert np.mean([found.distinguishable()[0, -1] for _, found in runs[:20]]) > 0.8
+
+
+@pytest.mark.slow
+def test_equal_trade_offs_are_not_told_apart() -> None:
+    """All differences are 0 where all arms are worth the same."""
+    rng = np.random.default_rng(2)
+    n, differ = 400, []
+    for _ in range(RUNS):
+        chosen = rng.integers(4, size=n)
+        table = make_table(
+            EVEN,
+            rewards=rng.random((n, 2)),
+            propensities=np.full(n, 0.25),
+            chosen=chosen,
+            offered=[list("abcd")] * n,
+            estimates=rng.random((n, 4, 2)),
+            features=np.zeros((n, 4, 1)),
+        )
+        differ.append(mogro.what_if(table, 3).distinguishable().any())
+    assert np.mean(differ) <= 1 - LEAST
+
+
+def test_one_trade_off_is_what_evaluate_says(world: World, tmp_path: Path) -> None:
+    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
+    weights = [{"click": 3, "subscribe": 1}, {"subscribe": 2}, {"click": 6, "subscribe": 2}]
+    found = mogro.what_if(table, weights)
+    assert found.trade_offs[0] == {"click": 0.75, "subscribe": 0.25}
+    for one, own in zip(weights, found.evaluations, strict=True):
+        alone = mogro.evaluate(table, one)
+        np.testing.assert_allclose(own.value, alone.value)
+        np.testing.assert_allclose(own.covariance, alone.covariance)
+    block = found.covariance[:2, :2]
+    np.testing.assert_allclose(block, found.evaluations[0].covariance, rtol=0.02)
+    np.testing.assert_allclose(found.covariance[:2, 4:], block)  # the third is the first again
+    assert not found.distinguishable()[0, 2]
+    parquet.write_table(table.slice(0, 150), tmp_path / "0.parquet")
+    parquet.write_table(table.slice(150), tmp_path / "1.parquet")
+    parts = mogro.what_if(tmp_path, weights)
+    np.testing.assert_allclose(parts.covariance, found.covariance, rtol=1e-9)
+
+
+def test_directions(world: World) -> None:
+    objectives = (Objective("click"), Objective("cost", direction="min"))
+    cheap = replace(world, objectives=objectives)
+    table = next(cheap.steady_runs(1, 2000, np.random.default_rng(0), uniform=0.8)).table
+    found = mogro.what_if(table, 2)
+    sure = found.confidence(at_most={"cost": 0.6})
+    assert (sure[found.trusted] > 0.99).all()
+    best = found.best("cost", at_most={"cost": 0.6})
+    assert best.values["cost"] == found.value[found.trusted, 1].min()
+    assert "cost at most 0.6" in str(best)
+    assert "NO TRADE-OFF" in str(found.best("click", at_most={"cost": 0.0}))
+
+
+def test_without_support_nothing_looks_fine() -> None:
+    n = 300
+    table = make_table(
+        OBJECTIVES,
+        rewards=np.ones((n, 2)),
+        propensities=np.ones(n),
+        chosen=np.zeros(n, dtype=int),
+        offered=[["a", "b"]] * n,
+        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
+        features=np.tile(np.eye(2), (n, 1, 1)),
+    )
+    found = mogro.what_if(table, 1)
+    assert "NO SUPPORT" in str(found).splitlines()[0]
+    assert "no estimate" in str(found)
+    assert found.confidence(at_least={"click": 0.5}).tolist() == [0.0, 0.0]
+    assert found.best("subscribe").weights is None
+    assert not found.distinguishable().any()
+    assert np.isnan(found.interval()[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("objectives", "steps", "size"), [(1, None, 1), (2, None, 21), (3, None, 21), (3, 2, 6)]
+)
+def test_grids(objectives: int, steps: int | None, size: int) -> None:
+    n = 50
+    rng = np.random.default_rng(0)
+    names = [Objective(f"o{m}") for m in range(objectives)]
+    table = make_table(
+        names,
+        rewards=rng.random((n, objectives)),
+        propensities=np.full(n, 0.5),
+        chosen=rng.integers(2, size=n),
+        offered=[["a", "b"]] * n,
+        estimates=rng.random((n, 2, objectives)),
+        features=np.zeros((n, 2, 1)),
+    )
+    found = mogro.what_if(table, steps)
+    assert len(found.trade_offs) == size
+    assert all(sum(one.values()) == pytest.approx(1) for one in found.trade_offs)
+    assert found.interval().shape == (size, objectives, 2)
+
+
+def test_drawing(world: World) -> None:
+    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
+    found = mogro.what_if(table, 2)
+    axes = found.plot().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "subscribe")
+
+
+def test_refusals(world: World) -> None:
+    table: pa.Table = next(world.steady_runs(1, 30, np.random.default_rng(0), uniform=0.5)).table
+    for given, words in (([], "1 to 200"), (0, "integer >= 1"), ([{"c": 1}], "objectives")):
+        with pytest.raises(ValueError, match=words):
+            mogro.what_if(table, given)
+    found = mogro.what_if(table, 1)
+    with pytest.raises(ValueError, match="objective: expected one of"):
+        found.best("clicks")
+    with pytest.raises(ValueError, match="at_most: expected objectives"):
+        found.confidence(at_most={"clicks": 1.0})
+
+
+def test_drawing_of_one(world: World) -> None:
+    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
+    drawing = mogro.evaluate(table, {"click": 1}).plot()
+    assert [axes.get_yticklabels()[0].get_text() for axes in drawing.axes] == ["click", "subscribe"]

@@ -1,0 +1,257 @@
+"""What only a server can do wrong: slow transactions, restarts, wires that are cut."""
+
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from benchmarks.postgres import Server
+from psycopg.conninfo import conninfo_to_dict
+from tests.live.journal.proxies import Wire
+from tests.live.journal.worlds import ARMS, in_memory, live, opened, query, saved
+
+import mogro
+from mogro.live.errors import JournalError, JournalUnavailable
+
+
+@pytest.fixture
+def database(postgres: Server) -> str:
+    return postgres.new_address()
+
+
+class Slow:
+    """Weights that take their time, while the decision holds the agent's lock."""
+
+    def __init__(self, wait: Callable[[], object]) -> None:
+        self.wait = wait
+
+    def weights(self, *_: Any, **__: Any) -> Any:
+        self.wait()
+        return mogro.RandomWeights().weights(*_, **__)
+
+
+def explored(agent: mogro.Agent) -> None:
+    """Let an agent learn enough to draw weights."""
+    live(agent, 0, 10)
+    agent.decide(ARMS, id="first", now=10.0)
+
+
+def in_threads(*work: Callable[[], object]) -> list[threading.Thread]:
+    threads = [threading.Thread(target=one) for one in work]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def test_slow_transactions_beside_readers(tmp_path: Path, database: str) -> None:
+    """A reader that follows the positions skips none, however long transactions take."""
+    with opened(database) as first:
+        explored(first)
+    seen: list[int] = []
+    done = threading.Event()
+
+    def write(worker: int) -> None:
+        rng = random.Random(worker)
+        with opened(database) as agent:
+            for n in range(12):
+                wait = Slow(lambda: time.sleep(rng.uniform(0, 0.01)))
+                decision = agent.decide(ARMS, id=f"{worker} {n}", weights=wait, now=10.0)
+                agent.reward(decision.id, {"click": worker + n / 7}, now=10.0)
+
+    def read() -> None:
+        with opened(database) as agent:
+            while not done.is_set():
+                seen.append(agent.counters["decisions"])
+            seen.append(agent.counters["decisions"])
+            agent.save(tmp_path / "reader")
+
+    (reader,) = in_threads(read)
+    for thread in in_threads(*(lambda k=k: write(k) for k in range(4))):
+        thread.join()
+    done.set()
+    reader.join()
+    assert seen == sorted(seen)
+    assert seen[-1] == 11 + 4 * 12
+    with mogro.Agent.open(database) as again:
+        assert saved(again, tmp_path / "again") == (tmp_path / "reader").read_bytes()
+
+
+def test_a_lock_that_is_held_too_long(database: str) -> None:
+    go_on = threading.Event()
+    with opened(database) as one, opened(database, timeout=0.1) as two:
+        explored(one)
+        slow = Slow(lambda: go_on.wait(20))
+        (thread,) = in_threads(lambda: one.decide(ARMS, id="slow", weights=slow, now=11.0))
+        while not query(database, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"):
+            time.sleep(0.005)
+        with pytest.raises(JournalUnavailable, match=r"lock timeout"):
+            two.decide(ARMS, id="quick", now=11.0)
+        assert two.counters["decisions"] == 11  # readers go on
+        go_on.set()
+        thread.join()
+        two.decide(ARMS, id="quick", now=11.0)
+        assert one.counters["decisions"] == two.counters["decisions"] == 13
+
+
+def test_a_process_that_stands_still_loses_the_lock(tmp_path: Path, database: str) -> None:
+    with opened(database, timeout=0.3) as one, opened(database) as two:
+        explored(one)
+        go_on, failed = threading.Event(), []
+
+        def stand_still() -> None:
+            try:
+                one.decide(ARMS, id="slow", weights=Slow(lambda: go_on.wait(20)), now=11.0)
+            except JournalUnavailable as error:
+                failed.append(error)
+
+        (thread,) = in_threads(stand_still)
+        while not query(database, "SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"):
+            time.sleep(0.005)
+        two.decide(ARMS, id="quick", now=11.0)
+        go_on.set()
+        thread.join()
+        assert len(failed) == 1
+        one.decide(ARMS, id="slow", now=11.0)
+        assert one.counters["decisions"] == 13
+        assert saved(one, tmp_path / "one") == saved(two, tmp_path / "two")
+
+
+@pytest.fixture
+def wire(postgres: Server) -> Iterator[Wire]:
+    with tempfile.TemporaryDirectory() as folder:  # a short path: sockets want one
+        host = conninfo_to_dict(postgres.address)["host"]
+        wire = Wire(Path(folder), f"{host}/.s.PGSQL.5432")
+        yield wire
+        wire.close()
+
+
+def by_wire(database: str, wire: Wire) -> str:
+    host = str(conninfo_to_dict(database)["host"])
+    return database.replace(f"host={host}", f"host={quote(str(wire.folder), safe='')}")
+
+
+@pytest.mark.parametrize("order", ["cut", "swallow"])
+def test_a_connection_cut_in_the_middle_of_a_commit(
+    tmp_path: Path, database: str, wire: Wire, order: str
+) -> None:
+    """Whether it was committed is asked for: the caller gets the decision, or an error."""
+    plain = in_memory()
+    with opened(by_wire(database, wire), timeout=5.0) as agent:
+        agent.decide(ARMS, id="a", now=0.0)
+        cuts = [order]
+        wire.sent = lambda content: cuts.pop() if cuts and b"COMMIT\0" in content else "pass"
+        if order == "cut":  # the commit never reached the server
+            with pytest.raises(JournalUnavailable):
+                agent.decide(ARMS, id="b", now=1.0)
+            assert agent.counters["decisions"] == 1
+        made = agent.decide(ARMS, id="b", now=1.0)
+        assert not cuts
+        assert agent.decide(ARMS, id="b", now=2.0) == made
+        agent.reward("b", {"click": 1.0}, now=3.0)
+        for id, now in (("a", 0.0), ("b", 1.0)):
+            plain.decide(ARMS, id=id, now=now)
+        plain.reward("b", {"click": 1.0}, now=3.0)
+        assert saved(agent, tmp_path / "one") == saved(plain, tmp_path / "two")
+
+
+def decide(agent: mogro.Agent, n: int) -> None:
+    agent.decide(ARMS, id=f"visit {n}", now=float(n))
+
+
+def reward(agent: mogro.Agent, n: int) -> None:
+    agent.reward(f"visit {n}", {"click": n / 7}, now=float(n))
+
+
+def test_a_connection_cut_anywhere(tmp_path: Path, database: str, wire: Wire) -> None:
+    """Cut at every message in turn; the same call again, with the same id, is always right."""
+    plain = in_memory()
+    with opened(by_wire(database, wire), timeout=5.0, snapshot_every=10) as agent:
+        for n in range(16):
+            left = [n]
+
+            def count(_: bytes, left: list[int] = left) -> str:
+                left[0] -= 1
+                return "pass" if left[0] else "cut" if left[0] % 2 else "swallow"
+
+            wire.sent = count
+            for call in (decide, reward):
+                call(plain, n)
+                try:
+                    call(agent, n)
+                except JournalUnavailable:
+                    call(agent, n)
+        assert agent.counters["repeated"] <= 8  # a reward that had come was given again
+        assert (agent.theta == plain.theta).all()
+        assert agent.counters["decisions"] == 16
+
+
+def test_a_server_that_is_restarted_in_the_middle_of_traffic(
+    tmp_path: Path, postgres: Server, database: str
+) -> None:
+    done = threading.Event()
+    acknowledged: list[str] = []
+
+    def traffic(worker: int) -> None:
+        with opened(database, timeout=30.0) as agent:
+            n = 0
+            while not done.is_set():
+                visit = f"{worker} {n}"
+                for call in (
+                    lambda visit=visit: agent.decide(ARMS, id=visit, now=0.0),
+                    lambda visit=visit: agent.reward(visit, {"click": 1.0}, now=0.0),
+                ):
+                    try:
+                        call()
+                    except JournalUnavailable:
+                        call()
+                acknowledged.append(visit)
+                n += 1
+
+    threads = in_threads(*(lambda k=k: traffic(k) for k in range(3)))
+    for _ in range(2):
+        time.sleep(0.3)
+        postgres.stop()
+        before = len(acknowledged)
+        postgres.start()
+        while len(acknowledged) < before + 6:
+            time.sleep(0.01)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert len(set(acknowledged)) == len(acknowledged)
+    with mogro.Agent.open(database) as agent:
+        assert agent.counters["decisions"] == agent.counters["learned"] == len(acknowledged)
+
+
+def test_a_user_who_may_not_write(database: str) -> None:
+    opened(database).close()
+    schema = query(database, "SELECT current_schema()")[0][0]
+    with psycopg.connect(database) as connection:
+        connection.execute("DROP ROLE IF EXISTS reader")
+        for statement in (
+            "CREATE ROLE reader LOGIN",
+            f"GRANT USAGE ON SCHEMA {schema} TO reader",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader",
+        ):
+            connection.execute(statement)
+    with mogro.Agent.open(f"{database}&user=reader") as agent:
+        assert agent.counters["decisions"] == 0
+        with pytest.raises(JournalUnavailable, match="permission denied"):
+            agent.decide(ARMS, now=0.0)
+    query(database, "DROP OWNED BY reader; DROP ROLE reader")
+
+
+def test_addresses_that_lead_nowhere(tmp_path: Path, database: str) -> None:
+    with pytest.raises(JournalError, match=r"no agents in it; with objectives"):
+        mogro.Agent.open(database)
+    with pytest.raises(JournalUnavailable, match=r"postgresql://.*nowhere/shop: ") as caught:
+        mogro.Agent.open(f"postgresql://me:secret@/shop?host={tmp_path}/nowhere", timeout=0.1)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(JournalError, match=r"path: expected the address of a database"):
+        mogro.Agent.open("postgresql://[/shop")

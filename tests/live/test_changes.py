@@ -1,0 +1,195 @@
+"""Objectives that come, go and change while an agent is running; see also test_stateful."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import mogro
+from mogro.live import UnknownObjective
+
+FEATURES = np.random.default_rng(5).standard_normal((6, 3))
+IDS = list("uvwxyz")
+SALES, COST = mogro.Objective("sales"), mogro.Objective("cost", direction="min", unit=2.0)
+CLICK = mogro.Objective("click", window=10.0, default=0.0)
+
+
+def live(agent: mogro.Agent, start: int, rounds: int) -> list[tuple[str, bool]]:
+    """Let an agent decide and learn, and return what it chose."""
+    made = []
+    for n in range(start, start + rounds):
+        rng = np.random.default_rng([7, n])
+        decision = agent.decide(IDS, FEATURES, id=str(n), now=float(n))
+        made.append((decision.arm, decision.exploring))
+        values = {one.name: float(rng.random()) for one in agent.objectives}
+        if n % 3:
+            agent.reward(decision.id, values, now=float(n))
+    return made
+
+
+def test_what_stays_is_known_as_before() -> None:
+    agent = mogro.Agent([SALES, CLICK], dim=3, seed=1)
+    live(agent, 0, 30)
+    before, seen = agent.theta, agent.observations
+    agent.add(COST)
+    assert agent.theta == pytest.approx(np.vstack([before, np.zeros(3)]))
+    assert agent.observations == seen | {"cost": 0.0}
+    assert agent.decision("0").status["cost"] == "missing"
+    agent.change(replace(SALES, unit=5.0))
+    assert agent.theta[:2] == pytest.approx(before)
+    agent.retire("click")
+    assert agent.theta == pytest.approx(np.vstack([before[:1], np.zeros(3)]))
+
+
+@pytest.mark.parametrize("half_life", [None, mogro.HalfLife(updates=20.0)])
+def test_an_objective_that_came_and_went_leaves_nothing_behind(
+    half_life: mogro.HalfLife | None,
+) -> None:
+    """Also what is in flight is the same: the same decisions explore."""
+    agent, twin = (mogro.Agent([SALES, CLICK], dim=3, seed=1, half_life=half_life) for _ in "12")
+    for start in (0, 2, 40):
+        assert live(agent, start, 2) == live(twin, start, 2)
+        agent.add(mogro.Objective("fame", window=3.0))
+        agent.retire("fame")
+    assert live(agent, 50, 40) == live(twin, 50, 40)
+    assert agent.theta == pytest.approx(twin.theta, abs=1e-9)
+
+
+def test_a_new_objective_is_explored() -> None:
+    agent = mogro.Agent([SALES], dim=3, seed=1)
+    live(agent, 0, 30)
+    assert not agent.decide(IDS, FEATURES, now=30.0).exploring
+    agent.add(COST)
+    assert agent.decide(IDS, FEATURES, now=31.0).exploring
+
+
+def test_who_waited_for_what_is_retired_is_done() -> None:
+    agent = mogro.Agent([SALES, CLICK], dim=3, seed=1, capacity=2)
+    for n in range(4):
+        agent.decide(IDS, FEATURES, id=str(n), now=0.0)
+        agent.reward(str(n), {"sales": 1.0}, now=0.0)
+    agent.retire("click")
+    assert agent.counters["completed"] == 2
+    assert agent.counters["forgotten"] == 2
+    assert [record.decision.id for record in agent.decisions()] == ["2", "3"]
+    with pytest.raises(UnknownObjective):
+        agent.reward("2", {"click": 1.0}, now=1.0)
+
+
+def test_windows_and_defaults_from_now_on(tmp_path: Path) -> None:
+    with mogro.Agent.open(tmp_path / "a.db", [CLICK], dim=3, seed=1) as agent:
+        for n, id in enumerate(("old", "waiting")):
+            agent.decide(IDS, FEATURES, id=id, now=9.0 * n)
+        agent.expire(now=10.0)
+        agent.change(replace(CLICK, window=30.0, default=1.0))
+        assert agent.expire(now=38.0) == 0
+        assert agent.expire(now=39.0) == 1
+        agent.change(replace(CLICK, window=5.0, default=2.0))
+        agent.decide(IDS, FEATURES, id="new", now=40.0)
+        agent.expire(now=45.0)
+        log = agent.log().to_pylist()
+    assert [(row["reward_click"], row["status_click"]) for row in log] == [
+        (0.0, "defaulted"),
+        (1.0, "defaulted"),
+        (2.0, "defaulted"),
+    ]
+
+
+def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    one = mogro.Agent.open(path, [SALES, CLICK], dim=3, seed=1, snapshot_every=9)
+    two = mogro.Agent.open(path)
+    live(one, 0, 10)
+    two.decide(IDS, FEATURES, id="early", now=10.0)
+    one.add(COST)
+    made = two.decide(IDS, FEATURES, id="late", weights={"cost": 1.0}, now=11.0)
+    assert set(made.estimates) == {"sales", "click", "cost"}
+    two.retire("sales")
+    live(one, 20, 10)
+    one.expire(now=40.0)
+    believed = one.estimate(IDS, FEATURES).values
+    last = one.decide(IDS, FEATURES, id="last", now=40.0)
+    rows = {row["id"]: row for row in two.log().to_pylist()}
+    names = [name for name in two.log().column_names if name.startswith("reward_")]
+    assert names == ["reward_click", "reward_cost"]
+    assert rows["last"]["propensity"] == last.propensity
+    assert rows["last"]["offered_estimates"] == pytest.approx(believed.ravel(), abs=1e-9)
+    early = np.array(rows["early"]["offered_estimates"]).reshape(-1, 2)
+    assert np.isfinite(early[:, 0]).all()
+    assert np.isnan(early[:, 1]).all()
+    assert rows["early"]["propensity"] is not None
+    # What it was based on is about other objectives.
+    with pytest.raises(ValueError, match="what it was based on is gone"):
+        _ = two.decision("early").decision.propensity
+    for agent, name in ((one, "one"), (two, "two")):
+        agent.save(tmp_path / name)
+        agent.close()
+    with mogro.Agent.open(path) as again:
+        again.save(tmp_path / "three")
+        assert [one.name for one in again.objectives] == ["click", "cost"]
+    saved = {(tmp_path / name).read_bytes() for name in ("one", "two", "three")}
+    assert len(saved) == 1
+    mogro.Agent.open(path, [SALES, CLICK], dim=3, seed=1).close()  # as it was created
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """Weights of one's own."""
+
+    tilt: float
+
+    def weights(
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: mogro.Rng
+    ) -> NDArray[np.float64]:
+        raw = self.tilt ** np.arange(objectives)
+        return np.broadcast_to(raw / raw.sum(), (*batch, objectives))
+
+
+def test_policies_for_another_number_of_objectives(tmp_path: Path) -> None:
+    fixed = partial(mogro.MOGRO, scalarization=mogro.FixedWeights([0.3, 0.7]))
+    agent = mogro.Agent([SALES, CLICK], dim=3, seed=1, policy=fixed)
+    with pytest.raises(ValueError, match="policy: expected one for 3 objectives"):
+        agent.add(COST)
+    assert agent.objectives == (SALES, CLICK)
+    agent.add(COST, policy=mogro.MOGRO)
+    live(agent, 0, 20)
+    with pytest.raises(ValueError, match="ridge"):
+        agent.retire("cost", policy=partial(mogro.UCB, noise=0.1, delta=0.1))
+    own = partial(mogro.MOGRO, scalarization=Tilted(0.5))
+    path = tmp_path / "a.db"
+    with mogro.Agent.open(
+        path, [SALES, CLICK], dim=3, seed=1, policy=own, snapshot_every=5
+    ) as kept:
+        live(kept, 0, 10)
+        kept.add(COST)
+        live(kept, 10, 10)
+        kept.save(tmp_path / "one")
+    with mogro.Agent.open(path, types=[Tilted]) as kept:
+        kept.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_refusals() -> None:
+    agent = mogro.Agent([SALES, CLICK], dim=3, seed=1)
+    stars = mogro.Objective("stars", given="click")
+    agent.add(stars)
+    with pytest.raises(ValueError, match="given"):
+        agent.retire("click")
+    with pytest.raises(ValueError, match="different names"):
+        agent.add(mogro.Objective("sales", unit=3.0))
+    for bad in (replace(SALES, direction="min"), replace(SALES, offset=1.0)):
+        with pytest.raises(ValueError, match="objective: expected"):
+            agent.change(bad)
+    with pytest.raises(UnknownObjective):
+        agent.change(COST)
+    for call in (agent.add, agent.change):
+        with pytest.raises(ValueError, match=r"expected a mogro\.Objective"):
+            call("cost")  # type: ignore[arg-type]
+    agent.retire("stars")
+    agent.retire("click")
+    with pytest.raises(ValueError, match="at least one"):
+        agent.retire("sales")
+    assert agent.objectives == (SALES,)

@@ -1,0 +1,149 @@
+"""Without a threshold MOGRO follows the noise: optimistic rounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles import optimism as oracle
+
+import mogro
+from mogro._validation import FloatArray
+
+
+def learned(
+    seed: int, n: int, d: int = 3, M: int = 2, K: int = 6, **settings: object
+) -> tuple[mogro.MOGRO, FloatArray, FloatArray, FloatArray]:
+    """Return a policy that has learned a log (n, d), (n, M), and other arms (K, d)."""
+    rng = np.random.default_rng(seed)
+    log, arms = rng.standard_normal((n, d)), rng.standard_normal((K, d))
+    rewards = log @ rng.standard_normal((d, M)) + 2 * rng.standard_normal((n, M))
+    policy = mogro.MOGRO(d, M, **settings)  # type: ignore[arg-type]
+    policy.learn(log, rewards)
+    return policy, log, rewards, arms
+
+
+@given(st.integers(0, 2**32), st.integers(4, 500), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int) -> None:
+    weights = np.random.default_rng(seed).dirichlet(np.ones(M))
+    policy, log, rewards, arms = learned(
+        seed, n, M=M, scalarization=mogro.FixedWeights(weights.tolist())
+    )
+    arms = np.concatenate([arms, log[:3]])
+    rng = np.random.default_rng(0)
+    estimates = arms @ policy.theta.T @ weights
+    optimistic = oracle.optimistic_values(log, rewards, arms) @ weights
+    for step in range(8):
+        before = policy.probabilities(arms).values
+        arm = policy.select(arms, rng=rng)
+        assert before[arm] == pytest.approx(1)
+        if policy.exploring and n < 20:  # some direction may still be unknown
+            continue
+        wanted = optimistic if oracle.is_optimistic(step, n) else estimates
+        assert arm == wanted.argmax()
+        assert policy.exploring == (arm != estimates.argmax())
+
+
+def test_a_threshold_of_ones_own_is_never_optimistic() -> None:
+    policy, _, _, arms = learned(3, 10, threshold=0.01)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], rng.standard_normal(2))
+        assert not policy.exploring
+
+
+def test_nothing_is_added_before_the_noise_is_known() -> None:
+    arms = np.eye(3)
+    policy = mogro.MOGRO(3, 1)
+    policy.learn(arms, [[0.0], [1.0], [3.0]])
+    assert policy.select(arms, rng=np.random.default_rng(0)) == 2
+    assert not policy.exploring
+
+
+@pytest.mark.parametrize("arms", [np.eye(6), np.random.default_rng(2).standard_normal((20, 3))])
+def test_pure_noise_is_explored_for_a_root_of_the_rounds(arms: FloatArray) -> None:
+    rng = np.random.default_rng(0)
+    policy = mogro.MOGRO(arms.shape[1], 2, batch=(10,))
+    explored = []
+    for _ in range(1600):
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], rng.standard_normal((10, 2)))
+        explored.append(policy.exploring)
+    total = np.array(explored).cumsum(axis=0)
+    for rounds in (100, 400, 1600):
+        assert (total[rounds - 1] <= 6 * np.sqrt(rounds) + 40).all()
+    assert (total[-1] > 40).all()  # yet it does not stop either
+
+
+@pytest.mark.slow
+def test_rare_clicks_do_not_hide_the_good_arms() -> None:
+    """Two of ten arms are good for one objective each, and most of the first tries show nothing."""
+    runs, rng = 40, np.random.default_rng(0)
+    means = rng.uniform(0.02, 0.03, (runs, 10, 2))
+    means[:, 0, 0] = means[:, 1, 1] = 0.12
+    policy = mogro.MOGRO(10, 2, batch=(runs,))
+    each, arms = np.arange(runs), np.eye(10)
+    for _ in range(5000):
+        arm = policy.select(arms, rng=rng)
+        clicks = rng.random((runs, 2)) < means[each, arm]
+        policy.update(arms[arm], clicks.astype(np.float64))
+    found = (policy.theta.argmax(axis=-1) == [0, 1]).all(axis=-1)
+    assert found.sum() >= 36
+
+
+def test_features_of_other_units_make_the_same_choices() -> None:
+    """Standard errors of arms know no units, but the first rounds do."""
+    policy, log, rewards, arms = learned(5, 60)
+    units = np.array([1.0, 5.0, 0.5])
+    other = mogro.MOGRO(3, 2)
+    other.learn(log * units, rewards)
+    mine, theirs = (np.random.default_rng(0) for _ in range(2))
+    for _ in range(20):
+        assert policy.select(arms, rng=mine) == other.select(arms * units, rng=theirs)
+
+
+def test_what_is_in_flight_counts_as_observed() -> None:
+    """No reward comes after the first thirty decisions, and yet the second arm is tried enough."""
+    objective = mogro.Objective("sales", window=10.0)
+    agent = mogro.Agent([objective], dim=2, seed=0)
+    arms = {"often": [1.0, 0.0], "seldom": [0.0, 1.0]}
+    rng = np.random.default_rng(2)
+    for number in range(30):
+        arm = "seldom" if number % 10 == 0 else "often"
+        made = agent.decide({arm: arms[arm]}, now=0.0)
+        agent.reward(made.id, {"sales": (arm == "often") * 0.6 + 0.6 * rng.normal()}, now=0.0)
+    chosen = [agent.decide(arms, now=1.0).arm for _ in range(20)]
+    assert chosen[:5] == ["seldom"] * 5  # it may be better than three observations make it look
+    assert "often" in chosen
+
+
+def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> None:
+    policy, log, rewards, _ = learned(7, 50, M=1)
+    asked = []
+
+    def sphere(v: FloatArray) -> FloatArray:
+        asked.append(v)
+        return v / max(float(np.linalg.norm(v)), 1e-9)
+
+    rng = np.random.default_rng(0)
+    for _ in range(4000):
+        policy.copy().choose(sphere, rng=rng)
+    residuals = rewards[:, 0] - log @ policy.theta[0]
+    covariance = residuals @ residuals / 47 * np.linalg.inv(log.T @ log)
+    np.testing.assert_allclose(np.mean(asked, axis=0), policy.theta[0], atol=0.03)
+    np.testing.assert_allclose(np.cov(np.transpose(asked)), covariance, atol=0.012)
+    policy.choose(sphere, rng=rng)
+    assert policy.exploring
+    policy.choose(sphere, rng=rng)  # not the turn of its optimism
+    assert not policy.exploring
+    np.testing.assert_array_equal(asked[-1], policy.theta[0])
+
+
+@given(st.integers(0, 2**32), st.integers(10, 2000))
+@settings(max_examples=20, deadline=None)
+def test_many_arms_are_passed_over_without_changing_the_choice(seed: int, n: int) -> None:
+    policy, log, rewards, _ = learned(seed, n, scalarization=mogro.FixedWeights([0.3, 0.7]))
+    arms = np.random.default_rng(seed + 1).standard_normal((600, 3))
+    wanted = oracle.optimistic_values(log, rewards, arms) @ [0.3, 0.7]
+    assert policy.select(arms, rng=np.random.default_rng(0)) == wanted.argmax()
