@@ -299,7 +299,7 @@ def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
             choose = partial(router.policy.select, rng=np.random.default_rng(0))
             asked = blocks(asked)
         steps[name] = partial(_next, choose, cycle(asked))
-    times = race(steps)
+    times = race(steps, repeats=60)
     found = []
     for name in ("MOGRO.select", "Agent.decide", "mabwiser", "contextualbandits"):
         of = ratio(times[name], times[PEER])
