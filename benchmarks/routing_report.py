@@ -118,7 +118,7 @@ def report(
         table(early),
         verdict(early, ours),
         price_of_learning(early, late, ours),
-        f"Choosing a model, after {first} prompts have been learned:",
+        f"Choosing a model, after {first} prompts, while it learns from each:",
         markdown(times),
         machine(),
     ]
