@@ -341,7 +341,9 @@ def main(folder: str = "", *names: str) -> None:
             found[name] = np.concatenate([np.load(path) for path in paths], axis=2)
     times = timed(prompts, orders[0])
     often, differs = explored(prompts, orders[0])
-    report(found, OURS, times, explored=often, differs=differs, first=FIRST, rounds=ROUNDS)
+    missing = [name for name in CONTESTANTS if name not in found]
+    said = {"explored": often, "differs": differs, "first": FIRST, "rounds": ROUNDS}
+    report(found, OURS, times, missing=missing, **said)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ def report(
     ours: str,
     times: Sequence[Line],
     *,
+    missing: Sequence[str],
     explored: int,
     differs: int,
     first: int,
@@ -120,6 +121,7 @@ def report(
         price_of_learning(early, late, ours),
         f"Choosing a model, after {first} prompts, while it learns from each:",
         markdown(times),
+        f"Fronts not measured yet: {', '.join(missing) or 'none'}.",
         machine(),
     ]
     print("\n\n".join(text))
