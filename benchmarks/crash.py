@@ -18,6 +18,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,13 +106,13 @@ class Checker:
     def new_events(self) -> list[Event]:
         """Return what has come since the last time."""
         journal, _ = open_journal(self.path, "agent", None, types=(), timeout=60.0)
-        events = list(journal.read(self.position))
+        events = [event for _, event in journal.read(self.position)]
         journal.close()
         self.position += len(events)
         return events
 
-    def check(self, lines: list[list[Any]], processes: int, report: Report) -> None:
-        """Compare one cycle's acknowledged calls with the journal."""
+    def check(self, lines: list[list[Any]], files: list[Path], report: Report) -> None:
+        """Compare acknowledged calls with the journal; there is a file for every process."""
         events = self.new_events()
         for event in events:
             assert not isinstance(self.state.apply(event), Exception)
@@ -122,10 +123,10 @@ class Checker:
         for line in acknowledged:
             kept = made.get(line[1]) == line[2] if line[0] == "decided" else line[1] in given
             report.lost += not kept
-        beside = len(events) - len(acknowledged)
+        beside = sum(isinstance(event, Decided | Rewarded) for event in events) - len(acknowledged)
         report.acknowledged += len(acknowledged)
         report.unacknowledged += beside
-        report.surplus += max(0, beside - processes)
+        report.surplus += max(0, beside - len(files))  # one call of each process
         self.decided.update(event.id for event in events if isinstance(event, Decided))
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(self.decided[visit] > 1 for visit in made)
@@ -151,33 +152,57 @@ def _same(one: Path, two: Path) -> bool:
 
 
 def run(
-    path: str, folder: Path, *, cycles: int, processes: int, seed: int, longest: float = 0.3
+    path: str,
+    folder: Path,
+    *,
+    cycles: int,
+    processes: int,
+    seed: int,
+    longest: float = 0.3,
+    batch: int = 1,
+    tell: Callable[[Report], object] = lambda _: None,
 ) -> Report:
-    """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic."""
+    """Kill processes in so many cycles, each after at most ``longest`` seconds of traffic.
+
+    Of every ``batch`` cycles all but the last kill one process while the others go on, and start
+    another in its place; the last kills all, everything is checked, and ``tell`` is told.
+    """
     rng, report = random.Random(seed), Report()
     checker = Checker(path, folder)
-    for cycle in range(cycles):
-        files = [folder / f"lines {worker}" for worker in range(processes)]
-        for file in files:
-            file.unlink(missing_ok=True)
-        workers = [
-            SERVER.Process(target=work, args=(path, worker, cycle, files[worker]))
-            for worker in range(processes)
-        ]
-        for process in workers:
+    for first in range(0, cycles, batch):
+        kills = min(batch, cycles - first)
+        files: list[Path] = []
+
+        def started(worker: int, cycle: int, files: list[Path] = files) -> Any:
+            files.append(folder / f"lines {worker} {cycle}")
+            process = SERVER.Process(target=work, args=(path, worker, cycle, files[-1]))
             process.start()
+            return process
+
+        workers = [started(worker, first) for worker in range(processes)]
+        for cycle in range(first + 1, first + kills):
+            _wait_for_traffic(files[-1:])
+            time.sleep(rng.uniform(0, longest))
+            worker = rng.randrange(processes)
+            _kill(workers[worker])
+            workers[worker] = started(worker, cycle)
         _wait_for_traffic(files)
         time.sleep(rng.uniform(0, longest))
-        for process in workers:
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
-        for process in workers:
-            process.join()
+        _kill(*workers)
         wait_for_server(path)
-        lines = [json.loads(line) for file in files for line in _lines(file)]
-        checker.check(lines, processes, report)
-        report.cycles += 1
+        checker.check([json.loads(line) for file in files for line in _lines(file)], files, report)
+        for file in files:
+            file.unlink(missing_ok=True)
+        report.cycles += kills
+        tell(report)
     return report
+
+
+def _kill(*processes: Any) -> None:
+    for process in processes:
+        os.kill(process.pid, signal.SIGKILL)
+    for process in processes:
+        process.join()
 
 
 def _wait_for_traffic(files: list[Path]) -> None:
@@ -212,6 +237,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--longest", type=float, default=0.3, help="seconds of traffic in a cycle")
+    parser.add_argument("--batch", type=int, default=1, help="cycles between two checks")
     parser.add_argument("--postgres", action="store_true", help="a database instead of a file")
     options = parser.parse_args()
     with ExitStack() as stack:
@@ -228,8 +254,9 @@ def main() -> None:
             processes=options.processes,
             seed=options.seed,
             longest=options.longest,
+            batch=options.batch,
+            tell=lambda report: print(report, f"{time.monotonic() - started:.0f} s", flush=True),
         )
-        print(report, f"{time.monotonic() - started:.0f} s")
     raise SystemExit(not report.clean)
 
 

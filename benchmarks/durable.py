@@ -115,7 +115,7 @@ def event_sizes(path: str) -> Bytes:
     """Return the bytes of a decision and of a reward in a journal."""
     journal, _ = open_journal(path, "agent", None, types=(), timeout=60.0)
     sizes: dict[type, list[int]] = {Decided: [], Rewarded: []}
-    for event in journal.read(0):
+    for _, event in journal.read(0):
         content = json.dumps(to_plain(event), separators=(",", ":"))
         sizes.setdefault(type(event), []).append(len(content))
     journal.close()

@@ -65,7 +65,9 @@ def write(path: Path, decisions: int) -> None:
             fresh = []
         if position == last:
             content = b"".join(pack(settings, *state.save_state()))
-            journal.write_snapshot(Snapshot(position, content))
+            journal.begin()
+            journal.replace_snapshot(Snapshot(position, content))
+            journal.commit()
     journal.close()
 
 

@@ -22,6 +22,7 @@ OBJECTIVES = [
     mogro.Objective("watch", unit=60.0, offset=30.0),
     mogro.Objective("cost", direction="min", unit=0.5),
 ]
+GREEDY = partial(mogro.MOGRO, threshold=0.1)  # without optimistic rounds
 
 
 def ball(arms: int, dim: int, *, seed: int = 0) -> Floats:
@@ -153,7 +154,7 @@ def test_a_replay_decides_the_same_whatever_happened_between() -> None:
     features = ball(40, 3)
     ids = [str(k) for k in range(40)]
     truth = features @ np.random.default_rng(3).standard_normal((3, 3))
-    one, two = (mogro.Agent(OBJECTIVES, dim=3, seed=4) for _ in range(2))
+    one, two = (mogro.Agent(OBJECTIVES, dim=3, seed=4, policy=GREEDY) for _ in range(2))
     for agent in (one, two):
         taught(agent, features, truth, rounds=30)
     for n in range(50):
@@ -161,7 +162,7 @@ def test_a_replay_decides_the_same_whatever_happened_between() -> None:
     arms = [[a.decide(ids, features, id=f"d{n}").arm for n in range(30)] for a in (one, two)]
     assert arms[0] == arms[1]
     assert len(set(arms[0])) > 1
-    other = mogro.Agent(OBJECTIVES, dim=3, seed=5)
+    other = mogro.Agent(OBJECTIVES, dim=3, seed=5, policy=GREEDY)
     taught(other, features, truth, rounds=30)
     assert [other.decide(ids, features, id=f"d{n}").arm for n in range(30)] != arms[0]
 
@@ -176,7 +177,8 @@ def test_preferences_change_and_nothing_is_forgotten() -> None:
     features = ball(50, 3)
     ids = [str(k) for k in range(50)]
     truth = features @ np.random.default_rng(0).standard_normal((3, 3))
-    agent = taught(mogro.Agent(OBJECTIVES, dim=3, seed=4), features, truth, rounds=30)
+    agent = mogro.Agent(OBJECTIVES, dim=3, seed=4, policy=GREEDY)
+    taught(agent, features, truth, rounds=30)
     before = agent.theta
     inward = (truth - [0, 30, 0]) / [1, 60, -0.5]
     for weights in ([1.0, 0.0, 0.0], [0.2, 0.5, 0.3], {"cost": 2.0, "click": 2.0}):
@@ -476,7 +478,7 @@ def test_offers_are_checked() -> None:
 def test_the_callers_arrays_are_copied() -> None:
     features = ball(10, 2)
     ids = [str(k) for k in range(10)]
-    agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=0)
+    agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=0, policy=GREEDY)
     taught(agent, features, features @ np.array([[1.0, 0.5], [-1.0, 2.0]]), rounds=10)
     given = features.copy()
     decision = agent.decide(ids, given)
@@ -512,7 +514,7 @@ def test_windows_that_close_together_are_learned_one_after_the_other(
 def test_exploration_ends_when_arms_of_other_directions_are_gone(seed: int) -> None:
     """What is known of retired arms sticks out of the span of those that are left."""
     rng = np.random.default_rng(seed)
-    agent = mogro.Agent([mogro.Objective("gain")], dim=4, seed=0)
+    agent = mogro.Agent([mogro.Objective("gain")], dim=4, seed=0, policy=GREEDY)
     retired = {f"old {i}": rng.standard_normal(4) for i in range(2)}
     plane = rng.standard_normal((2, 4))
     left = {f"new {i}": rng.standard_normal(2) @ plane for i in range(5)}

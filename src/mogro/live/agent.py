@@ -1,25 +1,37 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from mogro._validation import count, real, share
 from mogro.live import changes
+from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
 from mogro.live.arms import Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
 from mogro.live.decisions import Decision
-from mogro.live.events import Activated, Changed, Event, Expired, Forgotten, Rewarded, Withdrawn
+from mogro.live.events import (
+    Activated,
+    Changed,
+    Compacted,
+    Erased,
+    Event,
+    Expired,
+    Forgotten,
+    Rewarded,
+    Withdrawn,
+)
 from mogro.live.features import Scaling
 from mogro.live.keeping import Kept
 from mogro.live.learner import HalfLife
 from mogro.live.log_reading import read_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposed
-from mogro.live.requests import Request, check_id, check_new_id, read_rewards, read_time
+from mogro.live.requests import Question, Request, check_id, check_new_id, read_rewards, read_time
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.state import Outcome, State
 from mogro.policies import MOGRO
@@ -50,6 +62,10 @@ class Agent(Kept):
         Forgetting, for worlds that change.
     capacity
         How many completed decisions to remember, the last ones; else all, until :meth:`forget`.
+    retention
+        How long to remember a completed decision: for as long after it was made, and never longer
+        after it was completed. What was learned stays; in a journal, too, nothing else is left of
+        it from the next snapshot on.
     uniform
         With this probability any eligible arm that meets the constraints, each alike, whatever the
         policy would do. Every arm then has a propensity above 0, and logs can be evaluated.
@@ -99,6 +115,7 @@ class Agent(Kept):
         scaling: Scaling | None = None,
         half_life: HalfLife | None = None,
         capacity: int | None = None,
+        retention: float | None = None,
         uniform: float = 0.0,
         patience: float | None = None,
         events: Callable[[Event], object] | None = None,
@@ -112,6 +129,7 @@ class Agent(Kept):
             policy=policy,
             half_life=half_life,
             capacity=capacity,
+            retention=retention,
             seed=seed,
             uniform=uniform,
             patience=patience,
@@ -173,25 +191,15 @@ class Agent(Kept):
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         check_new_id(id)
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
         )
-        asked = self._checked(read)
+        asked = self._request(question, written=True)
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
-            request = asked if asked.settings is self._settings else read()
+            request = self._latest(asked)
             proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
             return self._carry_out(request, [proposed])[0]
 
@@ -229,24 +237,14 @@ class Agent(Kept):
         """
         check_new_id(id)
         wanted = count(top, "top")
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
         )
-        asked = self._checked(read)
+        asked = self._request(question, written=True)
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
-            request = asked if asked.settings is self._settings else read()
+            request = self._latest(asked)
             return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
@@ -290,16 +288,8 @@ class Agent(Kept):
         check_new_id(id)
         chance = None if propensity is None else share(propensity, "propensity")
         values = self._checked(lambda: read_rewards(rewards or {}, self._settings.units))
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            eligible=eligible,
-            now=now,
-            written=self._group is not None,
-        )
-        asked = self._checked(read)
+        question = Question(arms, features, context, None, eligible, None, None, now, True)
+        asked = self._request(question, written=True)
         if arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
@@ -307,7 +297,7 @@ class Agent(Kept):
             if id is not None and id in self._state.ledger.rows:
                 decision = self._proposer.recall(id)
             else:
-                request = asked if asked.settings is self._settings else read()
+                request = self._latest(asked)
                 proposed = self._proposer.observe(id, request, arm, chance)
                 decision = self._carry_out(request, [proposed])[0]
             if values:
@@ -434,6 +424,77 @@ class Agent(Kept):
         event = Forgotten(real(before, "before"))
         dropped: int = self._perform(lambda: self._commit(event))
         return dropped
+
+    def compact(self, *, before: float, to: str | os.PathLike[str] | None = None) -> int:
+        """Move completed decisions made before a time out of the agent; learning stays.
+
+        A journal does not grow for ever then: events of decisions that are no longer held, dropped
+        now or before, go out of it, and a snapshot takes their place. Their ids are unknown from
+        now on, as after :meth:`forget`; so a decision under one of them is a new one.
+
+        Parameters
+        ----------
+        before
+            The time.
+        to
+            A folder where they go, in a Parquet file with the columns of :meth:`log` (extra
+            ``logs``); no file has a decision that another has. None: nowhere.
+
+        Returns
+        -------
+        int
+            How many decisions were dropped now.
+
+        Examples
+        --------
+        >>> import mogro, os, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, now=1.0).id, {"sales": 4.0}, now=2.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.compact(before=9.0, to=folder), len(os.listdir(folder))
+        (1, 1)
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        time, folder = real(before, "before"), None if to is None else Path(to)
+        with self._current():
+            event = Compacted(time, None if folder is None else new_name(self._state.position + 1))
+            if self._group is not None:
+                return move_out(self._group, event, folder, lambda: self._state)
+            if folder is not None and event.file is not None:
+                write_draft(self.log(), completed_before(self._state, time), folder, event.file)
+                finish_drafts(folder, [event.file])
+            dropped: int = self._commit(event)
+        return dropped
+
+    def erase(self, *ids: str) -> int:
+        """Remove what was recorded of decisions, and return how many; what was learned stays.
+
+        Nothing more is learned from what was pending. Their ids are unknown from now on. An SQLite
+        file is overwritten where they stood; what was deleted in a PostgreSQL database goes when
+        the server cleans up; backups and archives are out of reach.
+
+        Raises
+        ------
+        UnknownDecision
+            If one of them is not held; then none is erased.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.erase("visit 1")
+        1
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        for id in ids:
+            check_id(id)
+        with self._current():
+            event = Erased(tuple(self._proposer.number(id) for id in ids))
+            erased: int = (self._commit if self._group is None else self._group.clear)(event)
+        return erased
 
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.

@@ -56,10 +56,6 @@ class DamagedJournal(JournalError):  # noqa: N818
     """A file that is no journal, or has an event in it that is not as it was written."""
 
 
-class MissingEvent(DamagedJournal):
-    """An event of the journal is gone."""
-
-
 class NewerJournal(JournalError):  # noqa: N818
     """A journal that a later version of mogro has written."""
 

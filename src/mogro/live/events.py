@@ -194,8 +194,47 @@ class Forgotten(NamedTuple):
     before: float
 
 
+class Compacted(NamedTuple):
+    """The same, and what the journal holds of dropped decisions goes out of it, into a file."""
+
+    before: float
+    file: str | None
+
+
+class Erased(NamedTuple):
+    """Decisions are dropped, wherever they stand, by their numbers in the order of decisions."""
+
+    numbers: tuple[int, ...]
+
+
+class Hollow(NamedTuple):
+    """What is left in a journal of events that went out of it.
+
+    Attributes
+    ----------
+    time
+        The latest of them, if they had any.
+    decisions
+        How many were made in them.
+    """
+
+    time: float | None
+    decisions: int
+
+
 Event = (
-    Decided | Rewarded | Activated | Withdrawn | Changed | Expired | Forgotten | Offered | Imported
+    Decided
+    | Rewarded
+    | Activated
+    | Withdrawn
+    | Changed
+    | Expired
+    | Forgotten
+    | Offered
+    | Imported
+    | Compacted
+    | Erased
+    | Hollow
 )
 
 _KINDS: dict[str, type[Any]] = {
@@ -208,6 +247,9 @@ _KINDS: dict[str, type[Any]] = {
     "forgotten": Forgotten,
     "offered": Offered,
     "imported": Imported,
+    "compacted": Compacted,
+    "erased": Erased,
+    "hollow": Hollow,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -262,7 +304,7 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 _VECTORS = ("features", "weights", "estimates", "context")
-_TUPLES = ("ids", "constraints", "propensity", "objectives")
+_TUPLES = ("ids", "constraints", "propensity", "objectives", "numbers")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
 
 

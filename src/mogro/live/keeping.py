@@ -94,6 +94,7 @@ class Kept(Questions):
         scaling: Scaling | None = None,
         half_life: HalfLife | None = None,
         capacity: int | None = None,
+        retention: float | None = None,
         uniform: float = 0.0,
         patience: float | None = None,
         types: Sequence[type[Any]] = (),
@@ -118,8 +119,10 @@ class Kept(Questions):
             be the same. Without them it goes on as it is.
         name
             Of the agent, where there are several.
-        dim, features, seed, policy, intercept, scaling, half_life, capacity, uniform, patience
+        dim, features, seed, policy, intercept, scaling
             As for a new agent, beside objectives.
+        half_life, capacity, retention, uniform, patience
+            Likewise.
         types
             Classes of policies, scalarisations and explorations that are not mogro's own.
         timeout
@@ -160,13 +163,14 @@ class Kept(Questions):
                 policy=policy,
                 half_life=half_life,
                 capacity=capacity,
+                retention=retention,
                 seed=count(seed, "seed", minimum=0),
                 uniform=uniform,
                 patience=patience,
             )
-        elif any(given is not None for given in (dim, features, seed, capacity, patience)) or (
-            policy is not MOGRO
-        ):
+        elif any(
+            given is not None for given in (dim, features, seed, capacity, retention, patience)
+        ) or (policy is not MOGRO):
             raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")

@@ -110,6 +110,16 @@ class Ledger:
         ]
         return self._ordered(found)
 
+    def numbered(self, numbers: Sequence[int]) -> list[int]:
+        """Return the rows of decisions by their numbers, as far as they are held."""
+        wanted = np.array(numbers, dtype=np.int64)
+        found = [
+            np.flatnonzero(np.isin(block.serial, wanted)) + (number << _BITS)
+            for number, block in enumerate(self.blocks)
+        ]
+        rows: list[int] = self._ordered(found).tolist()
+        return rows
+
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
         part = empty_block(len(rows), self.shape)

@@ -41,7 +41,7 @@ import numpy as np
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.live.decisions import propensities
-from mogro.live.events import Changed, Decided, Event, Forgotten, Offered
+from mogro.live.events import Changed, Compacted, Decided, Erased, Event, Forgotten, Offered
 from mogro.live.evidence import basis_again, offered_arms
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
@@ -79,15 +79,18 @@ class History(NamedTuple):
     defaults: dict[tuple[int, str], float]  # by number and objective, where it has another now
 
 
-def replayed(settings: Settings, events: Iterable[Event]) -> tuple[State, History]:
-    """Return a state that has forgotten nothing, and has learned nothing; and its history."""
-    state = State(replace(settings, capacity=None))
+def replayed(settings: Settings, events: Iterable[tuple[int, Event]]) -> tuple[State, History]:
+    """Return a state that has forgotten nothing, and has learned nothing; and its history.
+
+    Events come with their positions.
+    """
+    state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
     offers: dict[int, Offered] = {}
     history = History({}, {})
-    for event in events:
-        if isinstance(event, Forgotten):
-            state.position += 1
+    for position, event in events:
+        state.position = position - 1
+        if isinstance(event, Forgotten | Compacted | Erased):
             continue
         if isinstance(event, Decided):
             state.ledger.rows.pop(event.id, None)  # one of that id was forgotten
@@ -226,11 +229,11 @@ def _evidence(written: Written | None, units: Units, *, step: int, largest: int)
     arms = offered_arms(evidence, written.offered, settings)
     if len(arms) > largest:
         return row
-    found = settings.units.outward(arms.features @ evidence.theta.T)
+    believed = settings.units.outward(arms.features @ evidence.theta.T)
     values = np.full((len(arms), len(units)), math.nan)
     for m, name in enumerate(units.names):
         if name in settings.units.index:
-            values[:, m] = found[:, settings.units.index[name]]
+            values[:, m] = believed[:, settings.units.index[name]]
     return row._replace(
         offered=arms.ids, offered_features=arms.given.ravel(), offered_estimates=values.ravel()
     )

@@ -241,6 +241,11 @@ class Proposer:
         block, i = self._place(id)
         return block.position.item(i)
 
+    def number(self, id: str) -> int:
+        """Return the number of a decision."""
+        block, i = self._place(id)
+        return block.serial.item(i)
+
     def again(self, event: Decided, offered: Offered) -> Decision:
         """Return a decision of the ledger with what it was based on, by its events."""
         block, i = self._place(event.id)

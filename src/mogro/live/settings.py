@@ -31,6 +31,7 @@ PERSISTED = (
     "policy",
     "half_life",
     "capacity",
+    "retention",
     "seed",
     "uniform",
     "patience",
@@ -51,8 +52,8 @@ class Settings:
         How to choose; what it has learned itself stays empty.
     exploiting
         The same policy when exploration is over.
-    half_life, capacity, seed, uniform
-        As the agent was given them.
+    half_life, capacity, retention, seed, uniform
+        As the agent was given them; no retention is infinity.
     patience
         How long a decision may wait to be activated; infinity if for ever.
     types
@@ -65,6 +66,7 @@ class Settings:
     exploiting: Rule
     half_life: HalfLife | None
     capacity: int | None
+    retention: float
     seed: int
     uniform: float
     patience: float
@@ -84,7 +86,7 @@ class Settings:
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None
-        return fading or self.windowed
+        return fading or self.windowed or self.retention < math.inf
 
     def changed(self, objectives: Sequence[Mapping[str, Any]], policy: Any) -> "Settings":
         """Return settings with other objectives and another policy, both as they are written."""
@@ -108,6 +110,7 @@ class Settings:
             "policy": to_plain(self.policy),
             "half_life": half_life and {"updates": half_life.updates, "time": half_life.time},
             "capacity": self.capacity,
+            "retention": self.retention if self.retention < math.inf else None,
             "seed": self.seed,
             "uniform": self.uniform,
             "patience": None if self.patience == math.inf else self.patience,
@@ -159,6 +162,7 @@ def make_settings(
     policy: MakePolicy,
     half_life: HalfLife | None,
     capacity: int | None,
+    retention: float | None,
     seed: int,
     uniform: float,
     patience: float | None,
@@ -182,6 +186,7 @@ def make_settings(
         exploiting=Exploiting(made),
         half_life=half_life,
         capacity=None if capacity is None else count(capacity, "capacity", minimum=0),
+        retention=math.inf if retention is None else real(retention, "retention", minimum=0),
         seed=count(seed, "seed", minimum=0),
         uniform=share(uniform, "uniform"),
         patience=math.inf if patience is None else real(patience, "patience", above=0),
@@ -258,6 +263,7 @@ def from_plain_settings(plain: Mapping[str, Any], *, types: Sequence[type[Any]])
         policy=lambda _, __: policy,
         half_life=HalfLife(**half_life) if half_life else None,
         capacity=plain["capacity"],
+        retention=plain["retention"],
         seed=plain["seed"],
         uniform=plain["uniform"],
         patience=plain["patience"],

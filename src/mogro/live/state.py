@@ -24,10 +24,13 @@ from mogro.live.errors import (
 from mogro.live.events import (
     Activated,
     Changed,
+    Compacted,
     Decided,
+    Erased,
     Event,
     Expired,
     Forgotten,
+    Hollow,
     Imported,
     Offered,
     Rewarded,
@@ -36,6 +39,7 @@ from mogro.live.events import (
 from mogro.live.learner import Learner
 from mogro.live.ledger import (
     EXPLORED,
+    FREE,
     GROUPED,
     OBSERVED,
     TEACHES,
@@ -450,6 +454,8 @@ class State:
             if closing is not None:
                 closing.teach(self.learner)
         self.time = now
+        if self.settings.retention < math.inf:
+            self._drop_aged()
         if closing is None:
             return 0
         while self._windows and self._windows[0][0] <= now:
@@ -549,7 +555,39 @@ class State:
             self.ledger.drop(completed.popleft())
             self.counters.forgotten += 1
 
-    def _forgotten(self, event: Forgotten) -> int:
+    def _erased(self, event: Erased) -> int:
+        """Drop decisions; nothing more is learned from what was pending."""
+        dropped = 0
+        for row in self.ledger.numbered(event.numbers):
+            block, i = self.ledger.place(row)
+            states = block.state[i].tolist()
+            lost = [m for m, state in enumerate(states) if state == PENDING]
+            if lost:
+                closed = [WITHDRAWN if state == PENDING else state for state in states]
+                self._settled(row, block, i, states, closed, [], lost)
+            if block.state.item(i, 0) != FREE:  # not beyond the capacity just now
+                self.ledger.completed.remove(row)
+                self.ledger.drop(row)
+                self.counters.forgotten += 1
+            dropped += 1
+        self._count_in_flight_if_worn()
+        return dropped
+
+    def _drop_aged(self) -> None:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        completed, oldest = self.ledger.completed, self.time - self.settings.retention
+        while completed:
+            block, i = self.ledger.place(completed[0])
+            if block.time.item(i) >= oldest:
+                break
+            self.ledger.drop(completed.popleft())
+            self.counters.forgotten += 1
+
+    def _hollow(self, event: Hollow) -> int:
+        self.counters.decisions += event.decisions
+        return self._advance(event.time)
+
+    def _forgotten(self, event: Forgotten | Compacted) -> int:
         kept, dropped = [], 0
         for row in self.ledger.completed:
             block, i = self.ledger.place(row)
@@ -579,6 +617,9 @@ class State:
         Changed: _changed,
         Expired: lambda self, event: self._advance(event.time),
         Forgotten: _forgotten,
+        Compacted: _forgotten,
+        Erased: _erased,
+        Hollow: _hollow,
         Offered: _offered,
     }
 

@@ -12,6 +12,7 @@ alone says what happened.
 """
 
 import copy
+import math
 import os
 import threading
 from collections import deque
@@ -20,7 +21,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.live.events import Event
+from mogro.live.events import Event, Hollow
+from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.settings import Settings
 from mogro.live.snapshot import pack, unpack
@@ -127,16 +129,52 @@ class GroupCommit:
             self._catch_up()
             yield
 
-    def events(self, after: int = 0) -> Iterator[Event]:
-        """Yield the events after a position, within :meth:`current`."""
+    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, within :meth:`current`."""
         return self._journal.read(after)
 
     def event(self, position: int) -> Event | None:
         """Return one event, within :meth:`current`; None if it is no longer there."""
         try:
-            return next(self._journal.read(position - 1), None)
+            place, event = next(self._journal.read(position - 1), (0, None))
         except DamagedJournal:
             return None
+        return event if place == position else None
+
+    def clear(self, event: Event, *, before: Callable[[], None] = lambda: None) -> Any:
+        """Let an event happen, and events of decisions that are no longer held go out.
+
+        ``before`` they do, something is called, with the lock held; if that fails nothing happens.
+        """
+        with self.current():
+            self._fresh = []
+            try:
+                self._journal.begin()
+                self._catch_up()
+                result = self.apply(event)
+                self._journal.append(self._position + 1, self._fresh)
+                before()
+                self._clear(self._position + 1)
+                self._journal.commit()
+            except BaseException:
+                self._undo()
+                raise
+            self._finish([])
+            self._journal.scrub()
+        return result
+
+    def _clear(self, position: int) -> None:
+        """Put a snapshot at a position, that of the state, in the place of events."""
+        assert self._state is not None
+        for run in runs(self._journal.read(0), self._state):
+            self._journal.remove(run.first, run.last)
+            self._journal.append(run.last, [run.rest])
+        self._journal.replace_snapshot(self._snapshot(position))
+        self._snapshot_position = position
+
+    def _snapshot(self, position: int) -> Snapshot:
+        assert self._state is not None
+        return Snapshot(position, b"".join(pack(self._state.settings, *self._state.save_state())))
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -271,9 +309,19 @@ class GroupCommit:
         """Bring the state to the last event committed."""
         if self._state is None:
             self._restart()
+        if not self._follow():  # what comes next has gone out: a snapshot is in its place
+            missing = self._position + 1
+            self._restart()
+            if self._position < missing or not self._follow():
+                raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+
+    def _follow(self) -> bool:
+        """Apply the events after those in the state; return whether they are all there."""
         state = self._state
         assert state is not None
-        for event in self._journal.read(self._position):
+        for position, event in self._journal.read(self._position):
+            if position != self._position + 1 or isinstance(event, Hollow):
+                return False
             self._state = None  # if it fails in the middle
             refused = state.apply(event)
             if isinstance(refused, Exception):
@@ -282,6 +330,7 @@ class GroupCommit:
                 )
             self._position += 1
             self._state = state
+        return True
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
@@ -305,10 +354,24 @@ class GroupCommit:
             self._snapshot_position = self._journal.snapshot_position()
             if self._position - self._snapshot_position >= every:
                 self._snapshot_position = self._position  # if it fails, the next is tried later
-                content = b"".join(pack(self._state.settings, *self._state.save_state()))
-                self._journal.write_snapshot(Snapshot(self._position, content))
+                self._write_snapshot()
         except JournalError:
             pass  # restarting takes longer; what was acknowledged is in the events
+
+    def _write_snapshot(self) -> None:
+        journal, clears = self._journal, self.settings.retention < math.inf
+        made = None if clears else self._snapshot(self._position)
+        journal.begin()
+        try:
+            if made is None:
+                self._catch_up()
+                self._clear(self._position)
+            elif journal.snapshot_position() < made.position:
+                journal.replace_snapshot(made)
+            journal.commit()
+        except BaseException:
+            journal.rollback()
+            raise
 
 
 def snapshot_interval(held: int, every: int) -> int:

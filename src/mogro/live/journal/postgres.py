@@ -120,8 +120,15 @@ class PostgresJournal:
             *(self._agent, list(positions), list(contents), list(checksums)),
         )
 
-    def read(self, after: int) -> Iterator[Event]:
-        """Yield the events after a position, in order."""
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
+        self._execute(
+            "DELETE FROM mogro_events WHERE agent = %s AND position BETWEEN %s AND %s",
+            *(self._agent, first, last),
+        )
+
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
         while True:
             rows = self._query(
                 "SELECT position, event, checksum FROM mogro_events"
@@ -129,10 +136,10 @@ class PostgresJournal:
                 *(self._agent, after, ROWS),
             )
             for row in rows:
-                after += 1
-                yield event_from_row(self.path, after, *row)
+                yield row[0], event_from_row(self.path, *row)
             if len(rows) < ROWS:
                 return
+            after = rows[-1][0]
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
@@ -152,22 +159,18 @@ class PostgresJournal:
         )
         return position or 0
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones, unless there is a later one."""
-        position, content = snapshot
-        self.begin()
-        try:
-            if self.snapshot_position() < position:
-                self._execute("DELETE FROM mogro_snapshots WHERE agent = %s", self._agent)
-                for part, start in enumerate(range(0, len(content), PART)):
-                    self._execute(
-                        "INSERT INTO mogro_snapshots VALUES (%s, %s, %s, %s)",
-                        *(self._agent, position, part, content[start : start + PART]),
-                    )
-            self.commit()
-        except BaseException:
-            self.rollback()
-            raise
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+        position, content = snapshot.position, memoryview(snapshot.content)
+        self._execute("DELETE FROM mogro_snapshots WHERE agent = %s", self._agent)
+        for part, start in enumerate(range(0, len(content), PART)):
+            self._execute(
+                "INSERT INTO mogro_snapshots VALUES (%s, %s, %s, %s)",
+                *(self._agent, position, part, content[start : start + PART]),
+            )
+
+    def scrub(self) -> None:
+        """Leave it to the server, which has its own ways."""
 
     def close(self) -> None:
         """Let go of the database."""

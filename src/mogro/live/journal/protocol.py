@@ -35,8 +35,11 @@ class Journal(Protocol):
     def committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
-    def read(self, after: int) -> Iterator[Event]:
-        """Yield the events after a position, in order."""
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
+
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
@@ -44,8 +47,11 @@ class Journal(Protocol):
     def snapshot_position(self) -> int:
         """Return the position of the last snapshot; 0 if there is none."""
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones, unless there is a later one."""
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+
+    def scrub(self) -> None:
+        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
 
     def close(self) -> None:
         """Let go of it."""

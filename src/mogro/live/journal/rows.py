@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from mogro.live.errors import DamagedJournal, DifferentSettings, MissingEvent, NewerJournal
+from mogro.live.errors import DamagedJournal, DifferentSettings, NewerJournal
 from mogro.live.events import VERSION as EVENT_VERSION
 from mogro.live.events import Event, from_plain, to_plain
 
@@ -23,10 +23,8 @@ def event_rows(position: int, events: Iterable[Event]) -> list[tuple[int, bytes,
     return rows
 
 
-def event_from_row(path: str, expected: int, position: int, content: bytes, checksum: int) -> Event:
-    """Return the event that a row holds, if it is the one expected."""
-    if position != expected:
-        raise MissingEvent(f"{path}: event {expected} is missing")
+def event_from_row(path: str, position: int, content: bytes, checksum: int) -> Event:
+    """Return the event that a row holds."""
     try:
         if _checksum(position, content) != checksum:
             raise ValueError("its checksum does not match")

@@ -103,8 +103,15 @@ class SQLiteJournal:
         with self._naming():
             self._connection.executemany("INSERT INTO mogro_events VALUES (?, ?, ?, ?)", rows)
 
-    def read(self, after: int) -> Iterator[Event]:
-        """Yield the events after a position, in order."""
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
+        self._execute(
+            "DELETE FROM mogro_events WHERE agent = ? AND position BETWEEN ? AND ?",
+            *(self._agent, first, last),
+        )
+
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
         while True:
             rows = self._execute(
                 "SELECT position, event, checksum FROM mogro_events"
@@ -112,10 +119,10 @@ class SQLiteJournal:
                 *(self._agent, after, ROWS),
             )
             for row in rows:
-                after += 1
-                yield event_from_row(self.path, after, *row)
+                yield row[0], event_from_row(self.path, *row)
             if len(rows) < ROWS:
                 return
+            after = rows[-1][0]
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
@@ -135,25 +142,19 @@ class SQLiteJournal:
         )
         return position or 0
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones, unless there is a later one."""
-        position, content = snapshot
-        self.begin()
-        try:
-            if self.snapshot_position() < position:
-                self._replace_snapshots(position, memoryview(content))
-            self.commit()
-        except BaseException:
-            self.rollback()
-            raise
-
-    def _replace_snapshots(self, position: int, content: memoryview) -> None:
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+        position, content = snapshot.position, memoryview(snapshot.content)
         self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
         for part, start in enumerate(range(0, len(content), PART)):
             self._execute(
                 "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
                 *(self._agent, position, part, content[start : start + PART]),
             )
+
+    def scrub(self) -> None:
+        """Let the log before the file be empty; what was deleted in the file is overwritten."""
+        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -168,6 +169,7 @@ class SQLiteJournal:
             raise JournalUnavailable(f"{self.path}: expected a file that allows WAL, got {mode!r}")
         for pragma in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
             self._execute(f"PRAGMA {pragma}")
+        self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
 
     def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """Return the agent's number and settings; make it if it is new."""
