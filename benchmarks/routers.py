@@ -72,14 +72,18 @@ class PolicyRouter:
 
     def __init__(self, price: float, dim: int, seed: int) -> None:
         weights = mogro.FixedWeights([1 / (1 + price), price / (1 + price)])
-        self.policy = mogro.MOGRO(len(MODELS) * (1 + dim), 2, scalarization=weights)
+        self._policy = mogro.MOGRO(len(MODELS) * (1 + dim), 2, scalarization=weights)
         self._rng = np.random.default_rng(seed)
 
     def choose(self, prompt: np.ndarray) -> int:
-        return int(self.policy.select(blocks(prompt), rng=self._rng))
+        return self.select(blocks(prompt))
+
+    def select(self, arms: np.ndarray) -> int:
+        """Return the model by what is known of the arms."""
+        return int(self._policy.select(arms, rng=self._rng))
 
     def learn(self, prompt: np.ndarray, model: int, quality: float, cost: float) -> None:
-        self.policy.update(blocks(prompt)[model], np.array([quality, -cost]))
+        self._policy.update(blocks(prompt)[model], np.array([quality, -cost]))
 
 
 def blocks(prompts: np.ndarray) -> np.ndarray:

@@ -16,19 +16,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import json
 import re
 import sys
+import time
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import mogro
-from benchmarks.common import Line, Step, duration, race, ratio, typical
+from benchmarks.common import Line, duration, ratio, typical
 from benchmarks.routers import (
     MODELS,
     PRICES,
@@ -38,6 +38,7 @@ from benchmarks.routers import (
     Make,
     ParetoBanditRouter,
     PolicyRouter,
+    Router,
     blocks,
 )
 from benchmarks.routing_report import report
@@ -278,7 +279,7 @@ def explored(prompts: Prompts, order: np.ndarray) -> tuple[int, int]:
 
 
 def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
-    """Measure choosing alone, after some prompts have been learned."""
+    """Measure choosing alone, while prompts are learned, after the first ones."""
     makes: dict[str, Make] = {
         "Agent.decide": AgentRouter,
         "MOGRO.select": PolicyRouter,
@@ -286,20 +287,12 @@ def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
         "mabwiser": MabwiserRouter,
         "contextualbandits": ContextualRouter,
     }
-    steps: dict[str, Step] = {}
-    for name, make in makes.items():
-        router = make(0.03, SIZE, 0)
-        for n in order[:FIRST]:
-            model = router.choose(prompts.features[n])
-            told = float(prompts.quality[n, model]), float(prompts.cost[n, model])
-            router.learn(prompts.features[n], model, *told)
-        choose: Callable[[np.ndarray], object] = router.choose
-        asked = prompts.features[order[FIRST:]]
-        if isinstance(router, PolicyRouter):  # it takes arms
-            choose = partial(router.policy.select, rng=np.random.default_rng(0))
-            asked = blocks(asked)
-        steps[name] = partial(_next, choose, cycle(asked))
-    times = race(steps)
+    routers = {name: make(0.03, SIZE, 0) for name, make in makes.items()}
+    taken: dict[str, list[float]] = {name: [] for name in routers}
+    for block in np.split(order, len(order) // 25):
+        for name, router in routers.items():  # they take turns
+            taken[name].append(_seconds(router, prompts, block) / len(block))
+    times = {name: np.array(each[FIRST // 25 :]) for name, each in taken.items()}
     found = []
     for name in ("MOGRO.select", "Agent.decide", "mabwiser", "contextualbandits"):
         of = ratio(times[name], times[PEER])
@@ -310,8 +303,19 @@ def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
     return found
 
 
-def _next(choose: Callable[[np.ndarray], object], asked: "cycle[np.ndarray]") -> None:
-    choose(next(asked))
+def _seconds(router: Router, prompts: Prompts, block: np.ndarray) -> float:
+    """Return how long a router takes to choose for prompts, and let it learn from each."""
+    spent = 0.0
+    for n in block:
+        x = prompts.features[n]
+        choose = partial(router.choose, x)
+        if isinstance(router, PolicyRouter):  # its arms are given
+            choose = partial(router.select, blocks(x))
+        start = time.process_time()
+        model = choose()
+        spent += time.process_time() - start
+        router.learn(x, model, float(prompts.quality[n, model]), float(prompts.cost[n, model]))
+    return spent
 
 
 def main(folder: str = "", *names: str) -> None:
@@ -337,7 +341,9 @@ def main(folder: str = "", *names: str) -> None:
             found[name] = np.concatenate([np.load(path) for path in paths], axis=2)
     times = timed(prompts, orders[0])
     often, differs = explored(prompts, orders[0])
-    report(found, OURS, times, explored=often, differs=differs, first=FIRST, rounds=ROUNDS)
+    missing = [name for name in CONTESTANTS if name not in found]
+    said = {"explored": often, "differs": differs, "first": FIRST, "rounds": ROUNDS}
+    report(found, OURS, times, missing=missing, **said)
 
 
 if __name__ == "__main__":

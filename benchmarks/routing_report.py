@@ -16,15 +16,16 @@ ABOUT = """\
 `python -m benchmarks.routing FOLDER`: real prompts from the wheel of paretobandit 0.1.1, with the
 quality and the cost of three models each. {orders} random orders of {rounds:,} prompts; features
 are 24 whitened principal components of hashed words, the same for all, and a constant. Shown is
-the mean quality in % at a mean cost of at most so many thousandths of a dollar a prompt, by mixing
-two of the {prices} trade-offs of a sweep, with 95 % bootstrap intervals over the orders, the same
-orders for all. Nobody but the lines that say so knows anything beforehand; ParetoBandit knows the
-list prices of the models, and learns the quality alone. mabwiser and contextualbandits are LinUCB
-with alpha = 0.1; the latter asks for rewards of 0 or 1, and is given any. "Ridge, from the
-best": greedy by ridge estimates that start from quality 1 and cost 0, with features divided by 5,
-and no exploration besides; in an agent that is `Objective("quality", offset=1.0)` with the policy
-`EpsilonGreedy(epsilon=0)`. mogro was played as a batch of policies; an `Agent` that is asked the
-same makes the same choices ({differs} of {rounds:,} differ), and explores in {explored} of them."""
+the mean quality in % at a mean cost of at most so many thousandths of a dollar a prompt, by
+mixing two of the {prices} trade-offs of a sweep, with 95 % bootstrap intervals over the orders,
+the same orders for all; blank where every trade-off costs more. Nobody but the lines that say so
+knows anything beforehand; ParetoBandit knows the list prices of the models, and learns the
+quality alone. mabwiser and contextualbandits are LinUCB with alpha = 0.1; the latter asks for
+rewards of 0 or 1, and is given any. "Ridge, from the best": greedy by ridge estimates that start
+from quality 1 and cost 0, with features divided by 5, and no exploration besides; in an agent
+that is `Objective("quality", offset=1.0)` with the policy `EpsilonGreedy(epsilon=0)`. mogro was
+played as a batch of policies; an `Agent` that is asked the same makes the same choices ({differs}
+of {rounds:,} differ), and explores in {explored} of them."""
 
 
 class Front:
@@ -99,6 +100,7 @@ def report(
     ours: str,
     times: Sequence[Line],
     *,
+    missing: Sequence[str],
     explored: int,
     differs: int,
     first: int,
@@ -117,8 +119,9 @@ def report(
         table(early),
         verdict(early, ours),
         price_of_learning(early, late, ours),
-        f"Choosing a model, after {first} prompts have been learned:",
+        f"Choosing a model, after {first} prompts, while it learns from each:",
         markdown(times),
+        f"Fronts not measured yet: {', '.join(missing) or 'none'}.",
         machine(),
     ]
     print("\n\n".join(text))

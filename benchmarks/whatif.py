@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import Line, Ratio, short
-from mogro import Agent, Objective, WhatIf, what_if
+from mogro import MOGRO, Agent, FixedWeights, Objective, WhatIf, what_if
 
 SECTION = "whatif"
 RUNS = int(os.environ.get("MOGRO_WHATIF_RUNS", "40"))
@@ -34,19 +34,14 @@ class News:
         """Return ten stories."""
         return {f"story {k}": self.stories[k] for k in rng.choice(40, size=10, replace=False)}
 
-    def run(
-        self, agent: Agent, rng: np.random.Generator, weights: dict[str, float] | None = None
-    ) -> np.ndarray:
-        """Let an agent decide; return the mean of what its stories are worth, (2,)."""
-        total = np.zeros(2)
+    def run(self, agent: Agent, rng: np.random.Generator) -> None:
+        """Let an agent decide, and learn from what readers do."""
         for row in range(ROWS):
-            decision = agent.decide(self.offer(rng), id=f"visit {row}", weights=weights)
+            decision = agent.decide(self.offer(rng), id=f"visit {row}")
             means = self.theta @ self.stories[int(decision.arm.split()[1])]
             happened = (rng.random(2) < means).astype(float)
             values = dict(zip(("click", "subscribe"), happened.tolist(), strict=True))
             agent.reward(decision.id, values)
-            total += means
-        return total / ROWS
 
 
 def objectives() -> list[Objective]:
@@ -54,16 +49,27 @@ def objectives() -> list[Objective]:
     return [Objective("click"), Objective("subscribe")]
 
 
-def truth(world: News, runs: int = 8) -> np.ndarray:
-    """Return what trade-offs are worth when they are run, (W, 2): means of some runs."""
+def truth(world: News, runs: int = 200) -> np.ndarray:
+    """Return what trade-offs are worth when they are run, (W, 2): means of learners side by side.
+
+    An agent whose rewards come at once chooses as its policy does.
+    """
     values = []
     for place, weights in enumerate(TRADE_OFFS):
-        own = []
-        for seed in range(runs):
-            agent = Agent(objectives(), dim=4, seed=seed, uniform=0.0)
-            rng = np.random.default_rng([1, place, seed])
-            own.append(world.run(agent, rng, weights))
-        values.append(np.mean(own, axis=0))
+        policy = MOGRO(
+            dim=4,
+            objectives=2,
+            scalarization=FixedWeights(list(weights.values())),
+            batch=(runs,),
+        )
+        rng, total, every = np.random.default_rng([1, place]), np.zeros(2), np.arange(runs)
+        for _ in range(ROWS):
+            arms = world.stories[rng.permuted(np.tile(np.arange(40), (runs, 1)), axis=1)[:, :10]]
+            chosen = arms[every, np.asarray(policy.select(arms, rng=rng))]
+            means = chosen @ world.theta.T
+            policy.update(chosen, (rng.random(means.shape) < means).astype(float))
+            total += means.mean(axis=0)
+        values.append(total / ROWS)
     return np.array(values)
 
 

@@ -247,3 +247,23 @@ def test_probabilities_are_those_of_choices(name: str) -> None:
         assert (np.abs(found.values - shares) <= 4.5 * error + 2e-3).all()
         batch = ALL[name](3, 2, batch=(2,))
         assert batch.probabilities(arms).values.shape == (2, 6)
+
+
+@pytest.mark.parametrize("power", [-400, 200, 400])
+@pytest.mark.parametrize("shape", [(1, 4, 2), (6, 1, 3), (7, 5, 1), (40, 6, 3)])
+def test_powers_of_two_change_no_choice(shape: tuple[int, int, int], power: int) -> None:
+    """Numbers that could overflow are chosen among in another way than moderate ones."""
+    arms, dim, objectives = shape
+    rng = np.random.default_rng(0)
+    x, theta = rng.standard_normal((arms, dim)), rng.standard_normal((objectives, dim))
+    x[arms // 2 :] = x[: arms - arms // 2]  # copies
+    policy = mogro.MOGRO(dim, objectives, threshold=1e-300)
+    for theirs in (x, x[::-1], np.asfortranarray(x)):
+        found = []
+        for scale in (1.0, 2.0**power):
+            draws = np.random.default_rng(1)
+            large, small = theirs * scale, known(theta / scale)
+            found.append(
+                [int(choose(policy, large, small, step=t, rng=draws).arm) for t in range(20)]
+            )
+        assert found[0] == found[1]

@@ -363,6 +363,22 @@ def test_rounding_of_features_is_no_direction(dtype: type[np.floating]) -> None:
         assert not policy.exploring
 
 
+@pytest.mark.parametrize(("arms", "dim"), [(300, 60), (1000, 20), (150, 100)])
+def test_many_arms_are_looked_at_in_parts(arms: int, dim: int) -> None:
+    rng = np.random.default_rng(0)
+    x, log = rng.standard_normal((arms, dim)), rng.standard_normal((2 * dim, dim))
+    x[:, -1] *= 1e-4
+    for seen in (dim // 2, 2 * dim):
+        V = sum_of_squares(log[:seen])
+        model = LinearModel(dim, 1)
+        model.learn(log[:seen], np.zeros((seen, 1)))
+        need = needs(x[None], model.inverse[None], model.unseen[None] if seen < dim else None)[0]
+        assert 1 / need == pytest.approx(oracle.known_in_span(V, x), rel=1e-6, abs=1e-9)
+    assert default_threshold(x) == pytest.approx(0.1 * np.square(x).sum(axis=1).mean(), rel=1e-12)
+    x[arms // 2, dim // 2] = np.nan
+    assert np.isnan(default_threshold(x))
+
+
 def test_the_default_threshold_is_a_tenth_of_the_mean_square() -> None:
     x = np.random.default_rng(0).standard_normal((2, 7, 3))
     np.testing.assert_allclose(default_threshold(x), 0.1 * np.square(x).sum(axis=2).mean(axis=1))

@@ -32,6 +32,19 @@ def first_best(scores: FloatArray) -> IntArray:
     return np.asarray((scores >= best - slack).argmax(axis=-1))
 
 
+def picked(array: FloatArray, best: IntArray, axes: int = 1) -> FloatArray:
+    """Return what an array (..., K, *rest) has for the best arms, (...): (..., *rest).
+
+    ``axes`` is the number of axes of ``rest``; the leading ones broadcast to those of ``best``.
+    """
+    if array.ndim == axes + 1:  # for all learners alike
+        return np.asarray(array[best])
+    everywhere = np.broadcast_to(array, (*best.shape, *array.shape[array.ndim - axes - 1 :]))
+    learners = [np.arange(size) for size in best.shape]
+    places = learners if best.ndim == 1 else np.ix_(*learners)
+    return np.asarray(everywhere[(*places, best)])
+
+
 def draw_best(
     scores: FloatArray,
     best: IntArray,
@@ -61,10 +74,9 @@ def draw_best(
         if np.count_nonzero(close) == 1:
             return np.asarray(best)
         return np.asarray(_draw(scores, arms, close, tolerance, (), rng))
-    level = np.take_along_axis(scores, best[..., None], axis=-1) - np.asarray(near)[..., None]
-    close = scores >= level
-    rivals = np.count_nonzero(close, axis=-1) > 1
-    if rivals.any():
+    close = scores >= (picked(scores, best, 0) - near)[..., None]
+    if np.count_nonzero(close) > best.size:
+        rivals = np.count_nonzero(close, axis=-1) > 1
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
         for position in np.flatnonzero(rivals):
             at = np.unravel_index(position, rivals.shape)

@@ -430,7 +430,8 @@ class LinearModel:
         Rewards are multiplied by factors (n,), as if they had been so all along.
         """
         other = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=(len(places),))
-        old, arrays, d = self.save_state(), other.save_state(), self.dim
+        old, d = self.save_state(), self.dim
+        arrays: dict[str, Any] = dict(other.save_state())
         arrays["recent"] = np.zeros((len(places), *old["recent"].shape[1:]))
         kept = [(n, place) for n, place in enumerate(places) if place is not None]
         for name, array in arrays.items():

@@ -10,7 +10,7 @@ from tests.evaluation.worlds import World, make_table, small_world
 import mogro
 from mogro import MOGRO, Objective, Rng, RoundRobin
 
-ROUNDS, RUNS = 25, 150
+ROUNDS, RUNS = 25, 100
 
 
 class Anything:

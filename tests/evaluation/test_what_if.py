@@ -99,6 +99,26 @@ def test_equal_trade_offs_are_not_told_apart() -> None:
     assert np.mean(differ) <= 1 - LEAST
 
 
+def test_a_few_rows_tell_nothing_apart() -> None:
+    """Two trade-offs differ in five rows of a thousand, and there by what was believed alone."""
+    n = 1000
+    rng = np.random.default_rng(0)
+    estimates = np.tile([[1.0, 0.0], [0.0, 0.5]], (n, 1, 1))
+    estimates[5:, 1] = -1.0
+    table = make_table(
+        EVEN,
+        rewards=rng.random((n, 2)),
+        propensities=np.full(n, 0.5),
+        chosen=np.zeros(n, dtype=int),
+        offered=[["a", "b"]] * n,
+        estimates=estimates,
+        features=np.zeros((n, 2, 1)),
+    )
+    found = mogro.what_if(table, 1)
+    assert found.sizes[0, 1] == pytest.approx(5)
+    assert not found.distinguishable().any()
+
+
 def test_one_trade_off_is_what_evaluate_says(world: World, tmp_path: Path) -> None:
     table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
     weights = [{"click": 3, "subscribe": 1}, {"subscribe": 2}, {"click": 6, "subscribe": 2}]

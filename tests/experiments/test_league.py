@@ -1,16 +1,17 @@
 """The league: who plays where, ranks that say what is certain, and a page from tables alone."""
 
-import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mogro
+from mogro import cli
 from mogro.experiments.lab.reproduce import read_tables, reproduce
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import select
@@ -34,7 +35,6 @@ class ByPlace:
     def update(self, features: Any, reward: Any, *, arm: int) -> None: ...
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_worlds_conform(world: Any) -> None:
     check_environment(world.make)
@@ -117,25 +117,24 @@ def test_a_policy_of_ones_own_is_named_by_its_module() -> None:
             own_player(text)
 
 
-@pytest.mark.slow
-def test_the_command_plays_and_goes_on(tmp_path: Path) -> None:
+def test_the_command_plays_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_module.py").write_text(
         "class First:\n"
         "    def __init__(self, dim, objectives): ...\n"
         "    def select(self, features, *, rng): return 0\n"
         "    def update(self, features, reward): ...\n"
     )
-    start = "from mogro_command import main; main()"
-    command = [sys.executable, "-c", start, "league", "--quick", "--workers", "1"]
-    for own in ((), ("--policy", "my_module:First")):
-        done = subprocess.run(
-            [*command, *own],
-            cwd=tmp_path,
-            env=os.environ,
-            capture_output=True,
-            text=True,
-            timeout=500,
-        )
-        assert done.returncode == 0, done.stderr
-    assert "my_module:First" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(cli, "Season", partial(Season, worlds=WORLDS[2:3]))
+    command = ["league", "--quick", "--workers", "1"]
+    first = CliRunner().invoke(cli.main, command)
+    assert first.exit_code == 0, first.output
+    kept = set((tmp_path / "out" / "tasks").iterdir())
+    again = CliRunner().invoke(cli.main, [*command, "--policy", "my_module:First"])
+    assert again.exit_code == 0, again.output
+    assert len(set((tmp_path / "out" / "tasks").iterdir()) - kept) == 1
     assert "my_module:First" in (tmp_path / "out" / "league.html").read_text()
+    wrong = CliRunner().invoke(cli.main, [*command, "--policy", "nowhere:First"])
+    assert wrong.exit_code == 2
+    assert "--policy: expected module:Class" in wrong.output

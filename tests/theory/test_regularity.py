@@ -6,7 +6,7 @@ from scipy.special import betainc
 
 from mogro._validation import FloatArray
 from mogro.theory import regularity
-from mogro.theory.regularity import _around, _log_beta_cdf
+from mogro.theory.regularity import ball_probability, log_beta_cdf
 
 
 def parameters(objectives: int, dim: int, seed: int) -> FloatArray:
@@ -70,7 +70,7 @@ def test_importance_sampling_agrees_with_counting() -> None:
     draws = rng.dirichlet(a, 400_000)
     for center in rng.dirichlet(np.ones(4), 5):
         counted = share_near(theta, a, center, 0.2, draws)
-        found = _around(theta, a, center, 0.2, 50_000, rng)
+        found = ball_probability(theta, a, center, 0.2, 50_000, rng)
         error = 4 * math.sqrt(counted / 400_000)
         wide = 2 * (found.high - found.low)
         assert found.low - error - wide <= counted <= found.high + error + wide
@@ -90,13 +90,13 @@ def test_importance_sampling_agrees_with_counting() -> None:
 def test_interval_covers_the_truth_in_95_percent(
     theta: FloatArray, a: float, epsilon: float
 ) -> None:
-    from mogro.theory.regularity import _phi
+    from mogro.theory.regularity import regularity_index
 
     concentration = np.full(len(theta), a)
-    truth = _phi(theta, concentration, epsilon, 400_000, np.random.default_rng(12345))
+    truth = regularity_index(theta, concentration, epsilon, 400_000, np.random.default_rng(12345))
     covered = 0
     for seed in range(200):
-        found = _phi(theta, concentration, epsilon, 3000, np.random.default_rng(seed))
+        found = regularity_index(theta, concentration, epsilon, 3000, np.random.default_rng(seed))
         covered += found.log_low <= truth.log <= found.log_high
     assert 0.92 <= covered / 200 <= 0.98, covered
 
@@ -128,8 +128,8 @@ def test_logarithms_reach_below_every_float() -> None:
     x = np.array([1e-3, 0.02, 0.5])
     for p, q in ((149.0, 1.0), (20.0, 0.3), (2.0, 5.0)):
         expected = np.log(betainc(p, q, np.where(x < 0.01, 0.5, x)))
-        np.testing.assert_allclose(_log_beta_cdf(x, p, q)[1:], expected[1:])
-    joint = _log_beta_cdf(np.array([1e-3]), 149.0, 2.0)
+        np.testing.assert_allclose(log_beta_cdf(x, p, q)[1:], expected[1:])
+    joint = log_beta_cdf(np.array([1e-3]), 149.0, 2.0)
     assert joint[0] == pytest.approx(149 * math.log(1e-3) + math.log(150 - 149 * 1e-3), rel=1e-12)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._spans import sum_of_squares
 from mogro._streams import Rng
-from mogro._ties import draw_best, draw_one, rounding
+from mogro._ties import draw_best, draw_one, picked, rounding
 from mogro._validation import FloatArray, IntArray, as_floats, floats, unwarned
 from mogro.choice.rule import Arms
 from mogro.scalarization import NonlinearScalarization
@@ -82,10 +82,7 @@ def best_by_products(
         if np.count_nonzero(scores >= top - near) == 1:
             return best
     else:
-        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
-        x = np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
-        highest = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
-        near = 2 * unit * (_norms(x) * sizes + np.abs(highest))
+        near = 2 * unit * (_norms(picked(arms, best)) * sizes + np.abs(picked(scores, best, 0)))
 
     def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]

@@ -19,6 +19,7 @@ from mogro.offpolicy._intervals import correlated_normals, joint_level
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
+_ENOUGH = 100.0  # effective rows that tell two trade-offs apart
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
 
 
@@ -34,6 +35,8 @@ class WhatIf:
         One for each.
     covariance
         Of all estimates, (W * M, W * M), trade-off after trade-off.
+    sizes
+        Effective numbers of rows in which two trade-offs differ, (W, W).
     units
         The objectives.
     """
@@ -41,6 +44,7 @@ class WhatIf:
     trade_offs: tuple[dict[str, float], ...]
     evaluations: tuple[Evaluation, ...]
     covariance: FloatArray
+    sizes: FloatArray
     units: Units
 
     @property
@@ -68,7 +72,10 @@ class WhatIf:
         return np.stack([one.interval(together) for one in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
-        """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together."""
+        """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together.
+
+        Two that choose alike in all but a few rows are not told apart, whatever these rows say.
+        """
         wanted, known = share(level, "level"), self._known
         size, objectives = len(self.trade_offs), len(self.units)
         drawn = np.full((size * objectives, 1), np.nan)
@@ -82,7 +89,7 @@ class WhatIf:
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
             there = error > 0
-            if there.any():
+            if there.any() and self.sizes[i, j] >= _ENOUGH:
                 steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
@@ -294,11 +301,18 @@ def what_if(
     found = tuple(passes.named(one.result()) for one in sums)
     size = len(targets) * len(known.units)
     products = np.zeros((size, size))
+    apart, squares = np.zeros((2, len(targets), len(targets)))
     for rows in _rows(passes, targets, predictions):
         moved = np.hstack([one.influences(own) for one, own in zip(sums, rows, strict=True)])
         products += moved.T @ moved
+        weights = np.stack([own.weights for own in rows])  # (W, n)
+        for place, own in enumerate(weights):
+            difference = np.abs(weights - own)
+            apart[place] += difference.sum(axis=1)
+            squares[place] += np.vecdot(difference, difference)
+    sizes = np.divide(apart**2, squares, out=np.zeros_like(apart), where=squares > 0)
     named = tuple(known.units.named(weights) for weights in vectors)
-    return WhatIf(named, found, _consistent(products, found), known.units)
+    return WhatIf(named, found, _consistent(products, found), sizes, known.units)
 
 
 def _rows(passes: Passes, targets: list[Greedy], predictions: bool) -> Iterator[list[Rows]]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from mogro.live.learner import HalfLife
 from mogro.live.log_reading import read_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposed
-from mogro.live.requests import Request, check_id, check_new_id, read_rewards, read_time
+from mogro.live.requests import Question, Request, check_id, check_new_id, read_rewards, read_time
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.live.state import Outcome, State
 from mogro.policies import MOGRO
@@ -192,25 +191,15 @@ class Agent(Kept):
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         check_new_id(id)
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
         )
-        asked = self._checked(read)
+        asked = self._request(question, written=True)
 
         def make() -> Decision:
             if id is not None and id in self._state.ledger.rows:
                 return self._proposer.recall(id)
-            request = asked if asked.settings is self._settings else read()
+            request = self._latest(asked)
             proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
             return self._carry_out(request, [proposed])[0]
 
@@ -248,24 +237,14 @@ class Agent(Kept):
         """
         check_new_id(id)
         wanted = count(top, "top")
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=self._group is not None,
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
         )
-        asked = self._checked(read)
+        asked = self._request(question, written=True)
 
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
-            request = asked if asked.settings is self._settings else read()
+            request = self._latest(asked)
             return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
 
         return self._perform(make)
@@ -309,16 +288,8 @@ class Agent(Kept):
         check_new_id(id)
         chance = None if propensity is None else share(propensity, "propensity")
         values = self._checked(lambda: read_rewards(rewards or {}, self._settings.units))
-        read = partial(
-            self._request,
-            arms,
-            features,
-            context=context,
-            eligible=eligible,
-            now=now,
-            written=self._group is not None,
-        )
-        asked = self._checked(read)
+        question = Question(arms, features, context, None, eligible, None, None, now, True)
+        asked = self._request(question, written=True)
         if arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
@@ -326,7 +297,7 @@ class Agent(Kept):
             if id is not None and id in self._state.ledger.rows:
                 decision = self._proposer.recall(id)
             else:
-                request = asked if asked.settings is self._settings else read()
+                request = self._latest(asked)
                 proposed = self._proposer.observe(id, request, arm, chance)
                 decision = self._carry_out(request, [proposed])[0]
             if values:

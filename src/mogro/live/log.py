@@ -229,11 +229,11 @@ def _evidence(written: Written | None, units: Units, *, step: int, largest: int)
     arms = offered_arms(evidence, written.offered, settings)
     if len(arms) > largest:
         return row
-    found = settings.units.outward(arms.features @ evidence.theta.T)
+    believed = settings.units.outward(arms.features @ evidence.theta.T)
     values = np.full((len(arms), len(units)), math.nan)
     for m, name in enumerate(units.names):
         if name in settings.units.index:
-            values[:, m] = found[:, settings.units.index[name]]
+            values[:, m] = believed[:, settings.units.index[name]]
     return row._replace(
         offered=arms.ids, offered_features=arms.given.ravel(), offered_estimates=values.ravel()
     )

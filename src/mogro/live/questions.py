@@ -22,7 +22,7 @@ from mogro.live.log import make_log, replayed, write_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer
 from mogro.live.report import last_arms, make_report
-from mogro.live.requests import Request, check_id, read_request
+from mogro.live.requests import Question, Request, check_id, read_request
 from mogro.live.settings import Settings
 from mogro.live.state import State
 from mogro.live.views import (
@@ -70,34 +70,18 @@ class Questions:
         with self._current():
             return read()
 
-    def _request(
-        self,
-        arms: Arms,
-        features: Features | None,
-        *,
-        context: Context | None,
-        weights: Weights | None = None,
-        eligible: ArrayLike | None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        now: float | None,
-        activate: bool = True,
-        written: bool = False,
-    ) -> Request:
-        return read_request(
-            self._settings,
-            self._reader,
-            arms,
-            features,
-            context=context,
-            weights=weights,
-            eligible=eligible,
-            at_least=at_least,
-            at_most=at_most,
-            now=now,
-            activate=activate,
-            written=written,
+    def _request(self, question: Question, *, written: bool = False) -> Request:
+        """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
+        written = written and self._group is not None
+        return self._checked(
+            lambda: read_request(question, self._settings, self._reader, written=written)
         )
+
+    def _latest(self, request: Request) -> Request:
+        """Return a request as the objectives are now."""
+        if request.settings is self._settings:
+            return request
+        return self._request(request.question, written=request.offer is not None)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -157,18 +141,12 @@ class Questions:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, True
+        )
+        request = self._request(question)
         with self._current():
-            request = self._request(
-                arms,
-                features,
-                context=context,
-                weights=weights,
-                eligible=eligible,
-                at_least=at_least,
-                at_most=at_most,
-                now=now,
-            )
-            return self._proposer.probabilities(request)
+            return self._proposer.probabilities(self._latest(request))
 
     def estimate(
         self,

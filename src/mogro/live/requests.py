@@ -21,9 +21,24 @@ from mogro.selection import Selection
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
-class Request(NamedTuple):
-    """A choice that is asked for; with a journal, with the event that writes the arms down."""
+class Question(NamedTuple):
+    """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
 
+    arms: Arms
+    features: Features | None
+    context: Context | None
+    weights: Weights | None
+    eligible: ArrayLike | None
+    at_least: Mapping[str, float] | None
+    at_most: Mapping[str, float] | None
+    now: float | None
+    activate: bool
+
+
+class Request(NamedTuple):
+    """The same, checked; with a journal, with the event that writes the arms down."""
+
+    question: Question
     settings: Settings  # by which it was checked
     arms: ArmSet
     selection: Selection
@@ -34,26 +49,16 @@ class Request(NamedTuple):
 
 
 def read_request(
-    settings: Settings,
-    reader: ArmReader,
-    arms: Arms,
-    features: Features | None,
-    *,
-    context: Context | None,
-    weights: Weights | None,
-    eligible: ArrayLike | None,
-    at_least: Mapping[str, float] | None,
-    at_most: Mapping[str, float] | None,
-    now: float | None,
-    activate: bool,
-    written: bool,
+    question: Question, settings: Settings, reader: ArmReader, *, written: bool
 ) -> Request:
-    """Check a choice that is asked for; its arms are to be ``written`` down if there is one."""
+    """Check a choice that is asked for; ``written``: its arms are to be written down."""
+    arms, features, context, weights, eligible, at_least, at_most, now, activate = question
     if not isinstance(activate, bool):
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
     timed = settings.timed or (not activate and settings.patience < math.inf)
     return Request(
+        question,
         settings,
         offered,
         read_weights(weights, settings.units, settings.policy.selection),

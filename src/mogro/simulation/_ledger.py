@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mogro.pareto import effective_gaps, gaps
 from mogro.simulation._meters import Meters
 from mogro.simulation.trace import Trace
 
+_SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
 _WAITING = 1 << 24  # bytes of mean rewards that wait for their gaps to be found together
 
 
@@ -123,11 +125,21 @@ class Ledger:
     def _judge_all(self, means: FloatArray) -> FloatArray:
         """Return what is summed for all arms of an instance, (S, K)."""
         everywhere = np.broadcast_to(means, (len(means), *means.shape))
-        return np.stack(
-            [gaps(means), effective_gaps(means), *self._meters.of_round(everywhere, means)]
-        )
+        judge = _judge_again if means.nbytes <= _SMALL else _judge
+        regrets = judge(means.tobytes(), means.shape[-1])
+        return np.stack([*regrets, *self._meters.of_round(everywhere, means)])
 
     def _add(self, t: int, rows: FloatArray) -> None:
         self._sums += rows
         if t in self._row:
             self._noted[self._row[t]] = self._sums
+
+
+def _judge(means: bytes, objectives: int) -> FloatArray:
+    """Return both gaps of all arms, (2, K)."""
+    table = np.frombuffer(means).reshape(-1, objectives)
+    return np.stack([gaps(table), effective_gaps(table)])
+
+
+# Policies that are compared meet the same instances one after the other.
+_judge_again = lru_cache(maxsize=512)(_judge)

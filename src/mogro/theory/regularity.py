@@ -127,7 +127,7 @@ def regularity(
         )
     a = np.broadcast_to(given, len(vectors)).astype(np.float64)
     generator = np.random.default_rng(0) if rng is None else rng
-    phi = _phi(vectors, a, radius, size, generator)
+    phi = regularity_index(vectors, a, radius, size, generator)
     if (a >= 1).all() or phi.log == 0:
         return Regularity(phi, phi, guaranteed=bool((a >= 1).all()) or _covers(vectors, radius))
     psi = _search(vectors, a, radius, size, generator)
@@ -139,9 +139,10 @@ def _covers(theta: FloatArray, radius: float) -> bool:
     return bool(np.linalg.norm(theta[:, None] - theta, axis=-1).max() < radius)
 
 
-def _phi(
+def regularity_index(
     theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
 ) -> LogEstimate:
+    """Estimate phi: the least probability, over objectives m, of |theta_w - theta_m| < eps."""
     objectives = len(theta)
     if objectives == 1:
         return LogEstimate(0.0, 0.0, 0.0)
@@ -167,10 +168,10 @@ def _corner(
     draws = np.ones((1, 1)) if len(others) == 1 else rng.dirichlet(a[others], samples)
     distances = np.linalg.norm(draws @ theta[others] - theta[m], axis=1)
     reach = radius / np.maximum(distances, radius)
-    return _log_mean(_log_beta_cdf(reach, float(a[others].sum()), float(a[m])))
+    return _log_mean(log_beta_cdf(reach, float(a[others].sum()), float(a[m])))
 
 
-def _log_beta_cdf(x: FloatArray, p: float, q: float) -> FloatArray:
+def log_beta_cdf(x: FloatArray, p: float, q: float) -> FloatArray:
     """Return log P(Beta(p, q) <= x), also where the probability is below every float."""
     from scipy.special import betainc, betaln, hyp2f1
 
@@ -209,7 +210,7 @@ def _search(
     few = max(1000, samples // 10)
 
     def log_probability(center: FloatArray) -> float:
-        return _around(theta, a, center, radius, few, rng).log
+        return ball_probability(theta, a, center, radius, few, rng).log
 
     best = min(np.concatenate(starts), key=log_probability)
     value = log_probability(best)
@@ -217,10 +218,10 @@ def _search(
         trial = (1 - share) * best + share * rng.dirichlet(np.ones(objectives))
         if (there := log_probability(trial)) < value:
             best, value = trial, there
-    return _around(theta, a, best, radius, samples, rng)
+    return ball_probability(theta, a, best, radius, samples, rng)
 
 
-def _around(
+def ball_probability(
     theta: FloatArray,
     a: FloatArray,
     center: FloatArray,
