@@ -13,6 +13,7 @@ from mogro.live.archive import completed_before, finish_drafts, move_out, new_na
 from mogro.live.arms import Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
+from mogro.live.counters import Outcome
 from mogro.live.decisions import Decision
 from mogro.live.events import (
     Activated,
@@ -33,7 +34,7 @@ from mogro.live.objective import Objective
 from mogro.live.proposals import Proposed
 from mogro.live.requests import Question, Request, check_id, check_new_id, read_time
 from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.state import Outcome, State
+from mogro.live.state import State
 from mogro.policies import MOGRO
 
 
