@@ -9,7 +9,7 @@ from tests.simulation.test_parallel import Here
 
 from mogro._validation import FloatArray
 from mogro.environments import Environment
-from mogro.experiments.lab.contenders import EPS, RR_AT_1, RW, RW_AT_1, Greedy
+from mogro.experiments.lab.contenders import EPS, RR_AT_1, RW_AT_1, Greedy
 from mogro.experiments.lab.fairness import at_exploration_end
 from mogro.experiments.lab.probes import explored
 from mogro.experiments.lab.regrets import Runs, finals
@@ -25,7 +25,7 @@ def still_exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
     return np.asarray(policy.exploring, dtype=np.float64)
 
 
-@pytest.mark.parametrize("contender", [RW_AT_1, RR_AT_1, RW], ids=lambda one: one.label)
+@pytest.mark.parametrize("contender", [RW_AT_1, RR_AT_1], ids=lambda one: one.label)
 @pytest.mark.parametrize("world", [Fixed(5, 20, 3), Varying(5, 20, 3)])
 def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greedy) -> None:
     every_round = Simulation(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()

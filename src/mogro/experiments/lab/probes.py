@@ -14,7 +14,10 @@ _WEIGHTS = 64
 
 
 def explored(policy: Any, worlds: Sequence[LinearEnvironment]) -> FloatArray:
-    """Probe: rounds that each learner has explored; policies without a first phase never do."""
+    """Probe: rounds that each learner has explored; policies without a first phase never do.
+
+    Optimistic rounds of MOGRO at its default, which come later, do not count.
+    """
     if isinstance(policy, MOGRO) and isinstance(policy.exploration, Counted):
         return policy.exploration.explored.astype(np.float64)
     return np.zeros(policy.batch)
