@@ -173,10 +173,9 @@ WORLDS: dict[str, Draw] = {
     "contexts, 1 objective, noise 0.5": contexts(0.5, M=1),
     "contexts (10, 20, 5), noise 1": contexts(1.0, d=10, M=5),
     "contexts times arms, clicks 20 %": products(0.2, 0.03),
-    "one objective flat, noise 0.3": flat(0.3),
-    "one objective flat, noise 1": flat(1.0),
 }
-NOISE = {  # in which nothing, or an objective less than the others, can be learned
+# In which nothing can be learned, or nothing about an objective; no arm has any regret there.
+NOISE = {
     "pure noise, 1 objective": flat(1.0, M=1),
     "one objective flat, noise 1": flat(1.0),
     "equal clicks of 5 %": plain(10, 2, 0.05, 0.05),

@@ -3,6 +3,7 @@
 from mogro.live.agent import Agent
 from mogro.live.bilinear import Bilinear
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
+from mogro.live.counters import Outcome
 from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.draws import draws
 from mogro.live.encoding import Category, Encoder, Number, Tags, Vector
@@ -23,7 +24,6 @@ from mogro.live.errors import (
 from mogro.live.features import Scaling
 from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
-from mogro.live.state import Outcome
 from mogro.live.views import Estimates, Explanation, Front, Rival
 
 __all__ = [

@@ -13,6 +13,7 @@ from mogro.live.archive import completed_before, finish_drafts, move_out, new_na
 from mogro.live.arms import Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
+from mogro.live.counters import Outcome
 from mogro.live.decisions import Decision
 from mogro.live.events import (
     Activated,
@@ -31,9 +32,9 @@ from mogro.live.learner import HalfLife
 from mogro.live.log_reading import read_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposed
-from mogro.live.requests import Question, Request, check_id, check_new_id, read_rewards, read_time
+from mogro.live.requests import Question, Request, check_id, check_new_id, read_time
 from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.state import Outcome, State
+from mogro.live.state import State
 from mogro.policies import MOGRO
 
 
@@ -201,7 +202,7 @@ class Agent(Kept):
                 return self._proposer.recall(id)
             request = self._latest(asked)
             proposed = self._proposer.propose(id, request, self._state.ahead(request.time))
-            return self._carry_out(request, [proposed])[0]
+            return self._carry_out(request, proposed)
 
         return self._perform(make)
 
@@ -245,7 +246,8 @@ class Agent(Kept):
         def make() -> tuple[Decision, ...]:
             self._proposer.check_group(id, wanted)
             request = self._latest(asked)
-            return self._carry_out(request, self._proposer.propose_several(id, request, wanted))
+            proposed = self._proposer.propose_several(id, request, wanted)
+            return tuple(self._carry_out(request, one) for one in proposed)
 
         return self._perform(make)
 
@@ -287,7 +289,7 @@ class Agent(Kept):
         """
         check_new_id(id)
         chance = None if propensity is None else share(propensity, "propensity")
-        values = self._checked(lambda: read_rewards(rewards or {}, self._settings.units))
+        values = self._rewards(rewards or {})
         question = Question(arms, features, context, None, eligible, None, None, now, True)
         asked = self._request(question, written=True)
         if arm not in asked.arms.ids:
@@ -299,7 +301,7 @@ class Agent(Kept):
             else:
                 request = self._latest(asked)
                 proposed = self._proposer.observe(id, request, arm, chance)
-                decision = self._carry_out(request, [proposed])[0]
+                decision = self._carry_out(request, proposed)
             if values:
                 self._commit(Rewarded(decision.id, values, asked.time))
             return decision
@@ -398,8 +400,7 @@ class Agent(Kept):
         """
         check_id(id)
         time = read_time(now, needed=self._settings.windowed)
-        checked = self._checked(lambda: read_rewards(values, self._settings.units))
-        event = Rewarded(id, checked, time)
+        event = Rewarded(id, self._rewards(values), time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 
@@ -535,11 +536,10 @@ class Agent(Kept):
 
         return self._perform(make)
 
-    def _carry_out(self, request: Request, proposed: list[Proposed]) -> tuple[Decision, ...]:
-        """Let decisions happen, after the arms on offer have been written down."""
-        offer, fresh = request.offer, [one.event for one in proposed if one.event is not None]
-        if offer is not None and fresh and self._proposer.is_new(offer):
-            self._commit(offer)
-        for event in fresh:
-            self._commit(event)
-        return tuple(one.decision for one in proposed)
+    def _carry_out(self, request: Request, proposed: Proposed) -> Decision:
+        """Let a decision happen, after the arms on offer have been written down."""
+        if proposed.event is not None:
+            if request.offer is not None and self._proposer.is_new(request.offer):
+                self._commit(request.offer)
+            self._commit(proposed.event)
+        return proposed.decision

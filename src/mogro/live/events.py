@@ -63,6 +63,8 @@ class Evidence(NamedTuple):
         The position of the last event that the beliefs knew of.
     theta
         The estimates that arms were compared by, (M, a): in a context, those of arms there.
+    values
+        What arms were worth, (K, M), where that is neither the estimates nor random.
     propensity
         With its standard error, where it does not follow from all this: see
         :attr:`mogro.Decision.propensity`. Of a decision that somebody else has made, what they say.
@@ -75,6 +77,7 @@ class Evidence(NamedTuple):
     selection: dict[str, Any] | None
     basis: int
     theta: FloatArray
+    values: FloatArray | None
     propensity: tuple[float, float] | None
 
 

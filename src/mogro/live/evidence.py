@@ -1,25 +1,60 @@
 """What a decision leaves in a journal for those who judge it later, and the way back.
 
-A choice that exploits by plain estimates follows from these, the arms on offer and the way to
-select: so its probability need not be computed when it is made, but whenever somebody asks, to the
-bit. Other probabilities follow from more than a journal should hold, and are computed at once.
+The probability of a choice by estimates, or by values that are not random, follows from these, the
+arms on offer and the way to select: so it need not be computed when the choice is made, but
+whenever somebody asks, to the bit. Other probabilities (of exploration, of draws from all arms
+alike, of random values) follow from more than a journal should hold, and are computed at once.
 """
 
 from typing import Any
 
+import numpy as np
+
+from mogro._streams import Rng
+from mogro._validation import FloatArray
 from mogro.choice import Beliefs, Coverage
+from mogro.choice.optimism import values_in_round
 from mogro.live.arms import ArmSet
 from mogro.live.basis import Basis, Constraints
 from mogro.live.events import Decided, Evidence, Offered
 from mogro.live.settings import Exploiting, Settings
+from mogro.policies import LinearPolicy
 from mogro.policies.persistence import OWN, from_plain, to_plain
 from mogro.selection import Selection
 
+_MOST = 1000  # arms whose values are written with a decision
 
-def follows(basis: Basis, settings: Settings) -> bool:
-    """Tell whether the probabilities of a choice that exploits follow from what is written."""
-    own = basis.selection is settings.policy.selection
-    return basis.rule.values_are_estimates and (own or type(basis.selection) in OWN)
+
+def is_selection_written(basis: Basis, settings: Settings) -> bool:
+    """Tell whether the way to select can be made again."""
+    return basis.selection is settings.policy.selection or type(basis.selection) in OWN
+
+
+def written_values(basis: Basis) -> FloatArray | None:
+    """Return what arms are worth, (K, M), to a choice that does not explore.
+
+    None if that is random, or too much to be written.
+    """
+    if len(basis.arms) > _MOST:
+        return None
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    arms, known = basis.arms.features, basis.beliefs.take(np.array([0]))
+    values = values_in_round(basis.exploiting, arms[None], known, basis.step, rng)[0]
+    return values if rng.bit_generator.state == before else None
+
+
+class Recalled(Exploiting):
+    """A policy to which arms are worth what they were to a choice, (K, M)."""
+
+    def __init__(self, policy: LinearPolicy, worth: FloatArray) -> None:
+        super().__init__(policy)
+        self.values_are_estimates = False
+        self.worth = worth
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what the arms were worth."""
+        return np.broadcast_to(self.worth, (*arms.shape[:-2], *self.worth.shape))
 
 
 def make_evidence(
@@ -30,6 +65,7 @@ def make_evidence(
     *,
     offered: int,
     position: int,
+    values: FloatArray | None,
     propensity: tuple[float, float] | None,
 ) -> Evidence:
     """Return what to write about a decision on this basis, among the eligible of the arms."""
@@ -41,6 +77,7 @@ def make_evidence(
         selection=_plain_selection(basis.selection, settings),
         basis=position,
         theta=basis.beliefs.theta,
+        values=values,
         propensity=propensity,
     )
 
@@ -69,6 +106,8 @@ def basis_again(event: Decided, offered: Offered, settings: Settings, *, step: i
     policy, rule = arms.mapping.policy(settings.policy), settings.exploiting
     if policy is not settings.policy:
         rule = Exploiting(policy)
+    if evidence.values is not None:
+        rule = Recalled(policy, evidence.values)
     selection = settings.policy.selection
     if evidence.selection is not None:
         selection = from_plain(evidence.selection)

@@ -5,13 +5,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mogro._validation import FloatArray
+from mogro.choice import explorers
 from mogro.exploration import Settled
 from mogro.live.basis import Basis, make_basis
 from mogro.live.decisions import Decision, DecisionRecord, Propensities, propensities
 from mogro.live.draws import brief_draws, draws
 from mogro.live.errors import NoArmClears, UnknownDecision
 from mogro.live.events import Decided, Evidence, Offered
-from mogro.live.evidence import basis_again, follows, make_evidence
+from mogro.live.evidence import (
+    basis_again,
+    is_selection_written,
+    make_evidence,
+    written_values,
+)
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
 from mogro.live.objective import STATUS
@@ -93,11 +100,37 @@ class Proposer:
         )
         decision = self._decision(event, basis)
         if request.offer is not None:
-            later = not (exploring or uniform) and follows(basis, settings)
+            later, values = self._later(event, basis, request)
             chance = None if later else (decision.propensity, decision.propensity_error)
-            evidence = self._evidence(request, basis, chance, before)
+            evidence = self._evidence(request, basis, chance, values, before)
             event = event._replace(evidence=evidence)
         return Proposed(event, decision)
+
+    def _later(
+        self, event: Decided, basis: Basis, request: Request
+    ) -> tuple[bool, FloatArray | None]:
+        """Tell whether the propensity follows from what is written, and with what values."""
+        if event.uniform or not is_selection_written(basis, self._settings):
+            return False, None
+        if event.exploring:  # by optimism, perhaps
+            settled = None if basis.arms.mapping.contextual else self._settled
+            if request.constraints is not None or not basis.exploiting.optimistic:
+                return False, None
+            if basis.rule.exploration is not None and (
+                explorers(
+                    basis.rule,
+                    basis.arms.features,
+                    basis.beliefs,
+                    step=basis.step,
+                    settled=settled,
+                )
+                is not None
+            ):
+                return False, None
+        elif basis.exploiting.values_are_estimates:
+            return True, None
+        values = written_values(basis)
+        return values is not None, values
 
     def observe(
         self, id: str | None, request: Request, arm: str, propensity: float | None
@@ -156,6 +189,7 @@ class Proposer:
         request: Request,
         basis: Basis,
         propensity: tuple[float, float] | None,
+        values: FloatArray | None = None,
         before: int = 0,
     ) -> Evidence:
         offer, offers = request.offer, self._state.offers
@@ -168,6 +202,7 @@ class Proposer:
             self._settings,
             offered=offers.get(offer.digest, last),
             position=last + before,
+            values=values,
             propensity=propensity,
         )
 

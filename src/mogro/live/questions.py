@@ -2,11 +2,11 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -22,7 +22,7 @@ from mogro.live.log import make_log, replayed, write_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer
 from mogro.live.report import last_arms, make_report
-from mogro.live.requests import Question, Request, check_id, read_request
+from mogro.live.requests import Question, Request, check_id, read_request, read_rewards
 from mogro.live.settings import Settings
 from mogro.live.state import State
 from mogro.live.views import (
@@ -39,8 +39,6 @@ from mogro.live.views import (
 
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
-
-T = TypeVar("T")
 
 
 class Questions:
@@ -60,22 +58,26 @@ class Questions:
         """Keep the state as it is; with a journal, as the last event committed left it."""
         return self._lock if self._group is None else self._group.current()
 
-    def _checked(self, read: Callable[[], T]) -> T:
-        """Read what a caller asks for; what is refused is read again by the latest objectives."""
-        try:
-            return read()
-        except ValueError:
-            if self._group is None:
-                raise
-        with self._current():
-            return read()
-
     def _request(self, question: Question, *, written: bool = False) -> Request:
         """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
         written = written and self._group is not None
-        return self._checked(
-            lambda: read_request(question, self._settings, self._reader, written=written)
-        )
+        try:
+            return read_request(question, self._settings, self._reader, written=written)
+        except ValueError:
+            if self._group is None:
+                raise
+        with self._current():  # by the latest objectives
+            return read_request(question, self._settings, self._reader, written=written)
+
+    def _rewards(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Check rewards."""
+        try:
+            return read_rewards(values, self._settings.units)
+        except ValueError:
+            if self._group is None:
+                raise
+        with self._current():  # by the latest objectives
+            return read_rewards(values, self._settings.units)
 
     def _latest(self, request: Request) -> Request:
         """Return a request as the objectives are now."""

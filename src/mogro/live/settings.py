@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mogro._validation import count, real, share
-from mogro.choice import Rule
+from mogro._streams import Rng
+from mogro._validation import FloatArray, count, real, share
+from mogro.choice import Beliefs, Rule
 from mogro.exploration import Exploration
 from mogro.live.bilinear import Bilinear
 from mogro.live.features import FeatureMap, Scaling
@@ -139,9 +140,13 @@ class Exploiting:
         self.selection = policy.selection
         self.uniform = policy.uniform
         self.values_are_estimates = policy.values_are_estimates and not optimistic
-        self.values = policy.values
+        self.policy = policy
         self.threshold = policy.threshold
         self.optimistic = optimistic
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what arms are worth to the policy."""
+        return self.policy.values(arms, beliefs, rng=rng)
 
 
 class Optimistic(Exploiting):

@@ -40,8 +40,9 @@ from numpy.typing import NDArray
 from mogro._files import write_whole
 from mogro.live.bilinear import Bilinear
 from mogro.live.errors import DamagedSnapshot
+from mogro.live.ledger_arrays import Arrays
 from mogro.live.settings import Settings, from_plain_settings
-from mogro.live.state import Arrays, State
+from mogro.live.state import State
 
 VERSION = 2
 MAGIC = b"\x93MOGRO\r\n"

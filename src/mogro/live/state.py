@@ -5,16 +5,15 @@ no file. Any event can be applied at any time; one that was overtaken by another
 then is, and :meth:`State.apply` says what that was. An event that is refused changes nothing.
 """
 
-import heapq
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import asdict, fields
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
+from mogro.live.counters import Counters, Outcome
 from mogro.live.errors import (
     ConflictingReward,
     DamagedSnapshot,
@@ -47,79 +46,23 @@ from mogro.live.ledger import (
     UNIFORM,
     Block,
     Ledger,
-    empty_block,
 )
+from mogro.live.ledger_arrays import Arrays, load_ledger, save_ledger
 from mogro.live.objective import (
     DEFAULTED,
     LEARNED,
-    MISSING,
     NOTHING,
     PENDING,
     STATUS,
-    UNMET,
     WITHDRAWN,
     Objective,
-    Settled,
     Units,
 )
 from mogro.live.settings import Settings
+from mogro.live.windows import Windows, find_windows
 
-Arrays = dict[str, NDArray[np.generic]]
-
-_FEW = 32  # decisions that are learned one by one; more of them at once
 _FADING = 0.5 ** (1 / 100)  # of what the agreement goes by, at each further observation
 _OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
-
-
-@dataclass
-class Counters:
-    """What has happened so far, in numbers."""
-
-    decisions: int = 0
-    explored: int = 0  # of them, decisions made to explore
-    learned: int = 0  # rewards learned as they came, one for each objective
-    defaulted: int = 0  # windows closed with the default learned
-    missing: int = 0  # windows closed with nothing to learn
-    unmet: int = 0  # objectives closed because their condition was not met
-    revised: int = 0  # rewards that replaced an earlier value
-    repeated: int = 0  # rewards that had come before
-    late: int = 0  # rewards after their objective was closed
-    withdrawn: int = 0  # objectives of arms that were not shown
-    observed: int = 0  # of the decisions, those that somebody else has made
-    forgotten: int = 0  # completed decisions dropped
-
-
-class Outcome(NamedTuple):
-    """What became of the values given to :meth:`Agent.reward`, in numbers of objectives."""
-
-    learned: int = 0  # observed now, for the first time
-    pending: int = 0  # kept until the window closes, or a condition is known
-    revised: int = 0  # replaced an earlier value
-    repeated: int = 0  # had come before, or an earlier one counts: ignored
-    late: int = 0  # after the window, or its condition was not met: recorded, not learned
-
-
-class Closing(NamedTuple):
-    """What becomes final when windows close, one after the other in n steps."""
-
-    states: dict[int, list[int]]  # by row: of its objectives, as they will be
-    features: FloatArray  # of the decisions, (n, p)
-    times: FloatArray  # of the decisions, (n,)
-    values: FloatArray  # to be learned, as the learner sees them, (n, M)
-    learned: BoolArray  # where, (n, M)
-    lost: BoolArray  # where nothing is learned, (n, M)
-    settled: int  # objectives
-
-    def teach(self, learner: Learner) -> None:
-        """Let a learner learn it."""
-        if len(self.times) > _FEW:
-            learner.learn_many(self.features, self.values, self.learned, self.times)
-        else:
-            for n in np.flatnonzero(self.learned.any(axis=1)).tolist():
-                learner.learn(self.features[n], self.values[n], self.learned[n], self.times.item(n))
-        some = self.lost.any(axis=1)
-        if some.any():
-            learner.lose(self.features[some], self.lost[some], self.times[some])
 
 
 class State:
@@ -137,7 +80,7 @@ class State:
         self.changed = 0  # position of the last event that changed the objectives
         self.agreement = 0.0, 0.0  # fading sum of the probabilities, and of ones
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
-        self._windows: list[tuple[float, int, int]] = []  # when they close: a heap
+        self._windows = Windows()
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
     def apply(self, event: Event) -> Any:
@@ -157,7 +100,7 @@ class State:
         if time is None:
             return self.learner
         now = max(time, self.time)
-        closing = self._closing(now)
+        closing = self._windows.closing(now, self.ledger, self.units)
         if closing is None and not self.learner.fades(now):
             return self.learner
         learner = self.learner.copy()
@@ -202,8 +145,7 @@ class State:
             total, weight = self.agreement
             self.agreement = _FADING * total + event.agreement, _FADING * weight + 1
         end = made + (self.units.nearest if event.active else self.settings.patience)
-        if end < math.inf:
-            heapq.heappush(self._windows, (end, serial, row))
+        self._windows.add(end, serial, row)
         if event.teaches:
             self.learner.depart(event.features, made)
         self._count_in_flight_if_worn()
@@ -347,8 +289,7 @@ class State:
         if found.learned or found.lost:
             self._settled(row, block, i, before, states, found.learned, found.lost)
         end = self.units.next_closing(states, start, -math.inf)
-        if end < math.inf:
-            heapq.heappush(self._windows, (end, block.serial.item(i), row))
+        self._windows.add(end, block.serial.item(i), row)
         self._count_in_flight_if_worn()
         return True
 
@@ -401,7 +342,7 @@ class State:
             if row not in waiting and row not in done:
                 self._complete(row)
         self._count_in_flight()
-        self._open_windows()
+        self._windows = find_windows(self.ledger, self.units, self.settings.patience)
         return True
 
     def _settled(
@@ -425,7 +366,7 @@ class State:
                 which = np.zeros((1, len(states)), dtype=np.bool_)
                 which[0, lost] = True
                 self.learner.lose(block.features[i][None], which, np.array([time]))
-        self._count(before, states)
+        self.counters.count(before, states)
         if PENDING not in states:
             self._complete(row)
 
@@ -446,7 +387,7 @@ class State:
         if time is None:
             return 0
         now = max(time, self.time)
-        closing = self._closing(now)
+        closing = self._windows.closing(now, self.ledger, self.units)
         if prepared is not None and prepared[0] == now:
             self.learner = prepared[1]
         else:
@@ -458,94 +399,21 @@ class State:
             self._drop_aged()
         if closing is None:
             return 0
-        while self._windows and self._windows[0][0] <= now:
-            heapq.heappop(self._windows)
+        self._windows.drop(now)
         for row, states in closing.states.items():
             block, i = self.ledger.place(row)
             before = block.state[i].tolist()
             if PENDING not in before:  # all of it had come before its last window closed
                 continue
-            self._count(before, states)
+            self.counters.count(before, states)
             block.state[i] = states
             if PENDING not in states:
                 self._complete(row)
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
-            if end < math.inf:
-                heapq.heappush(self._windows, (end, block.serial.item(i), row))
+            self._windows.add(end, block.serial.item(i), row)
         self._count_in_flight_if_worn()
         return closing.settled
-
-    def _closing(self, now: float) -> Closing | None:
-        """Find out what becomes final until a time, in the order of closing; nothing changes."""
-        if not self._windows or self._windows[0][0] > now:
-            return None
-        due = self._due(now)
-        heapq.heapify(due)
-        states: dict[int, list[int]] = {}
-        steps: list[tuple[int, Settled]] = []
-        while due:
-            end, serial, row = heapq.heappop(due)
-            block, i = self.ledger.place(row)
-            if block.serial.item(i) != serial:
-                continue  # completed before, and forgotten
-            own = states.setdefault(row, block.state[i].tolist())
-            start = block.start.item(i)
-            if start < math.inf:
-                found = self.units.settle(own, block.values[i].tolist(), start, end)
-            else:  # it was not activated in time
-                found = Settled([], [m for m, state in enumerate(own) if state == PENDING])
-                own[:] = [WITHDRAWN if state == PENDING else state for state in own]
-            if found.learned or found.lost:
-                steps.append((row, found))
-            later = self.units.next_closing(own, start, end)
-            if later <= now:
-                heapq.heappush(due, (later, serial, row))
-        return self._steps(states, steps)
-
-    def _due(self, now: float) -> list[tuple[float, int, int]]:
-        """Return the part of the heap that is due."""
-        found, places = [], [0]
-        while places:
-            place = places.pop()
-            if place < len(self._windows) and self._windows[place][0] <= now:
-                found.append(self._windows[place])
-                places += [2 * place + 1, 2 * place + 2]
-        return found
-
-    def _steps(self, states: dict[int, list[int]], steps: list[tuple[int, Settled]]) -> Closing:
-        part = self.ledger.gather(np.array([row for row, _ in steps], dtype=np.int64))
-        units, shape = self.units, part.state.shape
-        values: FloatArray = np.zeros(shape)
-        learned: BoolArray = np.zeros(shape, dtype=np.bool_)
-        lost: BoolArray = np.zeros(shape, dtype=np.bool_)
-        for n, (_, found) in enumerate(steps):
-            for m, value in found.learned:
-                values[n, m] = (value - units.offsets[m]) / units.slopes[m]
-                learned[n, m] = True
-            lost[n, found.lost] = True
-        settled = int(learned.sum() + lost.sum())
-        teaches = (part.flags & TEACHES > 0)[:, None]
-        return Closing(
-            states, part.features, part.time, values, learned & teaches, lost & teaches, settled
-        )
-
-    def _count(self, before: list[int], after: list[int]) -> None:
-        """Count what became of the objectives of a decision."""
-        counters = self.counters
-        for old, new in zip(before, after, strict=True):
-            if old == new:
-                continue
-            if new == LEARNED:
-                counters.learned += 1
-            elif new == DEFAULTED:
-                counters.defaulted += 1
-            elif new == MISSING:
-                counters.missing += 1
-            elif new == UNMET:
-                counters.unmet += 1
-            else:
-                counters.withdrawn += 1
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, as long as there is capacity for it."""
@@ -637,24 +505,13 @@ class State:
 
         Unless ``placed``, without its place in a journal.
         """
-        ledger = self.ledger
-        rows = ledger.live()
-        block = ledger.gather(rows)
-        position = {row: n for n, row in enumerate(rows.tolist())}
-        arrays: Arrays = {f"ledger.{name}": column for name, column in block._asdict().items()}
-        arrays["ledger.completed"] = np.array(
-            [position[row] for row in ledger.completed], dtype=np.int64
-        )
-        for name, texts in (("ids", ledger.ids), ("arms", ledger.arms)):
-            raw, sizes = _coded([texts[row] for row in rows.tolist()])
-            arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
-            arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
+        arrays = save_ledger(self.ledger)
         learned = self.learner.save_state()  # copied: threads go on while it is written
         arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
         arrays["time"] = np.array([self.time])
         arrays["agreement"] = np.array(self.agreement)
         if not placed:
-            arrays["ledger.position"] = np.zeros_like(block.position)
+            arrays["ledger.position"] = np.zeros_like(arrays["ledger.position"])
         last, offers = (self.position, self.offers) if placed else (0, {})
         arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
         own = {
@@ -679,61 +536,10 @@ class State:
         self.time = float(arrays["time"].astype(np.float64).item())
         agreed, weight = arrays["agreement"].astype(np.float64).tolist()
         self.agreement = agreed, weight
-        self._load_ledger(arrays)
+        load_ledger(self.ledger, arrays, decisions=self.counters.decisions)
         own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
         self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
-        self._open_windows()
-
-    def _open_windows(self) -> None:
-        """Find out when the windows of all decisions close."""
-        self._windows = []
-        if min(self.units.nearest, self.settings.patience) < math.inf:
-            rows = self.ledger.pending()
-            part = self.ledger.gather(rows)
-            for n, row in enumerate(rows.tolist()):
-                # Also if it is over: a decision may have been late itself when it was made.
-                states, start = part.state[n].tolist(), part.start.item(n)
-                end = self.units.next_closing(states, start, -math.inf)
-                if start == math.inf and PENDING in states:
-                    end = part.time.item(n) + self.settings.patience
-                if end < math.inf:
-                    self._windows.append((end, part.serial.item(n), row))
-            heapq.heapify(self._windows)
-
-    def _load_ledger(self, arrays: Arrays) -> None:
-        ledger = self.ledger
-        columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
-        ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
-        for name, usual in empty_block(0, ledger.shape)._asdict().items():
-            column = columns[name]
-            if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
-                raise DamagedSnapshot(
-                    f"ledger.{name} has shape {column.shape}, type {column.dtype}"
-                )
-        if len(arms) != len(ids) or len(set(ids)) != len(ids) or "" in ids:
-            raise DamagedSnapshot("decisions and their ids do not fit together")
-        shared: dict[str, str] = {}
-        block = Block(**columns)  # type: ignore[arg-type]
-        rows = ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], block)
-        _check_decisions(block, arrays["ledger.completed"], self.counters.decisions)
-        ledger.completed.extend(rows[arrays["ledger.completed"].astype(np.int64)].tolist())
-
-
-def _check_decisions(block: Block, completed: NDArray[np.generic], decisions: int) -> None:
-    """Refuse a ledger whose rows contradict each other."""
-    serial = block.serial
-    if len(serial) and not (
-        serial[0] >= 0 and serial[-1] < decisions and (np.diff(serial) > 0).all()
-    ):
-        raise DamagedSnapshot("the numbers of its decisions are not in order")
-    if (block.state > WITHDRAWN).any() or not np.isfinite(block.features).all():
-        raise DamagedSnapshot("its decisions are in no state that an agent could bring about")
-    done = np.flatnonzero((block.state != PENDING).all(axis=1))
-    listed = np.sort(completed.astype(np.int64))
-    if completed.dtype != np.int64 or not np.array_equal(listed, done):
-        raise DamagedSnapshot("its completed decisions are not the completed ones")
-    if not np.isfinite(block.time).all() or not (block.start > -math.inf).all():
-        raise DamagedSnapshot("the times of its decisions are not finite")
+        self._windows = find_windows(self.ledger, self.units, self.settings.patience)
 
 
 def new_learner(settings: Settings) -> Learner:
@@ -765,25 +571,3 @@ def _whole(number: Any) -> int:
     if type(number) is not int or number < 0:
         raise DamagedSnapshot(f"expected a count, got {str(number)[:40]}")
     return number
-
-
-def _texts(arrays: Arrays, name: str) -> list[str]:
-    raw = arrays[f"ledger.{name}"].tobytes()
-    sizes = arrays[f"ledger.{name}.bytes"].astype(np.int64)
-    if (sizes < 0).any() or sizes.sum() != len(raw):
-        raise DamagedSnapshot(f"ledger.{name} is not as long as its texts")
-    ends = np.cumsum(sizes).tolist()
-    places = zip([0, *ends], ends, strict=False)
-    if raw.isascii():  # a character is a byte
-        text = raw.decode()
-        return [text[start:end] for start, end in places]
-    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in places]
-
-
-def _coded(texts: list[str]) -> tuple[bytes, list[int]]:
-    """Return texts as :func:`_texts` reads them: all their bytes, and how many each has."""
-    joined = "".join(texts)
-    if joined.isascii():
-        return joined.encode(), list(map(len, texts))
-    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return b"".join(coded), list(map(len, coded))
