@@ -56,7 +56,7 @@ bench: .venv-bench/ready
 	@touch $@
 
 .venv/ready-for-tests: .venv/ready
-	@echo "Adding what the tests need: 600 MB and half a minute to two, once."
+	@echo "Adding what the tests need: 650 MB and half a minute to two, once."
 	$(INSTALL) -e '.[lab,cluster,frames,logs,postgres,dev]'
 	@touch $@
 

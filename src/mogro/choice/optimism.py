@@ -91,9 +91,10 @@ def choose_optimistically(
         scores = np.matvec(arms, np.vecmat(weights, beliefs.theta))
         check_finite(scores, arms)
         chosen = _best(arms, beliefs, weights, scores, rng)
-    own = np.take_along_axis(scores, chosen[..., None], axis=-1)[..., 0]
-    margin = _NEAR * np.abs(scores).max(axis=-1)
-    return Choice(chosen, weights, np.asarray(own < scores.max(axis=-1) - margin), no)
+    best = scores.max(axis=-1, keepdims=True)
+    own = np.take_along_axis(scores, chosen[..., None], axis=-1) if batch else scores[chosen]
+    margin = _NEAR * np.maximum(np.abs(best), np.abs(own))
+    return Choice(chosen, weights, np.asarray(own < best - margin)[..., 0], no)
 
 
 def _best(
@@ -103,13 +104,24 @@ def _best(
     rows = None
     if len(arms) >= _MANY and not beliefs.batch:
         rows = _candidates(arms, beliefs, weights, scores)
-        arms = arms[rows]
-    values = optimistic_values(arms, beliefs)
-    check_finite(values, arms)
-    sizes = np.vecdot(np.abs(weights), np.linalg.norm(beliefs.theta, axis=-1))
-    totals = np.vecmat(weights, np.swapaxes(values, -1, -2))
+        arms, scores = arms[rows], scores[rows]
+    totals = scores + _bonuses(arms, beliefs, weights)
+    check_finite(totals, arms)
+    sizes = np.vecdot(np.abs(weights), np.sqrt(np.vecdot(beliefs.theta, beliefs.theta)))
     best = best_by_products(totals, arms, sizes, rng)
     return best if rows is None else np.asarray(rows[best])
+
+
+def _bonuses(arms: FloatArray, beliefs: Beliefs, weights: FloatArray) -> FloatArray:
+    """Return what optimism adds to weighted estimates, (..., K)."""
+    inverse, _ = beliefs.coverage
+    reach = weights * _widths(beliefs)
+    if inverse.shape[-3] == 1:  # the same standard error, up to the noise, for every objective
+        errors = np.sqrt(np.maximum(np.vecdot(arms @ inverse[..., 0, :, :], arms), 0))
+        return np.asarray(reach.sum(axis=-1, keepdims=True) * errors)
+    wide = arms[..., None, :, :]
+    errors = np.sqrt(np.maximum(np.vecdot(wide @ inverse, wide), 0))
+    return np.asarray(np.vecmat(reach, errors))
 
 
 def _candidates(

@@ -138,8 +138,9 @@ class _Walk:
         """Drop what the arms dominate, and return the best arm that dominates each, or -1."""
         shape = (len(problem), self.values.shape[2])
         above, below = np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)
+        every = len(problem) == self.values.shape[1]
         for values in self.values:
-            rivals, own = values[problem], values[problem, arm][:, None]
+            rivals, own = values if every else values[problem], values[problem, arm][:, None]
             above &= rivals >= own
             below &= rivals <= own
         equal = above & below

@@ -95,7 +95,7 @@ def _more_than_arms(data: Table, policy: str) -> Claim:
 def _claims(tables: Tables) -> list[Claim]:
     data = tables["seconds"]
     return [
-        fastest(data),
+        *fastest(data),
         Claim(
             "MOGRO hardly slower with more arms",
             "For given d and M the running time of MOGRO is nearly the same for every K.",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mogro.experiments.lab.scale import Scale
     from mogro.simulation.parallel import Arrays, Results
 
-_TOGETHER = 100  # instances in one task: enough to step together, few enough to share the work
+_TOGETHER = 80  # instances in one task: enough to step together, few enough to share the work
 _SLOW = {"MOL-TS": 5.0, "MOLB-UCB": 2.0, "MOLB-eps-greedy": 2.0}
 Probe = Callable[[Any, Sequence[LinearEnvironment]], NDArray[Any]]
 

@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
 from mogro.environments import LinearEnvironment
-from mogro.experiments.lab.contenders import EPS, OPTIMIST, RR, RW, THOMPSON, Contender
+from mogro.experiments.lab.contenders import (
+    EPS,
+    OPTIMIST,
+    RR,
+    RR_AT_1,
+    RW,
+    RW_AT_1,
+    THOMPSON,
+    Contender,
+)
 from mogro.experiments.lab.worlds import Fixed
 from mogro.pareto import front
 from mogro.policies import UCB, EpsilonGreedy, Policy
@@ -67,6 +76,8 @@ class _FrontOfIndices:
 WITH_WHOLE_FRONTS: tuple[Contender, ...] = (
     RW,
     RR,
+    RW_AT_1,
+    RR_AT_1,
     WholeFront(EPS.label),
     WholeFront(OPTIMIST.label),
     THOMPSON,
