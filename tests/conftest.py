@@ -7,6 +7,7 @@ from hypothesis import settings
 
 # How long an example takes says more about the machine and its load than about the code.
 settings.register_profile("mogro", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=10)  # of `make test-fast`
 settings.load_profile("mogro")
 
 # Files and folders whose tests look at files, words and errors rather than at numbers.
@@ -22,8 +23,22 @@ _NOT_NUMERIC = (
     "test_validation.py",
 )
 
-# Whole folders that take long; single tests are marked where they stand.
-_SLOW = ("experiments",)
+# Whole folders and files that take long; single tests are marked where they stand.
+_SLOW = (
+    "evaluation",
+    "experiments",
+    "live/journal",
+    "live/test_late_rewards.py",
+    "live/test_stateful.py",
+    "offpolicy/test_coverage.py",
+    "pareto/test_effective.py",
+    "policies/test_conformance.py",
+    "policies/test_more_baselines.py",
+    "test_examples.py",
+    "test_probability.py",
+    "testing",
+    "theory",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -56,6 +56,7 @@ def test_an_outlier_that_does_not_compete_makes_no_ties(
     assert picks(ARMS.astype(dtype), theta, policy) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 def test_equal_scores_of_different_arms_are_drawn_each_alike(
     selection: mogro.Scalarization,
@@ -229,6 +230,7 @@ def test_beliefs_do_not_change_when_the_policy_learns(name: str) -> None:
                 np.testing.assert_array_equal(was, now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_probabilities_are_those_of_choices(name: str) -> None:
     policy = ALL[name](3, 2)

@@ -186,6 +186,7 @@ def test_ten_policies_look_different() -> None:
     assert not set(colours) & {look.colour for look in LOOKS.values()}
 
 
+@pytest.mark.slow
 def test_columns_axes_and_width_are_the_callers() -> None:
     from matplotlib.figure import Figure
 

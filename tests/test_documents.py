@@ -13,7 +13,17 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+QUICK = {"README.md", "combinatorial.md", "effective.md", "first.md", "front.md", "plain.md"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if path.name in QUICK else pytest.mark.slow)
+        for path in DOCUMENTS
+    ],
+    ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS],
+)
 def test_code(path: Path, tmp_path: Path) -> None:
     """A ``text`` block is what the block before it prints; pictures are drawn by the blocks."""
     for wrong in blocks.run(path, tmp_path):

@@ -165,6 +165,7 @@ def test_basis_keeps_its_own_copy_of_the_features() -> None:
     assert (rule.features == np.eye(3)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_uniform_exploration_is_uniform(batch: tuple[int, ...]) -> None:
     policy = mogro.MOGRO(2, 1, threshold=1e9, exploration=mogro.Uniform(), batch=batch)

@@ -288,6 +288,7 @@ def scales(kind: str) -> FloatArray:
     return np.asarray(narrow @ turn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["axes", "rotated", "subspace"])
 def test_a_million_updates_with_badly_scaled_features(kind: str) -> None:
     """The last 50,000 one by one, the others from a log."""
@@ -308,6 +309,7 @@ def test_a_million_updates_with_badly_scaled_features(kind: str) -> None:
     assert np.abs(model.gram - direct).max() <= 1e-11 * np.abs(direct).max()
 
 
+@pytest.mark.slow
 def test_a_million_updates_one_by_one() -> None:
     """Twenty thousand rounds of fifty learners."""
     rng = np.random.default_rng(7)

@@ -35,6 +35,7 @@ def test_decay_is_weighted_least_squares(ridge: float, half_life: float) -> None
             assert model.squares[m, 0] == pytest.approx(squares, rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_a_direction_that_faded_below_rounding_counts_as_unseen() -> None:
     model = LinearModel(2, 1)
     gamma = np.asarray(0.5 ** (1 / 100))
@@ -57,6 +58,7 @@ def test_everything_may_fade_at_once() -> None:
     assert model.theta.tolist() == [[3.0, 0.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [0.0, 0.3])
 def test_features_long_unobserved_are_forgotten_before_numbers_run_out(turn: float) -> None:
     """The first feature, or a direction in the plane of two, comes back after a long time."""

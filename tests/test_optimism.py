@@ -118,6 +118,7 @@ def test_what_is_in_flight_counts_as_observed() -> None:
     assert "often" in chosen
 
 
+@pytest.mark.slow
 def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> None:
     policy, log, rewards, _ = learned(7, 50, M=1)
     asked = []

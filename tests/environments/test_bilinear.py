@@ -12,6 +12,7 @@ def world(rng: np.random.Generator) -> BilinearContexts:
     return BilinearContexts.sample(2, 3, 8, 2, noise=0.1, rng=rng)
 
 
+@pytest.mark.slow
 def test_it_is_an_environment() -> None:
     check_environment(world)
 

@@ -76,6 +76,7 @@ def recount(learner: Learner, slow: Slow) -> None:
     learner.count_in_flight(features, which.reshape(-1, 2), times)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(HALF_LIVES), st.booleans())
 def test_coverage_is_what_was_observed_and_what_is_in_flight(
@@ -117,6 +118,7 @@ def test_coverage_is_what_was_observed_and_what_is_in_flight(
     check(learner, slow, 2)
 
 
+@pytest.mark.slow
 def test_what_is_taken_out_leaves_no_direction_behind() -> None:
     """The only decision along an axis comes and goes a thousand times, beside large ones."""
     learner = Learner(2, (0,), ridge=0.0, half_life=None, explores=True)

@@ -33,6 +33,7 @@ def test_an_apprentice_knows_what_its_master_knows() -> None:
     assert apprentice.decide(ARMS, id="60").arm == master.decide(ARMS, id="60").arm
 
 
+@pytest.mark.slow
 def test_agreement_is_the_mean_probability_lately() -> None:
     agent, rng = make(), np.random.default_rng(0)
     assert agent.agreement() is None
@@ -47,6 +48,7 @@ def test_agreement_is_the_mean_probability_lately() -> None:
     assert len({round(float(one), 6) for one in seen}) > 3
 
 
+@pytest.mark.slow
 def test_who_does_as_the_agent_would_agrees() -> None:
     """An agent that chooses by fixed weights is foreseen, up to its uniform share."""
     agent = mogro.Agent(

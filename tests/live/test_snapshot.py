@@ -21,6 +21,7 @@ from mogro.live.settings import PERSISTED
 HALF_LIVES = [None, mogro.HalfLife(updates=30.0), mogro.HalfLife(time=40.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half_life", HALF_LIVES)
 def test_an_agent_resumes_to_the_bit(tmp_path: Path, half_life: mogro.HalfLife | None) -> None:
     agent = lived(half_life=half_life)
@@ -78,6 +79,7 @@ def test_the_header_is_json_as_documented(tmp_path: Path) -> None:
     assert len(data) == 16 + size + body + 32
 
 
+@pytest.mark.slow
 def test_two_thousand_damaged_files_are_refused_or_loaded_identically(tmp_path: Path) -> None:
     agent = lived(rounds=40)
     agent.save(tmp_path / "whole")
@@ -174,6 +176,7 @@ def test_files_with_a_right_checksum_and_wrong_contents_are_refused(tmp_path: Pa
             mogro.Agent.load(forged(text=text))
 
 
+@pytest.mark.slow
 def test_random_bytes_in_the_arrays_are_refused_or_harmless(tmp_path: Path) -> None:
     """Whatever the numbers are: an agent that decides, or a refusal."""
     agent = lived(rounds=30)

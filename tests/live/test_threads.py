@@ -34,6 +34,7 @@ def together(*works: Callable[[], None]) -> None:
         raise failures[0]
 
 
+@pytest.mark.slow
 def test_many_threads_leave_what_one_would_leave(tmp_path: Path) -> None:
     agent = mogro.Agent(OBJECTIVES, dim=4, seed=0)
     seen: list[list[tuple[str, int]]] = [[] for _ in range(4)]

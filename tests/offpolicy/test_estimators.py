@@ -89,6 +89,7 @@ def jackknife(method: object, log: Log) -> np.ndarray:
     return np.asarray(deviations.T @ deviations * (n - 1) / n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("normalised", [False, True])
 def test_the_delta_method_agrees_with_the_jackknife(normalised: bool, missing: bool) -> None:

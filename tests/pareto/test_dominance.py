@@ -17,6 +17,7 @@ def test_front_and_gaps_are_those_of_the_definition(means: FloatArray) -> None:
     np.testing.assert_array_equal(pareto.gaps(means), oracle.gaps(means))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_front_and_gaps_of_difficult_means(kind: int) -> None:
     rng = np.random.default_rng(kind)

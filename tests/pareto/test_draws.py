@@ -66,6 +66,7 @@ def _with_copies() -> FloatArray:
     return np.concatenate([means, [best]])
 
 
+@pytest.mark.slow
 def test_a_draw_where_most_members_of_the_front_are_beaten_by_mixtures() -> None:
     t = np.random.default_rng(0).random(2000)
     means = np.stack([t, (1 - np.sqrt(t)) ** 2], axis=1)  # all on the Pareto front, and concave

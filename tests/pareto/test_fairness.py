@@ -8,6 +8,7 @@ from tests.pareto.problems import KINDS, ball_means, problem
 from mogro import pareto
 
 
+@pytest.mark.slow
 @given(st.integers(0, KINDS - 1), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**32 - 1))
 @settings(deadline=None, max_examples=15)
 def test_the_index_is_that_of_trying_everything(

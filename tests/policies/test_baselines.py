@@ -76,6 +76,7 @@ def test_the_number_of_draws() -> None:
     assert mogro.ThompsonSampling(2, 5, noise=0.1, delta=0.1, samples=3).draws == 3
 
 
+@pytest.mark.slow
 def test_the_distribution_of_draws() -> None:
     """With one draw an arm's value is normal, with several it is their maximum."""
     policy = mogro.ThompsonSampling(3, 2, noise=0.1, delta=0.05, samples=1)

@@ -53,6 +53,7 @@ def test_the_papers_algorithm(kind: str, weights: str, threshold: float) -> None
     assert not policy.exploring
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(5, 50, 5), (10, 200, 10)])
 def test_effective_regret_against_baselines(size: tuple[int, int, int]) -> None:
     """The paper's fixed instances, pooled over runs: 3 instances with 2 repeats."""

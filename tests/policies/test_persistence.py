@@ -100,6 +100,7 @@ def same(one: LinearPolicy, other: LinearPolicy) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 2, 300])
 @pytest.mark.parametrize("batch", [(), (2,)])
 @pytest.mark.parametrize("name", all_policies(()))
@@ -174,6 +175,7 @@ def test_there_is_no_pickle_in_the_file(tmp_path: Path) -> None:
     assert not (tmp_path / "boom").exists()
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     policy = mogro.MOGRO(8, 3)  # large enough that most bytes are numbers
     policy.update(np.ones(8), np.ones(3))

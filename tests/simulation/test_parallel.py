@@ -88,6 +88,7 @@ def test_an_error_names_the_task_and_loses_nothing(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.npz"))) >= 5
 
 
+@pytest.mark.slow
 def test_processes_give_what_this_one_gives() -> None:
     with local_pool(2) as pool:
         there = run_tasks(TASKS, executor=pool)

@@ -321,6 +321,7 @@ def test_pulls_count_arms() -> None:
     assert pulls[-1, 1, 0, 5] == (trace.arms[:, 1, 0] == 5).sum()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(rounds=st.integers(1, 350), data=st.data())
 def test_checkpoints_increase_and_end_with_the_last_round(rounds: int, data: st.DataObject) -> None:
