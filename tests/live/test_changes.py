@@ -79,6 +79,34 @@ def test_who_waited_for_what_is_retired_is_done() -> None:
         agent.reward("2", {"click": 1.0}, now=1.0)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_nothing_is_learned_of_a_new_objective_from_old_decisions(at_once: bool) -> None:
+    agent = mogro.Agent([SALES], dim=3, seed=1)
+    agent.decide(IDS, FEATURES, id="old")
+    agent.add(COST)
+    if at_once:
+        assert agent.reward("old", {"sales": 1.0, "cost": 5.0}) == (1, 0, 0, 0, 1)
+    else:
+        agent.reward("old", {"sales": 1.0})
+        agent.reward("old", {"cost": 5.0})
+    assert agent.observations == {"sales": 1.0, "cost": 0.0}
+    assert agent.decision("old").status == {"sales": "learned", "cost": "missing"}
+
+
+def test_a_value_that_waits_for_no_window_any_more_is_learned() -> None:
+    agent = mogro.Agent([CLICK], dim=3, seed=1)
+    for id in ("come", "open"):
+        agent.decide(IDS, FEATURES, id=id, now=0.0)
+    agent.decide(IDS, FEATURES, id="unseen", activate=False, now=0.0)
+    for id in ("come", "unseen"):
+        agent.reward(id, {"click": 1.0}, now=1.0)
+    agent.change(mogro.Objective("click"))
+    assert [one.status["click"] for one in agent.decisions()] == ["learned", "pending", "pending"]
+    assert agent.observations == {"click": 1.0}
+    agent.activate("unseen")
+    assert agent.observations == {"click": 2.0}
+
+
 def test_windows_and_defaults_from_now_on(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", [CLICK], dim=3, seed=1) as agent:
         for n, id in enumerate(("old", "waiting")):

@@ -120,6 +120,26 @@ def test_whatever_is_left_out(left_out: dict[str, bool], kind: str) -> None:
     assert pair.agent.theta == pytest.approx(pair.explicit.theta, abs=1e-8)
 
 
+@pytest.mark.parametrize("left_out", LEFT_OUT, ids=str)
+def test_estimates_and_their_errors_are_those_of_the_products(left_out: dict[str, bool]) -> None:
+    features = mogro.Bilinear(arm=A, context=C, **left_out)
+    pair = Pair(features)
+    for n, context in enumerate(contexts("any")[:40]):
+        one, _ = pair.decide(context)
+        pair.reward(one.arm, one.id, context)
+        if n in (0, 4, 39):
+            catalogue = mogro.Catalogue(A)
+            catalogue.add(IDS, ARMS)
+            theirs = pair.explicit.estimate(IDS, products(features, ARMS, context))
+            for mine in (
+                pair.agent.estimate(IDS, ARMS, context=context),
+                pair.agent.estimate(catalogue, context=context),
+            ):
+                assert mine.arms == theirs.arms
+                assert mine.values == pytest.approx(theirs.values, abs=1e-8)
+                assert mine.errors == pytest.approx(theirs.errors, abs=1e-8)
+
+
 @pytest.mark.parametrize("name", ["Thompson", "Thompson front"])
 def test_thompson_sampling_has_the_same_law(name: str) -> None:
     """It draws parameters of the arms in the context, which are fewer than those of products."""

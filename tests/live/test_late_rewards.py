@@ -226,3 +226,17 @@ def test_a_decision_that_was_complete_before_its_last_window_is_completed_once(
     assert agent.counters["completed"] == 1
     agent.save(tmp_path / "agent")
     assert mogro.Agent.load(tmp_path / "agent").counters == agent.counters
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_was_looked_at_ahead_is_not_learned_once_erased(asked: bool) -> None:
+    agent = mogro.Agent([mogro.Objective("sale", window=5.0, default=7.0)], dim=1, seed=0)
+    for id in ("gone", "stays"):
+        agent.decide({"a": [1.0]}, id=id, now=0.0)
+    agent.reward("gone", {"sale": 100.0}, now=1.0)
+    if asked:
+        agent.probabilities({"a": [1.0]}, now=10.0)
+    agent.erase("gone")
+    assert agent.expire(10.0) == 1
+    assert agent.theta.tolist() == [[pytest.approx(7.0)]]
+    assert agent.observations == {"sale": 1.0}

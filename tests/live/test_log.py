@@ -323,3 +323,16 @@ def test_what_is_no_log() -> None:
     with pytest.raises(ValueError, match="ids twice"):
         fresh.learn(pa.concat_tables([log, log]))
     assert fresh.counters["decisions"] == 0
+
+
+def test_what_was_forgotten_and_taken_over_again_is_in_the_log_twice(tmp_path: Path) -> None:
+    with opened(tmp_path / "a.db") as agent:
+        for n in range(3):
+            decision = agent.decide(IDS, FEATURES, id=str(n), now=float(n))
+            reward(agent, decision, np.random.default_rng(n))
+        log = agent.log()
+        assert agent.forget(before=2.0) == agent.learn(log) == 2
+        assert agent.log()["id"].to_pylist() == ["0", "1", "2", "0", "1"]
+        assert agent.compact(before=9.0, to=tmp_path) == 3
+        (path,) = tmp_path.glob("*.parquet")
+        assert len(pq.read_table(path)) == 5

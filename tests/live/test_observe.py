@@ -93,8 +93,16 @@ def test_refusals() -> None:
         agent.observe(ARMS, arm="a", eligible=[False, *[True] * 5])
     with pytest.raises(ValueError, match="propensity"):
         agent.observe(ARMS, arm="a", propensity=1.5)
-    with pytest.raises(mogro.live.BadReward):
+    with pytest.raises(ValueError, match="propensity: expected a number above 0"):
+        agent.observe(ARMS, arm="a", propensity=0.0)
+    with pytest.raises(ValueError, match="arm: expected the id of an eligible arm"):
+        agent.observe(ARMS, arm=np.array(["a", "b"]))  # type: ignore[arg-type]
+    with pytest.raises(mogro.live.BadReward, match="rewards: expected a finite number"):
         agent.observe(ARMS, arm="a", rewards={"x": np.nan})
+    with pytest.raises(mogro.live.UnknownObjective, match="rewards: expected objectives"):
+        agent.observe(ARMS, arm="a", rewards={"z": 1.0})
+    with pytest.raises(ValueError, match="rewards: expected a mapping"):
+        agent.observe(ARMS, arm="a", rewards=0)  # type: ignore[arg-type]
     assert agent.counters["decisions"] == 0
     assert agent.agreement() is None
     agent.observe(ARMS, arm="a", rewards={"x": 1.0}, id="one")

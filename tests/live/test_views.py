@@ -70,25 +70,6 @@ def test_errors_are_those_of_least_squares() -> None:
     assert found.errors[0, 0] == pytest.approx(spread)
 
 
-def test_estimates_in_a_context_are_those_of_the_products() -> None:
-    both = mogro.Bilinear(arm=2, context=2)
-    agent = mogro.Agent([mogro.Objective("a", direction="min")], features=both, seed=0)
-    twin = mogro.Agent([mogro.Objective("a", direction="min")], dim=both.size, seed=0)
-    rng = np.random.default_rng(0)
-    arms = {"x": [1.0, 0.0], "y": [0.3, 2.0]}
-    context = rng.standard_normal(2)
-    for _ in range(40):
-        context, value = rng.standard_normal(2), float(rng.standard_normal())
-        decision = agent.decide(arms, context=context)
-        agent.reward(decision.id, {"a": value})
-        products = {"z": both.products(arms[decision.arm], context=context)}
-        twin.reward(twin.decide(products).id, {"a": value})
-    found = agent.estimate(arms, context=context)
-    same = twin.estimate({k: both.products(v, context=context) for k, v in arms.items()})
-    np.testing.assert_allclose(found.values, same.values, rtol=1e-8)
-    np.testing.assert_allclose(found.errors, same.errors, rtol=1e-8)
-
-
 def test_what_was_never_seen_is_uncertain() -> None:
     agent = mogro.Agent([mogro.Objective("a")], dim=2, seed=0)
     for value in (1.0, 2.0, 3.0):

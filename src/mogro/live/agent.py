@@ -289,10 +289,12 @@ class Agent(Kept):
         """
         check_new_id(id)
         chance = None if propensity is None else share(propensity, "propensity")
-        values = self._rewards(rewards or {})
+        if chance == 0:
+            raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
+        values = self._rewards({} if rewards is None else rewards, "rewards")
         question = Question(arms, features, context, None, eligible, None, None, now, True)
         asked = self._request(question, written=True)
-        if arm not in asked.arms.ids:
+        if not isinstance(arm, str) or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
@@ -400,7 +402,7 @@ class Agent(Kept):
         """
         check_id(id)
         time = read_time(now, needed=self._settings.windowed)
-        event = Rewarded(id, self._rewards(values), time)
+        event = Rewarded(id, self._rewards(values, "values"), time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 

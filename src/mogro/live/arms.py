@@ -104,6 +104,13 @@ class ArmSet:
         return self.mapping.products(row.astype(np.float64, copy=False))
 
     @property
+    def learned_features(self) -> FloatArray:
+        """The features of all arms that the learner sees, (K, p)."""
+        if not self.mapping.contextual:
+            return self.features
+        return self.mapping.products(self.given.astype(np.float64, copy=False))
+
+    @property
     def representatives(self) -> FloatArray:
         """A few vectors as the learner sees them, (r, p), that span all of what the arms do."""
         if self.overview is not None:

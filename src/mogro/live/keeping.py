@@ -168,9 +168,24 @@ class Kept(Questions):
                 uniform=uniform,
                 patience=patience,
             )
-        elif any(
-            given is not None for given in (dim, features, seed, capacity, retention, patience)
-        ) or (policy is not MOGRO):
+        elif (
+            intercept
+            or uniform
+            or policy is not MOGRO
+            or any(
+                given is not None
+                for given in (
+                    dim,
+                    features,
+                    seed,
+                    scaling,
+                    half_life,
+                    capacity,
+                    retention,
+                    patience,
+                )
+            )
+        ):
             raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")

@@ -41,7 +41,16 @@ import numpy as np
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.live.decisions import propensities
-from mogro.live.events import Changed, Compacted, Decided, Erased, Event, Forgotten, Offered
+from mogro.live.events import (
+    Changed,
+    Compacted,
+    Decided,
+    Erased,
+    Event,
+    Forgotten,
+    Imported,
+    Offered,
+)
 from mogro.live.evidence import basis_again, offered_arms
 from mogro.live.learner import Learner
 from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
@@ -92,8 +101,10 @@ def replayed(settings: Settings, events: Iterable[tuple[int, Event]]) -> tuple[S
         state.position = position - 1
         if isinstance(event, Forgotten | Compacted | Erased):
             continue
+        decided = event.decision if isinstance(event, Imported) else event
+        if isinstance(decided, Decided):
+            state.ledger.rows.pop(decided.id, None)  # one of that id was forgotten
         if isinstance(event, Decided):
-            state.ledger.rows.pop(event.id, None)  # one of that id was forgotten
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
             history.written[state.counters.decisions] = Written(event, offered, state.settings)

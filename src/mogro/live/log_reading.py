@@ -63,7 +63,7 @@ def _event(row: dict[str, Any], names: list[str], settings: Settings) -> Importe
         raise ValueError(f"features: expected {settings.size} numbers, got {row['features']}")
     common = [name for name in units.names if name in names]
     given = {name: row[f"reward_{name}"] for name in common}
-    values = read_rewards({n: v for n, v in given.items() if v is not None}, units)
+    values = read_rewards({n: v for n, v in given.items() if v is not None}, units, "values")
     status = dict.fromkeys(units.names, "missing")
     for name in common:
         status[name] = _status(row[f"status_{name}"], values.get(name), name, units)

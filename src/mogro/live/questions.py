@@ -69,15 +69,15 @@ class Questions:
         with self._current():  # by the latest objectives
             return read_request(question, self._settings, self._reader, written=written)
 
-    def _rewards(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Check rewards."""
+    def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
+        """Check rewards, given under a name."""
         try:
-            return read_rewards(values, self._settings.units)
+            return read_rewards(values, self._settings.units, name)
         except ValueError:
             if self._group is None:
                 raise
         with self._current():  # by the latest objectives
-            return read_rewards(values, self._settings.units)
+            return read_rewards(values, self._settings.units, name)
 
     def _latest(self, request: Request) -> Request:
         """Return a request as the objectives are now."""

@@ -92,22 +92,24 @@ def check_id(id: str) -> None:
         raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
 
 
-def read_rewards(values: Mapping[str, float], units: Units) -> dict[str, float]:
+def read_rewards(values: Mapping[str, float], units: Units, argument: str) -> dict[str, float]:
     """Check a reward, and return it as floats."""
     try:
         pairs = values.items()
     except AttributeError:
         raise ValueError(
-            f"values: expected a mapping of objective name to number, got {values!r}"
+            f"{argument}: expected a mapping of objective name to number, got {values!r}"
         ) from None
     checked = {}
     for name, given in pairs:
         m = units.index.get(name)
         if m is None:
-            raise UnknownObjective(f"values: expected objectives {list(units.names)}, got {name!r}")
+            raise UnknownObjective(
+                f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+            )
         value = given if type(given) is float else _number(given)
         if not abs(value - units.offsets[m]) <= units.limits[m]:
-            raise BadReward(f"values: expected a finite number for {name!r}, got {given!r}")
+            raise BadReward(f"{argument}: expected a finite number for {name!r}, got {given!r}")
         checked[name] = value
     return checked
 

@@ -284,10 +284,7 @@ class State:
             return False
         start = block.time.item(i) if event.time is None else event.time
         block.start[i] = start
-        before = states.copy()
-        found = self.units.settle(states, block.values[i].tolist(), start, None)
-        if found.learned or found.lost:
-            self._settled(row, block, i, before, states, found.learned, found.lost)
+        states = self._settle(row, block, i)
         end = self.units.next_closing(states, start, -math.inf)
         self._windows.add(end, block.serial.item(i), row)
         self._count_in_flight_if_worn()
@@ -342,8 +339,22 @@ class State:
             if row not in waiting and row not in done:
                 self._complete(row)
         self._count_in_flight()
+        for row in self.ledger.pending().tolist():  # values may wait for no window any more
+            self._settle(row, *self.ledger.place(row))
+        self._count_in_flight_if_worn()
         self._windows = find_windows(self.ledger, self.units, self.settings.patience)
         return True
+
+    def _settle(self, row: int, block: Block, i: int) -> list[int]:
+        """Learn what is final of a decision by the values that came; return its states."""
+        states: list[int] = block.state[i].tolist()
+        start = block.start.item(i)
+        if start < math.inf:
+            before = states.copy()
+            found = self.units.settle(states, block.values[i].tolist(), start, None)
+            if found.learned or found.lost:
+                self._settled(row, block, i, before, states, found.learned, found.lost)
+        return states
 
     def _settled(
         self,
@@ -426,6 +437,7 @@ class State:
     def _erased(self, event: Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
         dropped = 0
+        self._prepared = None  # it may have learned from them
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.place(row)
             states = block.state[i].tolist()
@@ -559,8 +571,8 @@ def _is_compatible(old: Objective, new: Objective) -> bool:
 
 
 def _is_open(block: Block, i: int) -> bool:
-    """Tell whether the arm of a decision is shown, and was not withdrawn, if no reward came."""
-    return block.start.item(i) < math.inf and block.state.item(i, 0) == PENDING
+    """Tell whether the arm of a decision is shown, and every objective is waited for."""
+    return block.start.item(i) < math.inf and set(block.state[i].tolist()) == {PENDING}
 
 
 def _unknown(id: str) -> UnknownDecision:

@@ -172,8 +172,7 @@ def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
 
 def estimates(arms: ArmSet, learner: Learner, settings: Settings) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
-    units = settings.units
-    features = arms.mapping.products(arms.given.astype(np.float64, copy=False))
+    units, features = settings.units, arms.learned_features
     known = np.broadcast_to(features, (len(units), *features.shape))
     spread = np.sqrt(learner.model.variances(known)).T  # (K, M)
     noise = learner.noise

@@ -2,7 +2,9 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.live.journal.worlds import ARMS, OBJECTIVES, in_memory, live, opened, saved
 
@@ -73,6 +75,15 @@ def test_settings_have_to_be_the_same(shop: str) -> None:
         mogro.Agent.open(shop, OBJECTIVES[:2], dim=3, seed=7)
     with pytest.raises(ValueError, match="objectives: expected some beside other settings"):
         mogro.Agent.open(shop, seed=7)
+    ignored: tuple[dict[str, Any], ...] = (
+        {"uniform": 0.5},
+        {"intercept": True},
+        {"half_life": mogro.HalfLife(updates=9.0)},
+        {"scaling": mogro.Scaling(np.zeros(3), np.ones(3))},
+    )
+    for given in ignored:
+        with pytest.raises(ValueError, match="objectives: expected some beside other settings"):
+            mogro.Agent.open(shop, **given)
     with pytest.raises(ValueError, match="dim: expected the number of features"):
         mogro.Agent.open(shop, OBJECTIVES, seed=7)
 
