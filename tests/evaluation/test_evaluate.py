@@ -307,3 +307,11 @@ def test_logs_that_keep_no_arms_take_probabilities_only() -> None:
             mogro.evaluate(table, policy)
     with pytest.raises(ValueError, match="lacks the arms on offer"):
         mogro.evaluate(table, np.full((4, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("shape", [(0,), (5, 1, 1)])
+def test_feedback_has_rows_of_rewards(shape: tuple[int, ...]) -> None:
+    n = shape[0]
+    feedback = {"action": np.zeros(n, int), "reward": np.zeros(shape), "pscore": np.ones(n)}
+    with pytest.raises(ValueError, match=r"reward: expected shape \(n, M\)"):
+        mogro.evaluate(feedback, {"reward": 1})

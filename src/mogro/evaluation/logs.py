@@ -162,6 +162,7 @@ def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
             raise ValueError(f"log: expected bandit feedback with {name!r}, got none")
     rewards = as_floats(log["reward"], "reward")
     rewards = rewards[:, None] if rewards.ndim == 1 else rewards
+    check_shape(rewards, "reward", ("n", "M"))
     n, objectives = rewards.shape
     names = ["reward"] if objectives == 1 else [f"reward {m}" for m in range(objectives)]
     count = int(log.get("n_actions") or np.max(log["action"]) + 1)

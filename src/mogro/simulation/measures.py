@@ -152,7 +152,8 @@ class GiniRegret:
 
     def __call__(self, means: FloatArray, average: FloatArray) -> FloatArray:
         """Return the regret at checkpoints."""
-        return np.asarray(np.maximum(self.best(means) - self.welfare(average), 0.0))
+        welfare = self.welfare(average)  # checks the number of objectives, too
+        return np.asarray(np.maximum(self.best(means) - welfare, 0.0))
 
 
 @dataclass(frozen=True)
