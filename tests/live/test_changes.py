@@ -213,6 +213,8 @@ def test_refusals() -> None:
             agent.change(bad)
     with pytest.raises(UnknownObjective):
         agent.change(COST)
+    with pytest.raises(UnknownObjective, match="name: expected one of the objectives"):
+        agent.retire(["sales"])  # type: ignore[arg-type]
     for call in (agent.add, agent.change):
         with pytest.raises(ValueError, match=r"expected a mogro\.Objective"):
             call("cost")  # type: ignore[arg-type]
