@@ -57,8 +57,9 @@ def replay(
 
     By rejection: rows are kept so that every arm on offer was logged with the same probability.
     Whether a row is then used does not depend on which arm the policy chose, and what it sees is
-    distributed as if it had run itself. It assumes that rounds are exchangeable. Of n rows about
-    ``n * uniform / K`` are left.
+    distributed as if it had run itself. It assumes that rounds are exchangeable, and that rewards
+    are missing by chance, whatever the arm; objectives that are ``given`` another are refused. Of n
+    rows about ``n * uniform / K`` are left.
 
     Parameters
     ----------

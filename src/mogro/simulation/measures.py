@@ -160,8 +160,9 @@ class GiniRegret:
 class FairnessIndex:
     """The effective Pareto fairness index of the pulls of all repeats of an instance.
 
-    See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. It needs means that
-    stay, and takes a while at every checkpoint: ask for few of them.
+    See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. All repeats together
+    have one index: take several instances, for the interval of a single one has no width. It needs
+    means that stay, and takes a while at every checkpoint: ask for few of them.
 
     Examples
     --------
