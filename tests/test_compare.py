@@ -203,11 +203,16 @@ def test_columns_axes_and_width_are_the_callers() -> None:
     assert drawing is own[0].figure
     assert [axes.get_ylabel() for axes in own] == ["least", "Pareto regret"]
     assert own[0].lines[0].get_xdata().tolist() == [5, 10, 20]
+    alone, square = Figure().subplots(), Figure().subplots(2, 1, squeeze=False)
+    assert found.plot(columns=["least"], axes=alone) is alone.figure
+    assert found.plot(columns=["least", "least"], axes=square) is square[1, 0].figure
+    assert len(square[1, 0].lines) == 2
     narrow = found.plot(width=3.4)
     assert narrow.get_figwidth() == pytest.approx(3.4)
     assert len(narrow.axes) == 3
     for options, message in (
         ({"columns": ["x"]}, "columns: expected some of"),
+        ({"columns": []}, "columns: expected some of .* got none"),
         ({"axes": list(own)}, "axes: expected 3, one for each column, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -217,3 +222,9 @@ def test_columns_axes_and_width_are_the_callers() -> None:
 def test_a_probe_sees_the_policies() -> None:
     found = compare({"a": mogro.MOGRO}, probe=lambda policy: policy.theta, checkpoints=[10])
     assert found.traces["a"].probed.shape == (2, 1, 3, 2, 3)
+
+
+def test_names_are_text_in_latex() -> None:
+    table = compare({r"a_1^2~\b & {c}": mogro.MOGRO}).to_latex()
+    written = r"a\_1\textasciicircum{}2\textasciitilde{}\textbackslash{}b \& \{c\} & "
+    assert table.splitlines()[4].startswith(written)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
 JOURNAL_WIDTH = 7.0
 _PANEL = 2.8  # inches that a panel would like to have
+_LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _UNMARKED = 5  # policies that are told apart without markers
 
 
@@ -82,7 +83,7 @@ class Comparison:
         self,
         *,
         columns: Sequence[str] | None = None,
-        axes: "Sequence[Axes] | None" = None,
+        axes: "Axes | Sequence[Axes] | NDArray[Any] | None" = None,
         width: float = JOURNAL_WIDTH,
     ) -> "Drawing":
         """Draw regrets and measures over time, with bands; matplotlib comes with ``mogro[lab]``.
@@ -97,8 +98,8 @@ class Comparison:
         columns
             Which of :attr:`columns`, one for each panel; without it all.
         axes
-            Axes of your own to draw in, one for each column, without a legend; otherwise a new
-            figure.
+            Axes of your own to draw in, one for each column, without a legend, as a list, an array
+            of any shape or, for one column, by themselves; otherwise a new figure.
         width
             Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
         """
@@ -106,13 +107,16 @@ class Comparison:
         for column in shown:
             if column not in self.columns:
                 raise ValueError(f"columns: expected some of {self.columns}, got {column!r}")
-        if axes is not None and len(axes) != len(shown):
-            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(axes)}")
+        if not shown:
+            raise ValueError(f"columns: expected some of {self.columns}, got none")
+        own = None if axes is None else np.ravel(np.array(axes, dtype=object))
+        if own is not None and len(own) != len(shown):
+            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(own)}")
         with house_style():
-            if axes is not None:
-                for panel, column in zip(axes, shown, strict=True):
+            if own is not None:
+                for panel, column in zip(own, shown, strict=True):
                     self._draw(panel, column)
-                return axes[0].figure  # type: ignore[return-value]
+                return own[0].figure  # type: ignore[no-any-return]
             across = max(1, min(len(shown), round(width / _PANEL)))
             rows = -(-len(shown) // across)
             drawing, grid = panels(rows, across, width=width / across, height=0.75 * width / across)
@@ -323,7 +327,7 @@ def _title(column: str) -> str:
 
 
 def _latex(text: str) -> str:
-    return re.sub(r"([&%$#_{}])", r"\\\1", text)
+    return re.sub(r"[&%$#_{}\\^~]", lambda found: _LATEX.get(found[0], "\\" + found[0]), text)
 
 
 def _looks(names: Mapping[str, object]) -> dict[str, Look]:

@@ -112,3 +112,22 @@ def test_agents_in_memory_keep_too_little() -> None:
     agent.reward(agent.decide(STORIES).id, {"click": 1.0})
     with pytest.raises(ValueError, match="log: expected rows with propensities"):
         mogro.evaluate(agent, {"click": 1})
+
+
+def test_rows_from_before_an_objective_was_added_are_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    with Agent.open(tmp_path / "a.db", [Objective("click")], dim=2, seed=1, uniform=0.5) as agent:
+        for number in range(60):
+            if number == 20:
+                agent.add(Objective("subscribe"))
+            decision = agent.decide(STORIES)
+            named = dict(zip(("click", "subscribe"), RATES[decision.arm], strict=True))
+            noisy = {name: rate + 0.1 * rng.standard_normal() for name, rate in named.items()}
+            agent.reward(decision.id, {one.name: noisy[one.name] for one in agent.objectives})
+        log = agent.log()
+    for policy in ({"click": 1}, {"subscribe": 1}, np.full((60, 3), 1 / 3)):
+        given = policy[20:] if isinstance(policy, np.ndarray) else policy
+        found, later = mogro.evaluate(log, policy), mogro.evaluate(log.slice(20), given)
+        np.testing.assert_array_equal(found.value, later.value)
+        assert "20 rows are left out, from before an objective was added" in found.notes
+    assert mogro.what_if(log, 2).evaluations[0].rows == 40

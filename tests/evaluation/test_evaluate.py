@@ -281,7 +281,8 @@ def test_bandit_feedback_of_obp() -> None:
         (tiny(), {"clicks": 1}, "weights: expected objectives"),
         (tiny(), {"click": -1}, "weights: expected numbers >= 0"),
         (tiny(), {"click": 0}, "weights: expected numbers >= 0"),
-        (tiny(), np.full(3, 0.5), "policy: expected probabilities for every row"),
+        (tiny(), np.full(3, 0.5), "policy: expected probabilities for each of the 4 rows"),
+        (tiny(), np.full(5, 0.5), "policy: expected probabilities for each of the 4 rows"),
         (tiny(), np.full((4, 2), 0.5), "policy: expected probabilities of the 3 arms"),
         (tiny(), np.full((4, 3), 1 / 3), "policy: expected probabilities of the 3 arms"),
         (tiny(), np.zeros((4, 1, 1)), r"policy: expected probabilities \(n,\)"),
@@ -307,3 +308,11 @@ def test_logs_that_keep_no_arms_take_probabilities_only() -> None:
             mogro.evaluate(table, policy)
     with pytest.raises(ValueError, match="lacks the arms on offer"):
         mogro.evaluate(table, np.full((4, 3), 1 / 3))
+
+
+@pytest.mark.parametrize("shape", [(0,), (5, 1, 1)])
+def test_feedback_has_rows_of_rewards(shape: tuple[int, ...]) -> None:
+    n = shape[0]
+    feedback = {"action": np.zeros(n, int), "reward": np.zeros(shape), "pscore": np.ones(n)}
+    with pytest.raises(ValueError, match=r"reward: expected shape \(n, M\)"):
+        mogro.evaluate(feedback, {"reward": 1})

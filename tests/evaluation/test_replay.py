@@ -9,6 +9,7 @@ from tests.evaluation.worlds import World, make_table, small_world
 
 import mogro
 from mogro import MOGRO, Objective, Rng, RoundRobin
+from mogro.policies import ParetoUCB1
 
 ROUNDS, RUNS = 25, 100
 
@@ -106,8 +107,32 @@ def test_missing_rewards_are_left_out() -> None:
     table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
     place = table.schema.get_field_index("reward_click")
     table = table.set_column(place, "reward_click", pa.nulls(100, pa.float64()))
-    with pytest.raises(ValueError, match="rounds: expected at most"):
+    with pytest.raises(ValueError, match="log: expected rows in which the policy"):
         mogro.replay(table, Anything(), rng=np.random.default_rng(0))
+
+
+def test_rows_that_have_all_rewards_are_no_sample_where_one_is_given_another() -> None:
+    world = replace(
+        small_world(arms=2), objectives=(Objective("click"), Objective("dwell", given="click"))
+    )
+    table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
+    with pytest.raises(ValueError, match="log: expected objectives that come without a condition"):
+        mogro.replay(table, Anything(), rng=np.random.default_rng(0))
+
+
+class ByPlace(Anything):
+    """Asks which arm it was."""
+
+    def update(self, features: np.ndarray, reward: np.ndarray, *, arm: int) -> None:  # type: ignore[override]
+        assert (features == np.eye(4)[arm]).all()
+
+
+def test_policies_that_ask_for_the_arm_are_told() -> None:
+    rng = np.random.default_rng(0)
+    actions = rng.integers(4, size=200)
+    feedback = {"action": actions, "reward": np.ones(200), "pscore": np.full(200, 0.25)}
+    for learner in (ByPlace(), ParetoUCB1(dim=4, objectives=1)):
+        assert len(mogro.replay(feedback, learner, rng=rng, minimum=0.25).rewards) > 20
 
 
 def test_contexts_become_products() -> None:

@@ -216,3 +216,16 @@ def test_drawing_of_one(world: World) -> None:
     table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
     drawing = mogro.evaluate(table, {"click": 1}).plot()
     assert [axes.get_yticklabels()[0].get_text() for axes in drawing.axes] == ["click", "subscribe"]
+
+
+def test_what_cannot_be_asked_is_refused(world: World) -> None:
+    table = next(world.steady_runs(1, 60, np.random.default_rng(0), uniform=0.6)).table
+    found = mogro.what_if(table, np.int64(2))
+    assert len(found.trade_offs) == 3
+    assert str(found.best("click")) == "NO TRADE-OFF has an estimate that can be trusted"
+    for ask in (found.interval, found.distinguishable):
+        with pytest.raises(ValueError, match="level: expected a number between 0 and 1"):
+            ask(1.0)
+    for wrong in ({"click": 1.0}, "click"):
+        with pytest.raises(ValueError, match="trade_offs: expected a list"):
+            mogro.what_if(table, wrong)  # type: ignore[arg-type]

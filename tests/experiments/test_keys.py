@@ -106,3 +106,22 @@ def test_imports_are_followed_wherever_they_stand(tmp_path: Path) -> None:
         (tmp_path / "a" / f"{name}.py").write_text(text)
     closure = import_closure(["a.root"], find=finder(tmp_path))
     assert set(closure) == {"a.root", "a.inner", "a.package", "a.late"}
+
+
+def test_files_beside_a_module_of_ones_own_count(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "other").mkdir()
+    for name, code in (
+        ("mine/policy.py", "import os, numpy\nimport helper\nfrom parts import deep"),
+        ("mine/helper.py", "x = 1"),
+        ("mine/parts.py", "deep = 1"),
+        ("mine/unused.py", ""),
+        ("other/numpy.py", "import helper"),
+    ):
+        (tmp_path / name).write_text(code)
+    places = finder(tmp_path / "mine"), finder(tmp_path / "other")
+
+    def find(name: str) -> Path | None:
+        return next((file for file in (place(name) for place in places) if file), None)
+
+    assert set(import_closure(["policy"], find=find)) == {"policy", "helper", "parts"}

@@ -112,6 +112,8 @@ def test_a_policy_of_ones_own_is_named_by_its_module() -> None:
         ("mogro:Nothing", "no attribute 'Nothing'"),
         ("mogro", "expected module:Class"),
         ("mogro:__version__", "expected a class or function"),
+        ("mogro:UCB", "made with .*'noise'"),
+        ("builtins:range", "expected a method select"),
     ):
         with pytest.raises(ValueError, match=message):
             own_player(text)

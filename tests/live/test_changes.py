@@ -107,6 +107,18 @@ def test_a_value_that_waits_for_no_window_any_more_is_learned() -> None:
     assert agent.observations == {"click": 2.0}
 
 
+def test_decisions_are_explained_by_the_objectives_they_had() -> None:
+    agent = mogro.Agent([SALES, CLICK], dim=3, seed=1)
+    live(agent, 0, 20)
+    decision = agent.decide(IDS, FEATURES, now=20.0)
+    before = str(agent.explain(decision))
+    agent.change(replace(SALES, unit=5.0))
+    agent.add(COST)
+    assert str(agent.explain(decision)) == before
+    agent.retire("sales")
+    assert str(agent.explain(decision)) == before
+
+
 def test_windows_and_defaults_from_now_on(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", [CLICK], dim=3, seed=1) as agent:
         for n, id in enumerate(("old", "waiting")):
@@ -213,6 +225,8 @@ def test_refusals() -> None:
             agent.change(bad)
     with pytest.raises(UnknownObjective):
         agent.change(COST)
+    with pytest.raises(UnknownObjective, match="name: expected one of the objectives"):
+        agent.retire(["sales"])  # type: ignore[arg-type]
     for call in (agent.add, agent.change):
         with pytest.raises(ValueError, match=r"expected a mogro\.Objective"):
             call("cost")  # type: ignore[arg-type]

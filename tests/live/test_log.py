@@ -336,3 +336,17 @@ def test_what_was_forgotten_and_taken_over_again_is_in_the_log_twice(tmp_path: P
         assert agent.compact(before=9.0, to=tmp_path) == 3
         (path,) = tmp_path.glob("*.parquet")
         assert len(pq.read_table(path)) == 5
+
+
+def test_ids_that_are_no_utf_8(tmp_path: Path) -> None:
+    with opened(tmp_path / "a.db") as agent:
+        arms = {"\ud800": [1.0] * 4, "\u00e9": [2.0] * 4}
+        agent.observe(arms, arm="\ud800", id="one \ud800", now=0.0)
+        agent.observe(arms, arm="\u00e9", id="two \u00e9", now=0.0)
+        (one, two) = pq.read_table(agent.export(tmp_path)).to_pylist()
+    assert (one["id"], one["arm"], one["offered"]) == (
+        "one \\ud800",
+        "\\ud800",
+        ["\\ud800", "\u00e9"],
+    )
+    assert (two["id"], two["arm"]) == ("two \u00e9", "\u00e9")

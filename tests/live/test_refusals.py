@@ -274,3 +274,27 @@ def test_equal_scores_are_drawn_and_copies_stay_with_the_first() -> None:
     assert min(counts[arm] for arm in "abc") > 60
     found = dict(zip(arms, weighted[0].propensities.values.tolist(), strict=True))
     assert found == pytest.approx({"a": 1 / 3, "b": 1 / 3, "copy": 0.0, "c": 1 / 3})
+
+
+def test_several_at_once_are_distinct_also_where_one_was_erased() -> None:
+    agent = mogro.Agent([mogro.Objective("sales")], dim=3, seed=0)
+    arms = dict(zip("abc", np.eye(3), strict=True))
+
+    def sell(arm: str, value: float) -> None:
+        agent.observe(arms, arm=arm, rewards={"sales": value})
+
+    for _ in range(40):
+        for arm, value in (("a", 3.0), ("b", 2.0), ("c", 1.0)):
+            sell(arm, value)
+    made = agent.decide_top(arms, top=3, id="page")
+    assert {one.arm for one in made} == set("abc")
+    agent.erase("page/2")
+    for _ in range(400):
+        sell(made[2].arm, 9.0)  # it would be chosen in place of the one erased
+    again = agent.decide_top(arms, top=3, id="page")
+    assert [one.id for one in again] == ["page", "page/2", "page/3"]
+    assert {one.arm for one in again} == set("abc")
+    others = agent.decide_top(
+        {made[0].arm: [1.0, 0.0, 0.0], "z": [0.0, 1.0, 0.0]}, top=2, id="page"
+    )
+    assert [one.id for one in others] == ["page", "page/2"]

@@ -73,6 +73,13 @@ def test_contexts_have_names(tmp_path: Path) -> None:
     assert "context 0 * arm 0" in read(agent, tmp_path).words
 
 
+def test_contexts_in_a_journal(tmp_path: Path) -> None:
+    both = Bilinear(arm=2, context=1)
+    with Agent.open(tmp_path / "agent.db", [Objective("click")], features=both, seed=1) as agent:
+        live(agent, 10, context=[0.5])
+        assert "best for some weights" in read(agent, tmp_path).words
+
+
 @pytest.mark.parametrize("visits", [0, 1])
 def test_an_agent_that_has_seen_nothing(tmp_path: Path, visits: int) -> None:
     agent = Agent([Objective("click"), Objective("cost")], dim=2, seed=1)

@@ -160,6 +160,8 @@ def both(chosen: Any, pulls: Any) -> Any:
         ([unknown], r"measures: expected 'unknown' to have parameters among .* got \['rewards'\]"),
         ([both], "measures: expected 'both' to have parameters among"),
         ([1], "measures: expected functions, got 1"),
+        (both, "measures: expected a list or dict of functions"),
+        ([measures.GiniRegret((1.0, 0.5, 0.2))], "values: expected shape"),
         ([wrong_shape, wrong_shape], "measures: expected different names"),
         ({"pareto_regret": wrong_shape}, "measures: expected different names other than"),
         ([measures.ScalarizedRegret((1.0,))], "weights: expected shape"),

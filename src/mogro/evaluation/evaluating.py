@@ -58,7 +58,8 @@ def evaluate(
     log is marked as judged in-sample, of other policies nobody can tell.
 
     Rewards that are missing are stood for by others of their arm. Decisions from the first one on
-    that has an open window are left out, and rows without a propensity. Of an objective that is
+    that has an open window are left out, and rows without a propensity or from before an objective
+    was added. Of an objective that is
     ``given`` another the value is the mean over decisions of what the arm gives where the condition
     is met. Where rounds are not exchangeable over time, the value is that of the logged time.
 
@@ -97,18 +98,25 @@ class Passes:
         self.units = log.units
         self._numbers: dict[str, int] = {}
         self._missing = False
-        for one in log.records():
+        self._early = 0  # rows from before an objective was added
+        for every in log.records():
+            one = every.believed()
+            self._early += len(every) - len(one)
             self._missing |= bool(np.isnan(one.rewards).any())
             for arm in dict.fromkeys(one.arms):
                 self._numbers.setdefault(arm, len(self._numbers))
         if not self._numbers:
             raise ValueError(
-                "log: expected rows with propensities whose windows have closed, got none"
+                "log: expected rows with propensities, as a journal keeps them, whose windows have "
+                "closed, got none"
             )
 
     def records(self) -> Iterator[Records]:
         """Read rows, some at a time."""
-        return self._log.records()
+        for every in self._log.records():
+            one = every.believed()
+            if len(one):
+                yield one
 
     def rows(self, records: Records, wanted: Wanted, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows."""
@@ -150,6 +158,8 @@ class Passes:
 
     def named(self, found: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
+        added = f"{self._early:,} rows are left out, from before an objective was added"
+        notes += (added,) if self._early else ()
         return replace(found, names=self.units.names, notes=(*notes, *self._log.notes))
 
 

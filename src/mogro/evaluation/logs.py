@@ -27,6 +27,11 @@ class Log(Protocol):
         ...
 
     @property
+    def rows(self) -> int:
+        """How many rows there are, also those that cannot be used."""
+        ...
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of results should know of the log."""
         ...
@@ -43,6 +48,7 @@ class ArrowLog:
     source: Any  # a table, or paths in order
     units: Units
     until: float  # when a decision was made whose windows may be open
+    rows: int  # in all
     unknown: int  # rows without a propensity
     early: int  # rows whose windows may be open
 
@@ -70,7 +76,7 @@ class ArrowLog:
 class BanditFeedback:
     """A log as the Open Bandit Pipeline has it; beliefs are cross-fitted to the log itself."""
 
-    rows: Records
+    every: Records
     units: Units
     positions: Any
     notes: tuple[str, ...] = (
@@ -80,7 +86,12 @@ class BanditFeedback:
 
     def records(self) -> Iterator[Records]:
         """Return all rows at once."""
-        yield self.rows
+        yield self.every
+
+    @property
+    def rows(self) -> int:
+        """How many they are."""
+        return len(self.every)
 
 
 def read_log(log: object) -> Log:
@@ -136,12 +147,13 @@ def _arrow(source: Any) -> ArrowLog:
     known = [{k: v for k, v in one.items() if k in FIELDS} for one in about["objectives"]]
     units = Units([Objective(**one) for one in known])
     until = _until(source, units)
-    unknown = early = 0
+    rows = unknown = early = 0
     for batch in batches(source, ["time", "propensity"]):
         gone = batch.column("propensity").null_count
+        rows += len(batch)
         unknown += gone
         early += len(batch) - gone - int(usable_rows(batch, until).sum())
-    return ArrowLog(source, units, until, unknown, early)
+    return ArrowLog(source, units, until, rows, unknown, early)
 
 
 def _until(source: Any, units: Units) -> float:
@@ -162,6 +174,7 @@ def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
             raise ValueError(f"log: expected bandit feedback with {name!r}, got none")
     rewards = as_floats(log["reward"], "reward")
     rewards = rewards[:, None] if rewards.ndim == 1 else rewards
+    check_shape(rewards, "reward", ("n", "M"))
     n, objectives = rewards.shape
     names = ["reward"] if objectives == 1 else [f"reward {m}" for m in range(objectives)]
     count = int(log.get("n_actions") or np.max(log["action"]) + 1)

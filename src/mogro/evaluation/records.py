@@ -1,7 +1,7 @@
 """Rows of a log as arrays, with the arms on offer side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -65,6 +65,39 @@ class Records:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.propensities)
+
+    def believed(self) -> "Records":
+        """Return those rows in which something was believed of every objective.
+
+        Nothing was before an objective was added, and predictions that some rows lack would not
+        stand for the others.
+        """
+        if self.estimates is None:
+            return self
+        known = ~np.isnan(self.estimates).any(axis=(1, 2))
+        return self if known.all() else self._only(known)
+
+    def _only(self, keep: BoolArray) -> "Records":
+        def part(array: Any) -> Any:
+            return None if array is None else array[keep]
+
+        rows = np.flatnonzero(keep).tolist()
+        return replace(
+            self,
+            numbers=self.numbers[keep],
+            rewards=self.rewards[keep],
+            propensities=self.propensities[keep],
+            errors=self.errors[keep],
+            arms=[self.arms[row] for row in rows],
+            times=self.times[keep],
+            uniform=self.uniform[keep],
+            chosen=part(self.chosen),
+            on_offer=part(self.on_offer),
+            estimates=part(self.estimates),
+            contexts=part(self.contexts),
+            offered=None if self.offered is None else [self.offered[row] for row in rows],
+            read_features=lambda: part(self.features),
+        )
 
     def without(self, what: str) -> ValueError:
         """Return an error: rows lack something."""

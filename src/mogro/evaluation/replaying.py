@@ -11,7 +11,7 @@ from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
 from mogro.live.bilinear import Bilinear
 from mogro.offpolicy import Evaluation, Rows, Sums
-from mogro.policies import Policy
+from mogro.simulation._learners import Learner, takes_arm
 
 _ASSUMED = (
     "replay assumes that rounds are exchangeable: neither arms on offer nor rewards follow from "
@@ -45,7 +45,7 @@ class Replay:
 
 def replay(
     log: object,
-    policy: Policy,
+    policy: Learner,
     /,
     *,
     rng: np.random.Generator,
@@ -57,16 +57,17 @@ def replay(
 
     By rejection: rows are kept so that every arm on offer was logged with the same probability.
     Whether a row is then used does not depend on which arm the policy chose, and what it sees is
-    distributed as if it had run itself. It assumes that rounds are exchangeable. Of n rows about
-    ``n * uniform / K`` are left.
+    distributed as if it had run itself. It assumes that rounds are exchangeable, and that rewards
+    are missing by chance, whatever the arm; objectives that are ``given`` another are refused. Of n
+    rows about ``n * uniform / K`` are left.
 
     Parameters
     ----------
     log
         As for :func:`evaluate`.
     policy
-        Anything with ``select`` and ``update``. A copy of it learns. It sees rewards per unit, all
-        to be maximised, as the policies of agents do.
+        Anything with ``select`` and ``update``, which is told the ``arm`` if it asks for it. A
+        copy learns. It sees rewards per unit, all to be maximised, as the policies of agents do.
     rng
         Of the policy, and of rejection.
     rounds
@@ -97,6 +98,12 @@ def replay(
     rewards: list[FloatArray] = []
     numbers: list[int] = []
     skipped = 0
+    if any(one is not None for one in known.units.given):
+        raise ValueError(
+            "log: expected objectives that come without a condition, because a policy learns from "
+            "whole rewards, and rows that have them all would be no sample, got some with given="
+        )
+    by_arm = takes_arm(learner)
     for records, keep in _accepted(known, least, source):
         for row in np.flatnonzero(keep).tolist():
             if len(rewards) == wanted:
@@ -107,12 +114,16 @@ def replay(
                 continue
             arms = _arms(records, row, features)
             assert records.chosen is not None
-            if int(learner.select(arms, rng=source)) != records.chosen[row]:
+            arm = int(records.chosen[row])
+            if int(learner.select(arms, rng=source)) != arm:
                 continue
-            learner.update(arms[records.chosen[row]], known.units.inward(reward))
+            place = {"arm": arm} if by_arm else {}
+            learner.update(arms[arm], known.units.inward(reward), **place)
             rewards.append(reward)
             numbers.append(int(records.numbers[row]))
-    if not rewards or (wanted is not None and len(rewards) < wanted):
+    if not rewards:
+        raise ValueError("log: expected rows in which the policy makes the same choice, got none")
+    if wanted is not None and len(rewards) < wanted:
         raise ValueError(
             f"rounds: expected at most what the log gives, {len(rewards)}, got {rounds}"
         )
@@ -121,7 +132,9 @@ def replay(
     sums.add(Rows(np.ones(len(values)), values))
     notes = [_ASSUMED, *known.notes]
     if skipped:
-        notes.append(f"{skipped:,} rows with rewards that are missing are left out")
+        notes.append(
+            f"{skipped:,} rows with rewards that are missing are left out, as if by chance"
+        )
     found = replace(sums.result(), names=known.units.names, notes=tuple(notes))
     return Replay(values, np.array(numbers), found)
 

@@ -200,13 +200,14 @@ def _given(policy: object, log: Log) -> Target:
     if array.ndim not in (1, 2):
         raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
 
+    if len(array) != log.rows:
+        raise ValueError(
+            f"policy: expected probabilities for each of the {log.rows} rows of the log, "
+            f"got {len(array)}"
+        )
+
     def target(records: Records) -> Wanted:
-        numbers = records.numbers
-        if len(array) <= numbers[-1]:
-            raise ValueError(
-                f"policy: expected probabilities for every row of the log, got {len(array)}"
-            )
-        own = array[numbers]
+        own = array[records.numbers]
         if own.ndim == 1:
             return Wanted(own)
         if records.on_offer is None:

@@ -1,6 +1,6 @@
 """Trade-offs: what is asked for, and which of them is recommended."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -39,6 +39,8 @@ class Recommendation:
     constraints: str
 
     def __str__(self) -> str:
+        if self.weights is None and not self.constraints:
+            return "NO TRADE-OFF has an estimate that can be trusted"
         if self.weights is None:
             return (
                 f"NO TRADE-OFF is known to reach {self.constraints}: "
@@ -58,7 +60,9 @@ def read_trade_offs(
     trade_offs: Sequence[Mapping[str, float]] | int | None, units: Units
 ) -> list[FloatArray]:
     """Return weights (M,) of sum 1: those given, or a grid of so many steps."""
-    if trade_offs is None or isinstance(trade_offs, int):
+    if isinstance(trade_offs, Mapping | str):
+        raise ValueError(f"trade_offs: expected a list of weights, or a number, got {trade_offs!r}")
+    if not isinstance(trade_offs, Iterable):
         given = trade_offs
         steps = _steps(len(units)) if given is None else count(given, "trade_offs")
         found: list[FloatArray] = [

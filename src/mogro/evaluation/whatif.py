@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mogro._validation import BoolArray, FloatArray, real, share
+from mogro._validation import BoolArray, FloatArray, real
 from mogro.evaluation.evaluating import Passes
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import Greedy, Wanted, believed
@@ -15,6 +15,7 @@ from mogro.evaluation.trade_offs import Recommendation, in_words, read_trade_off
 from mogro.live.objective import Units
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.offpolicy._intervals import correlated_normals, joint_level
+from mogro.offpolicy.evaluation import read_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -68,7 +69,7 @@ class WhatIf:
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
         known = self._known
-        together = joint_level(share(level, "level"), self.covariance[np.ix_(known, known)])
+        together = joint_level(read_level(level), self.covariance[np.ix_(known, known)])
         return np.stack([one.interval(together) for one in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
@@ -76,7 +77,7 @@ class WhatIf:
 
         Two that choose alike in all but a few rows are not told apart, whatever these rows say.
         """
-        wanted, known = share(level, "level"), self._known
+        wanted, known = read_level(level), self._known
         size, objectives = len(self.trade_offs), len(self.units)
         drawn = np.full((size * objectives, 1), np.nan)
         if known.any():
@@ -150,7 +151,7 @@ class WhatIf:
             raise ValueError(
                 f"objective: expected one of {list(self.units.names)}, got {objective!r}"
             )
-        m, wanted = self.units.index[objective], share(level, "level")
+        m, wanted = self.units.index[objective], read_level(level)
         sure = self.confidence(at_least=at_least, at_most=at_most)
         constraints = " and ".join(
             [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]

@@ -50,7 +50,7 @@ def _check(objective: Objective) -> None:
 
 
 def _place(settings: Settings, name: str) -> int:
-    place = settings.units.index.get(name)
+    place = settings.units.index.get(name) if isinstance(name, str) else None
     if place is None:
         raise UnknownObjective(
             f"name: expected one of the objectives {list(settings.units.names)}, got {name!r}"

@@ -173,6 +173,11 @@ class Decision:
             )
         return self._basis
 
+    @property
+    def settings(self) -> Settings:
+        """Those of the agent when it was made."""
+        return self._settings
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented

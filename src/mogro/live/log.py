@@ -3,7 +3,7 @@
 The columns, with M objectives, K eligible arms on offer, A features of an arm as the caller gave
 them, C of a context, p of an arm as the learner sees it::
 
-    id, arm             string
+    id, arm             string; a lone surrogate is escaped, because UTF-8 has none
     time                float64; null if the caller gave none
     position            int64: the place of its event
     basis               int64: the place of the last event that its beliefs knew of
@@ -148,7 +148,7 @@ def make_log(state: State, history: History | None, *, largest: int) -> Any:
     settings, ledger = state.settings, state.ledger
     rows = ledger.written()
     block = ledger.gather(rows)
-    ids = [ledger.ids[row] for row in rows.tolist()]
+    ids, arms = ([_text(one[row]) for row in rows.tolist()] for one in (ledger.ids, ledger.arms))
     written, defaults = history or History({}, {})
     found = [
         _evidence(written.get(serial), settings.units, step=serial, largest=most)
@@ -157,7 +157,7 @@ def make_log(state: State, history: History | None, *, largest: int) -> Any:
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
-        "arm": pa.array([ledger.arms[row] for row in rows.tolist()], pa.string()),
+        "arm": pa.array(arms, pa.string()),
         "position": pa.array(block.position, mask=np.full(len(ids), history is None)),
         "features": pa.array(list(block.features), pa.list_(pa.float64())),
         "weights": pa.array(
@@ -246,8 +246,15 @@ def _evidence(written: Written | None, units: Units, *, step: int, largest: int)
         if name in settings.units.index:
             values[:, m] = believed[:, settings.units.index[name]]
     return row._replace(
-        offered=arms.ids, offered_features=arms.given.ravel(), offered_estimates=values.ravel()
+        offered=tuple(map(_text, arms.ids)),
+        offered_features=arms.given.ravel(),
+        offered_estimates=values.ravel(),
     )
+
+
+def _text(id: str) -> str:
+    """Return an id as UTF-8 can hold it."""
+    return id if id.isascii() else id.encode("utf-8", "backslashreplace").decode()
 
 
 def _outcomes(

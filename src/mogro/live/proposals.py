@@ -211,14 +211,19 @@ class Proposer:
         offered, learner = request.arms, self._state.ahead(request.time)
         places = {arm: place for place, arm in enumerate(offered.ids)}
         left = np.ones(len(offered), dtype=np.bool_)
+        ledger, most = self._state.ledger, min(top, len(offered))
+        for number in range(2, most + 1):  # made before, perhaps after one that was erased since
+            row = ledger.rows.get(f"{id}/{number}") if id is not None else None
+            if row is not None and ledger.arms[row] in places:
+                left[places[ledger.arms[row]]] = False
         made: list[Proposed] = []
         fresh = 0
-        for number in range(1, min(top, len(offered)) + 1):
+        for number in range(1, most + 1):
             name = id if number == 1 else f"{made[0].decision.id}/{number}"
             if name is not None and name in self._state.ledger.rows:
                 made.append(Proposed(None, self.recall(name)))
             elif not left.any():
-                break
+                continue
             else:
                 rest = offered if left.all() else offered.only(left)
                 try:

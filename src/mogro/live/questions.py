@@ -326,7 +326,7 @@ class Questions:
 
     def explain(self, decision: Decision) -> Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return explain(decision, self._settings)
+        return explain(decision)
 
     def diagnose(
         self,

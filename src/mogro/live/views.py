@@ -183,11 +183,11 @@ def estimates(arms: ArmSet, learner: Learner, settings: Settings) -> Estimates:
     return Estimates(arms.ids, values, errors * np.abs(units.scale), units.names)
 
 
-def explain(decision: Decision, settings: Settings) -> Explanation:
+def explain(decision: Decision) -> Explanation:
     """Compare the chosen arm with the others, by what was believed then."""
     if not isinstance(decision, Decision):
         raise ValueError(f"decision: expected a Decision, got {decision!r}")
-    basis, units = decision.basis, settings.units
+    basis, units = decision.basis, decision.settings.units
     values = basis.beliefs.estimates(basis.arms.features)
     chosen = basis.arms.ids.index(decision.arm)
     leads = values[chosen] - values

@@ -131,13 +131,13 @@ class Evaluation:
         variance. That holds for logs of learning agents too, if they are long enough for the
         propensities to settle or are bounded away from 0.
         """
-        return self._skewed(_level(level))
+        return self._skewed(read_level(level))
 
     def region(self, level: float = 0.95) -> Region:
         """Return a box for the values of all objectives together."""
         known = np.isfinite(np.diag(self.covariance))
         inside = self.covariance[np.ix_(known, known)]
-        return Region(self._skewed(joint_level(_level(level), inside)))
+        return Region(self._skewed(joint_level(read_level(level), inside)))
 
     def scores(self, bounds: ArrayLike) -> FloatArray:
         """Return by how many standard deviations of a normal law values are above bounds, (M,).
@@ -155,7 +155,7 @@ class Evaluation:
         """
         if self.replicates is None:
             raise ValueError("replicates: expected some for the bootstrap, got none")
-        low = (1 - _level(level)) / 2
+        low = (1 - read_level(level)) / 2
         steps = np.quantile(self.replicates, (1 - low, low), axis=0).T
         return np.asarray(self.value[:, None] - self.error[:, None] * steps)
 
@@ -182,7 +182,9 @@ class Evaluation:
             )
         if within is not None:
             within = (real(within[0], "within"), real(within[1], "within", above=within[0]))
-        found = likelihood_interval(self.calibration, _level(level), self.effective_size, within)
+        found = likelihood_interval(
+            self.calibration, read_level(level), self.effective_size, within
+        )
         return np.where(np.isnan(self.value)[:, None], np.nan, found)
 
     def _skewed(self, level: float) -> FloatArray:
@@ -222,7 +224,8 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def _level(level: float) -> float:
+def read_level(level: float) -> float:
+    """Return how often an interval is to hold, strictly between 0 and 1."""
     value = share(level, "level")
     if not 0 < value < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")

@@ -94,6 +94,8 @@ class Meters:
 
 
 def _named(measures: Measures) -> dict[str, Measure]:
+    if not isinstance(measures, Mapping | Sequence):
+        raise ValueError(f"measures: expected a list or dict of functions, got {measures!r}")
     given = (
         dict(measures)
         if isinstance(measures, Mapping)

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import NamedTuple
 
 Find = Callable[[str], Path | None]
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 @cache
@@ -40,16 +41,21 @@ def task_modules(task: object) -> set[str]:
 def import_closure(roots: Iterable[str], *, find: Find = find_source) -> dict[str, Path]:
     """Return modules, and all that they import in turn, with their files.
 
-    Imports are followed within the packages of the roots and within mogro; everything else counts
-    by its version. A package counts if something is imported from it, not because a module lies in
-    it. What is imported for type checkers only makes no numbers.
+    Imports are followed within the packages of the roots, to files beside a root that is in no
+    package, and within mogro; everything else counts by its version. A package counts if something
+    is imported from it, not because a module lies in it. What is imported for type checkers only
+    makes no numbers.
     """
     waiting = list(roots)
     packages = {name.partition(".")[0] for name in waiting} | {"mogro"}
+    alone = (find(name) for name in waiting if "." not in name)
+    beside = {file.parent for file in alone if file is not None and file.name != "__init__.py"}
+    beside = {folder for folder in beside if folder.name not in _INSTALLED}
     found: dict[str, Path] = {}
     while waiting:
         name = waiting.pop()
-        file = find(name) if name.partition(".")[0] in packages else None
+        top = name.partition(".")[0]
+        file = find(name) if top in packages or _folder(top, find) in beside else None
         if file is not None and name not in found:
             found[name] = file
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
@@ -58,6 +64,14 @@ def import_closure(roots: Iterable[str], *, find: Find = find_source) -> dict[st
                 inner = [f"{base}.{name}" for name in names]
                 waiting += [one if find(one) is not None else base for one in inner] or [base]
     return found
+
+
+def _folder(top: str, find: Find) -> Path | None:
+    """Return where a module or package lies that is in no other; None if nowhere."""
+    file = find(top)
+    if file is None:
+        return None
+    return file.parent.parent if file.name == "__init__.py" else file.parent
 
 
 def code_digest(roots: Iterable[str], *, find: Find = find_source) -> str:

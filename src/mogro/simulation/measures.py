@@ -152,15 +152,17 @@ class GiniRegret:
 
     def __call__(self, means: FloatArray, average: FloatArray) -> FloatArray:
         """Return the regret at checkpoints."""
-        return np.asarray(np.maximum(self.best(means) - self.welfare(average), 0.0))
+        welfare = self.welfare(average)  # checks the number of objectives, too
+        return np.asarray(np.maximum(self.best(means) - welfare, 0.0))
 
 
 @dataclass(frozen=True)
 class FairnessIndex:
     """The effective Pareto fairness index of the pulls of all repeats of an instance.
 
-    See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. It needs means that
-    stay, and takes a while at every checkpoint: ask for few of them.
+    See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. All repeats together
+    have one index: take several instances, for the interval of a single one has no width. It needs
+    means that stay, and takes a while at every checkpoint: ask for few of them.
 
     Examples
     --------

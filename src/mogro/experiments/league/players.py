@@ -100,4 +100,13 @@ def own_player(text: str) -> Player:
         ) from error
     if not callable(policy):
         raise ValueError(f"policy: expected a class or function, got {policy!r} from {text!r}")
+    try:
+        made = policy(2, 2)
+    except Exception as error:
+        raise ValueError(
+            f"policy: expected one that is made with (dim, objectives) alone, got {text!r}: {error}"
+        ) from error
+    for method in ("select", "update"):
+        if not callable(getattr(made, method, None)):
+            raise ValueError(f"policy: expected a method {method}, got {text!r} without it")
     return Player(text, policy)
