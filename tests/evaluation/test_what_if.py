@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -220,7 +221,7 @@ def test_drawing_of_one(world: World) -> None:
 
 def test_what_cannot_be_asked_is_refused(world: World) -> None:
     table = next(world.steady_runs(1, 60, np.random.default_rng(0), uniform=0.6)).table
-    found = mogro.what_if(table, np.int64(2))
+    found = mogro.what_if(table, cast("int", np.int64(2)))
     assert len(found.trade_offs) == 3
     assert str(found.best("click")) == "NO TRADE-OFF has an estimate that can be trusted"
     for ask in (found.interval, found.distinguishable):

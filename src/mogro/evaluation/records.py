@@ -74,7 +74,7 @@ class Records:
         """
         if self.estimates is None:
             return self
-        known = ~np.isnan(self.estimates).any(axis=(1, 2))
+        known: BoolArray = np.asarray(~np.isnan(self.estimates).any(axis=(1, 2)))
         return self if known.all() else self._only(known)
 
     def _only(self, keep: BoolArray) -> "Records":

@@ -294,7 +294,7 @@ class Agent(Kept):
         values = self._rewards({} if rewards is None else rewards, "rewards")
         question = Question(arms, features, context, None, eligible, None, None, now, True)
         asked = self._request(question, written=True)
-        if not isinstance(arm, str) or arm not in asked.arms.ids:
+        if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:

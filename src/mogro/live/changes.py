@@ -49,7 +49,7 @@ def _check(objective: Objective) -> None:
         raise ValueError(f"objective: expected a mogro.Objective, got {objective!r}")
 
 
-def _place(settings: Settings, name: str) -> int:
+def _place(settings: Settings, name: object) -> int:
     place = settings.units.index.get(name) if isinstance(name, str) else None
     if place is None:
         raise UnknownObjective(
