@@ -1,6 +1,6 @@
 """A journal in a PostgreSQL database, for agents on more than one machine.
 
-The tables are those of :mod:`mogro.live.journal.sqlite`. Whoever appends holds an advisory lock of
+The tables are those of :mod:`mogro.live.journal.tables`. Whoever appends holds an advisory lock of
 the agent from before it has read the last event until its own are committed, so positions say in
 which order events happened, and a reader that sees an event sees all before it. The lock goes to
 those that wait in the order in which they came, and ends with its connection.
@@ -22,8 +22,8 @@ from psycopg.pq import TransactionStatus
 
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
-from mogro.live.journal.protocol import Snapshot
-from mogro.live.journal.rows import PART, ROWS, VERSION, check_agent, event_from_row, event_rows
+from mogro.live.journal.rows import VERSION, event_rows
+from mogro.live.journal.tables import TableJournal
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ _TABLES: tuple[LiteralString, ...] = (
 )
 
 
-class PostgresJournal:
+class PostgresJournal(TableJournal):
     """The events of one agent in a database.
 
     Parameters
@@ -105,7 +105,7 @@ class PostgresJournal:
             if not self._connection.closed and not self._is_idle():
                 return False
             ((status,),) = self._surely(
-                lambda: self._execute("SELECT pg_xact_status(%s::xid8)", self._transaction)
+                lambda: self._execute("SELECT pg_xact_status(?::xid8)", self._transaction)
             )
             if status != "in progress" or time.monotonic() > deadline:
                 return bool(status == "committed")
@@ -115,59 +115,10 @@ class PostgresJournal:
         """Write events at this position and the following ones."""
         positions, contents, checksums = zip(*event_rows(position, events), strict=True)
         self._execute(
-            "INSERT INTO mogro_events SELECT %s, * FROM"
-            " unnest(%s::bigint[], %s::bytea[], %s::bigint[])",
+            "INSERT INTO mogro_events SELECT ?, * FROM"
+            " unnest(?::bigint[], ?::bytea[], ?::bigint[])",
             *(self._agent, list(positions), list(contents), list(checksums)),
         )
-
-    def remove(self, first: int, last: int) -> None:
-        """Delete events from a position to another."""
-        self._execute(
-            "DELETE FROM mogro_events WHERE agent = %s AND position BETWEEN %s AND %s",
-            *(self._agent, first, last),
-        )
-
-    def read(self, after: int) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a position, with their own, in order."""
-        while True:
-            rows = self._query(
-                "SELECT position, event, checksum FROM mogro_events"
-                " WHERE agent = %s AND position > %s ORDER BY position LIMIT %s",
-                *(self._agent, after, ROWS),
-            )
-            for row in rows:
-                yield row[0], event_from_row(self.path, *row)
-            if len(rows) < ROWS:
-                return
-            after = rows[-1][0]
-
-    def snapshot(self) -> Snapshot | None:
-        """Return the last snapshot, if there is one."""
-        rows = self._query(
-            "SELECT position, content FROM mogro_snapshots WHERE agent = %s AND position ="
-            " (SELECT max(position) FROM mogro_snapshots WHERE agent = %s) ORDER BY part",
-            *(self._agent, self._agent),
-        )
-        if not rows:
-            return None
-        return Snapshot(rows[0][0], b"".join(content for _, content in rows))
-
-    def snapshot_position(self) -> int:
-        """Return the position of the last snapshot; 0 if there is none."""
-        ((position,),) = self._query(
-            "SELECT max(position) FROM mogro_snapshots WHERE agent = %s", self._agent
-        )
-        return position or 0
-
-    def replace_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones."""
-        position, content = snapshot.position, memoryview(snapshot.content)
-        self._execute("DELETE FROM mogro_snapshots WHERE agent = %s", self._agent)
-        for part, start in enumerate(range(0, len(content), PART)):
-            self._execute(
-                "INSERT INTO mogro_snapshots VALUES (%s, %s, %s, %s)",
-                *(self._agent, position, part, content[start : start + PART]),
-            )
 
     def scrub(self) -> None:
         """Leave it to the server, which has its own ways."""
@@ -216,23 +167,16 @@ class PostgresJournal:
                     self._execute(statement)
             if settings is not None:
                 self._execute(
-                    "INSERT INTO mogro_agents (name, version, settings) SELECT %s, %s, %s"
-                    " WHERE NOT EXISTS (SELECT FROM mogro_agents WHERE name = %s)",
+                    "INSERT INTO mogro_agents (name, version, settings) SELECT ?, ?, ?"
+                    " WHERE NOT EXISTS (SELECT FROM mogro_agents WHERE name = ?)",
                     *(name, VERSION, json.dumps(settings), name),
                 )
-            agents = self._execute(
-                "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
-            )
-            found = {own: rest for own, *rest in agents}
-            if name not in found:
-                names = list(found)[:12]
-                raise JournalError(f"{self.path}: no agent {name!r} in it, only {names}")
+            number, kept = self._agent_named(name, settings)
             self.commit()
         except BaseException:
             self.rollback()
             raise
-        number, version, text = found[name]
-        return number, check_agent(self.path, version, text, settings)
+        return number, kept
 
     def _begin(self, lock: int) -> None:
         statement = sql.SQL(
@@ -253,8 +197,7 @@ class PostgresJournal:
 
         self._surely(begin)
 
-    def _query(self, statement: LiteralString, *arguments: object) -> list[Any]:
-        """Return the rows of a query; outside a transaction by a new connection if need be."""
+    def _query(self, statement: str, *arguments: object) -> list[Any]:
         if not self._connection.closed and not self._is_idle():
             return self._execute(statement, *arguments)
         return self._surely(lambda: self._execute(statement, *arguments))
@@ -272,9 +215,10 @@ class PostgresJournal:
                     raise
             time.sleep(_PAUSE)
 
-    def _execute(self, statement: LiteralString, *arguments: object) -> list[Any]:
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        text = statement.replace("?", "%s")
         with self._naming():
-            cursor = self._connection.execute(statement, arguments or None, binary=True)
+            cursor = self._connection.execute(text, arguments or None, binary=True)
             return cursor.fetchall() if cursor.description else []
 
     def _is_idle(self) -> bool:

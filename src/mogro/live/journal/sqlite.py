@@ -1,13 +1,7 @@
 """A journal in an SQLite file: events in one order, snapshots of what they led to.
 
-The tables, each with a row of ``mogro_agents`` for every agent in the file::
-
-    mogro_agents      number, name, version of this layout, settings (JSON)
-    mogro_events      agent, position from 1 without gaps, event (JSON), checksum
-    mogro_snapshots   agent, position of the last event in it, part, content
-
-The checksum is CRC-32 of the event's bytes, started with its position. Whoever appends holds the
-file's write lock from before it has read the last event until its own are committed, so positions
+The tables are those of :mod:`mogro.live.journal.tables`. Whoever appends holds the file's write
+lock from before it has read the last event until its own are committed, so positions
 say in which order events happened. A commit returns when the disk has it: WAL, synchronous FULL.
 """
 
@@ -22,8 +16,8 @@ from typing import Any
 
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
-from mogro.live.journal.protocol import Snapshot
-from mogro.live.journal.rows import PART, ROWS, VERSION, check_agent, event_from_row, event_rows
+from mogro.live.journal.rows import VERSION, event_rows
+from mogro.live.journal.tables import TableJournal
 from mogro.live.journal.turnstile import Turnstile
 
 # Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
@@ -43,7 +37,7 @@ CREATE TABLE IF NOT EXISTS mogro_snapshots (
 """
 
 
-class SQLiteJournal:
+class SQLiteJournal(TableJournal):
     """The events of one agent in a file.
 
     Parameters
@@ -103,55 +97,6 @@ class SQLiteJournal:
         with self._naming():
             self._connection.executemany("INSERT INTO mogro_events VALUES (?, ?, ?, ?)", rows)
 
-    def remove(self, first: int, last: int) -> None:
-        """Delete events from a position to another."""
-        self._execute(
-            "DELETE FROM mogro_events WHERE agent = ? AND position BETWEEN ? AND ?",
-            *(self._agent, first, last),
-        )
-
-    def read(self, after: int) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a position, with their own, in order."""
-        while True:
-            rows = self._execute(
-                "SELECT position, event, checksum FROM mogro_events"
-                " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-                *(self._agent, after, ROWS),
-            )
-            for row in rows:
-                yield row[0], event_from_row(self.path, *row)
-            if len(rows) < ROWS:
-                return
-            after = rows[-1][0]
-
-    def snapshot(self) -> Snapshot | None:
-        """Return the last snapshot, if there is one."""
-        rows = self._execute(
-            "SELECT position, content FROM mogro_snapshots WHERE agent = ? AND position ="
-            " (SELECT max(position) FROM mogro_snapshots WHERE agent = ?) ORDER BY part",
-            *(self._agent, self._agent),
-        )
-        if not rows:
-            return None
-        return Snapshot(rows[0][0], b"".join(content for _, content in rows))
-
-    def snapshot_position(self) -> int:
-        """Return the position of the last snapshot; 0 if there is none."""
-        ((position,),) = self._execute(
-            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
-        )
-        return position or 0
-
-    def replace_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of earlier ones."""
-        position, content = snapshot.position, memoryview(snapshot.content)
-        self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
-        for part, start in enumerate(range(0, len(content), PART)):
-            self._execute(
-                "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
-                *(self._agent, position, part, content[start : start + PART]),
-            )
-
     def scrub(self) -> None:
         """Let the log before the file be empty; what was deleted in the file is overwritten."""
         self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -182,19 +127,12 @@ class SQLiteJournal:
                     "INSERT OR IGNORE INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)",
                     *(name, VERSION, json.dumps(settings)),
                 )
-            agents = self._execute(
-                "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
-            )
-            found = {own: rest for own, *rest in agents}
-            if name not in found:
-                names = list(found)[:12]
-                raise JournalError(f"{self.path}: no agent {name!r} in it, only {names}")
+            number, kept = self._agent_named(name, settings)
             self.commit()
         except BaseException:
             self.rollback()
             raise
-        number, version, text = found[name]
-        return number, check_agent(self.path, version, text, settings)
+        return number, kept
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
         """Execute a statement once the lock is free, and return its rows."""
@@ -207,6 +145,9 @@ class SQLiteJournal:
                 if not _is_busy(error.__cause__) or time.monotonic() >= deadline:
                     raise
             time.sleep(_PAUSE * random.random())
+
+    def _query(self, statement: str, *arguments: object) -> list[Any]:
+        return self._execute(statement, *arguments)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

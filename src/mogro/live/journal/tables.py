@@ -1,0 +1,94 @@
+"""The tables of a journal, and what is asked of them in the same words everywhere.
+
+Each table has rows for every agent in it::
+
+    mogro_agents      number, name, version of this layout, settings (JSON)
+    mogro_events      agent, position from 1 without gaps, event (JSON), checksum
+    mogro_snapshots   agent, position of the last event in it, part, content
+
+The checksum is CRC-32 of the event's bytes, started with its position.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from mogro.live.errors import JournalError
+from mogro.live.events import Event
+from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.rows import PART, ROWS, check_agent, event_from_row
+
+
+class TableJournal(ABC):
+    """A journal in tables; how they are locked, and what a commit is, depends on the database."""
+
+    path: str
+    _agent: int  # its number
+
+    @abstractmethod
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute a statement with ``?`` for each argument, and return its rows."""
+
+    @abstractmethod
+    def _query(self, statement: str, *arguments: object) -> list[Any]:
+        """Do so with one that changes nothing, if need be by a new connection."""
+
+    def _agent_named(self, name: str, given: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
+        """Return the number and the settings of an agent; those given have to be the same."""
+        agents = self._execute(
+            "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
+        )
+        found = {own: rest for own, *rest in agents}
+        if name not in found:
+            raise JournalError(f"{self.path}: no agent {name!r} in it, only {list(found)[:12]}")
+        number, version, text = found[name]
+        return number, check_agent(self.path, version, text, given)
+
+    def remove(self, first: int, last: int) -> None:
+        """Delete events from a position to another."""
+        self._execute(
+            "DELETE FROM mogro_events WHERE agent = ? AND position BETWEEN ? AND ?",
+            *(self._agent, first, last),
+        )
+
+    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order."""
+        while True:
+            rows = self._query(
+                "SELECT position, event, checksum FROM mogro_events"
+                " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
+                *(self._agent, after, ROWS),
+            )
+            for row in rows:
+                yield row[0], event_from_row(self.path, *row)
+            if len(rows) < ROWS:
+                return
+            after = rows[-1][0]
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last snapshot, if there is one."""
+        rows = self._query(
+            "SELECT position, content FROM mogro_snapshots WHERE agent = ? AND position ="
+            " (SELECT max(position) FROM mogro_snapshots WHERE agent = ?) ORDER BY part",
+            *(self._agent, self._agent),
+        )
+        if not rows:
+            return None
+        return Snapshot(rows[0][0], b"".join(content for _, content in rows))
+
+    def snapshot_position(self) -> int:
+        """Return the position of the last snapshot; 0 if there is none."""
+        ((position,),) = self._query(
+            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
+        )
+        return position or 0
+
+    def replace_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of earlier ones."""
+        position, content = snapshot.position, memoryview(snapshot.content)
+        self._execute("DELETE FROM mogro_snapshots WHERE agent = ?", self._agent)
+        for part, start in enumerate(range(0, len(content), PART)):
+            self._execute(
+                "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)",
+                *(self._agent, position, part, content[start : start + PART]),
+            )
