@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 from mogro.environments.synthetic import uniform_ball, unit_vectors
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BilinearContexts(_linear.LinearWorld):
+class BilinearContexts(_base.LinearWorld):
     """K arms that stay, and in each round a context, drawn uniformly from the unit ball.
 
     What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Bilinear` makes
@@ -57,7 +57,7 @@ class BilinearContexts(_linear.LinearWorld):
                 f"theta: expected (1 + C)(1 + A) columns with A = {given.shape[1]} features of an "
                 f"arm and C from 1, got {theta.shape[1]}"
             )
-        object.__setattr__(self, "arm_features", _linear.read_only(given))
+        object.__setattr__(self, "arm_features", _base.read_only(given))
         self._check()
 
     @classmethod

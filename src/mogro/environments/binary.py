@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 from mogro.environments.synthetic import uniform_ball, unit_vectors
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BernoulliArms(_linear.World):
+class BernoulliArms(_base.StayingArms):
     """K arms with means of their own, and independent rewards of 0 and 1: the K-armed bandit.
 
     The features are the unit vectors, (K, K), so that policies for linear rewards can play, too.
@@ -47,24 +47,14 @@ class BernoulliArms(_linear.World):
     def __post_init__(self) -> None:
         means = _probabilities(self.means)
         object.__setattr__(self, "means", means)
-        object.__setattr__(self, "theta", _linear.read_only(means.T))
-        object.__setattr__(self, "features", _linear.read_only(np.eye(len(means))))
+        object.__setattr__(self, "theta", _base.read_only(means.T))
+        object.__setattr__(self, "features", _base.read_only(np.eye(len(means))))
 
     @classmethod
     def sample(cls, arms: int, objectives: int, *, rng: np.random.Generator) -> "BernoulliArms":
         """Draw all means independently and uniformly from [0, 1]."""
         size = check.count(arms, "arms"), check.count(objectives, "objectives")
         return cls(check.generator(rng, "rng").random(size))
-
-    @property
-    def dim(self) -> int:
-        """The number of features, that of the arms."""
-        return self.arms
-
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return int(self.means.shape[0])
 
     @property
     def objectives(self) -> int:
@@ -76,14 +66,10 @@ class BernoulliArms(_linear.World):
         """The sub-Gaussian bound of what lies between 0 and 1, 1/2."""
         return 0.5
 
-    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
-        """Return the unit vectors, (K, K), the same in every round; nothing is drawn."""
-        return self.features
-
     def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return rewards of 0 and 1, (*batch, M), for unit vectors ``x`` (*batch, K)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
-        return _linear.zero_or_one(_linear.mean_rewards(chosen, self.theta), rng)
+        return _base.zero_or_one(_base.mean_rewards(chosen, self.theta), rng)
 
     def __reduce__(self) -> tuple[object, ...]:
         return BernoulliArms, (self.means,)
@@ -91,7 +77,7 @@ class BernoulliArms(_linear.World):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class LogisticArms(_linear.World):
+class LogisticArms(_base.StayingArms):
     """K arms that stay, with rewards of 0 and 1 whose means are logistic in the features.
 
     Parameters
@@ -121,11 +107,11 @@ class LogisticArms(_linear.World):
     means: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        features = _linear.read_only(check.floats(self.features, "features", shape=("K", "d")))
+        features = _base.read_only(check.floats(self.features, "features", shape=("K", "d")))
         given = check.floats(self.coefficients, "coefficients", shape=("M", features.shape[1]))
         object.__setattr__(self, "features", features)
-        object.__setattr__(self, "coefficients", _linear.read_only(given))
-        object.__setattr__(self, "means", _linear.read_only(self._link(features)))
+        object.__setattr__(self, "coefficients", _base.read_only(given))
+        object.__setattr__(self, "means", _base.read_only(self._link(features)))
 
     @classmethod
     def sample(
@@ -138,31 +124,17 @@ class LogisticArms(_linear.World):
         return cls(uniform_ball((K, d), rng), norm * coefficients)
 
     @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.features.shape[1])
-
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return int(self.features.shape[0])
-
-    @property
     def objectives(self) -> int:
         """The number of objectives, M."""
         return int(self.coefficients.shape[0])
 
-    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
-        """Return the features, (K, d), the same in every round; nothing is drawn."""
-        return self.features
-
     def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return rewards of 0 and 1, (*batch, M), for features ``x`` (*batch, d)."""
-        return _linear.zero_or_one(self._link(check.floats(x, "x", shape=(..., self.dim))), rng)
+        return _base.zero_or_one(self._link(check.floats(x, "x", shape=(..., self.dim))), rng)
 
     def _link(self, x: FloatArray) -> FloatArray:
         # tanh does not overflow: 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2
-        return (1 + np.tanh(_linear.mean_rewards(x, self.coefficients) / 2)) / 2
+        return (1 + np.tanh(_base.mean_rewards(x, self.coefficients) / 2)) / 2
 
     def __reduce__(self) -> tuple[object, ...]:
         return LogisticArms, (self.features, self.coefficients)
@@ -174,4 +146,4 @@ def _probabilities(means: ArrayLike) -> FloatArray:
         raise ValueError(
             f"means: expected values from 0 to 1, got {array.min():g} to {array.max():g}"
         )
-    return _linear.read_only(array)
+    return _base.read_only(array)

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 from mogro.environments.synthetic import FixedArms
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DriftingArms(_linear.World):
+class DriftingArms(_base.StayingArms):
     """K arms that stay, and linear rewards whose parameters move from one place to the next.
 
     Parameters
@@ -47,11 +47,11 @@ class DriftingArms(_linear.World):
     noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        features = _linear.read_only(check.floats(self.features, "features", shape=("K", "d")))
+        features = _base.read_only(check.floats(self.features, "features", shape=("K", "d")))
         path = check.floats(self.path, "path", shape=("S", "M", features.shape[1]))
         check.count(len(path), "number of places in path", minimum=2)
         object.__setattr__(self, "features", features)
-        object.__setattr__(self, "path", _linear.read_only(path))
+        object.__setattr__(self, "path", _base.read_only(path))
         object.__setattr__(self, "every", check.count(self.every, "every"))
         object.__setattr__(self, "noise", check.real(self.noise, "noise", minimum=0.0))
 
@@ -74,16 +74,6 @@ class DriftingArms(_linear.World):
         return cls(worlds[0].features, path, every=every, noise=noise)
 
     @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.features.shape[1])
-
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return int(self.features.shape[0])
-
-    @property
     def objectives(self) -> int:
         """The number of objectives, M."""
         return int(self.path.shape[1])
@@ -95,20 +85,16 @@ class DriftingArms(_linear.World):
         share = place - before
         return np.asarray((1 - share) * self.path[before] + share * self.path[before + 1])
 
-    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
-        """Return the features, (K, d), the same in every round; nothing is drawn."""
-        return self.features
-
     def means(self, features: ArrayLike, *, step: int) -> FloatArray:
         """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d) in a round."""
         values = check.floats(features, "features", shape=(..., "K", self.dim))
-        return _linear.mean_rewards(values, self.parameters(step))
+        return _base.mean_rewards(values, self.parameters(step))
 
     def observe(self, x: ArrayLike, *, rng: Rng, step: int) -> FloatArray:
         """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
-        return _linear.with_noise(
-            _linear.mean_rewards(chosen, self.parameters(step)), self.noise, rng
+        return _base.with_noise(
+            _base.mean_rewards(chosen, self.parameters(step)), self.noise, rng
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 from mogro.environments.synthetic import VaryingContexts
 
 Draw = Callable[[Rng, tuple[int, ...]], FloatArray]
@@ -24,7 +24,7 @@ Draw = Callable[[Rng, tuple[int, ...]], FloatArray]
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnArms(_linear.LinearWorld):
+class DrawnArms(_base.LinearWorld):
     """Arms of each round drawn by a given function.
 
     Parameters
@@ -88,7 +88,7 @@ def one_continuous_arm(theta: ArrayLike, fixed: ArrayLike, *, noise: float) -> D
     array([0.5, 0. ])
     """
     ball = VaryingContexts(check.floats(theta, "theta", shape=("M", "d")), arms=1, noise=noise)
-    others = _linear.read_only(check.floats(fixed, "fixed", shape=("K - 1", ball.dim)))
+    others = _base.read_only(check.floats(fixed, "fixed", shape=("K - 1", ball.dim)))
     draw = partial(_one_continuous, ball, others)
     return DrawnArms(ball.theta, draw, arms=1 + len(others), noise=noise)
 
@@ -120,7 +120,7 @@ def finite_net(theta: ArrayLike, points: ArrayLike, *, arms: int, noise: float) 
     """
     parameters = check.floats(theta, "theta", shape=("M", "d"))
     dim = check.count(parameters.shape[1], "dimension of theta", minimum=2)
-    net = _linear.read_only(check.floats(points, "points", shape=("N", dim)))
+    net = _base.read_only(check.floats(points, "points", shape=("N", dim)))
     check.count(len(net), "number of points", minimum=dim)
     draw = partial(_from_net, net, check.count(arms, "arms", minimum=2))
     return DrawnArms(parameters, draw, arms=arms, noise=noise)
@@ -175,7 +175,7 @@ def tailed_arms(exponents: Sequence[float | None], *, noise: float) -> DrawnArms
     array([0.])
     """
     given = [0 if b is None else 1 / check.real(b, "exponents", above=0) for b in exponents]
-    draw = partial(_tailed, _linear.read_only(np.array(given)))
+    draw = partial(_tailed, _base.read_only(np.array(given)))
     return DrawnArms(np.ones((1, 1)), draw, arms=len(given), noise=noise)
 
 

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Replay(_linear.World):
+class Replay(_base.World):
     """Row after row of a table in which the rewards of all arms are known.
 
     Rows are rounds: questions that every model has answered, visitors for whom every offer has
@@ -43,10 +43,10 @@ class Replay(_linear.World):
     features: FloatArray
 
     def __post_init__(self) -> None:
-        rewards = _linear.read_only(check.floats(self.rewards, "rewards", shape=("N", "K", "M")))
+        rewards = _base.read_only(check.floats(self.rewards, "rewards", shape=("N", "K", "M")))
         rows, arms, _ = rewards.shape
         wanted = (arms, "d") if np.ndim(self.features) == 2 else (rows, arms, "d")
-        features = _linear.read_only(check.floats(self.features, "features", shape=wanted))
+        features = _base.read_only(check.floats(self.features, "features", shape=wanted))
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "features", features)
 

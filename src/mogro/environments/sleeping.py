@@ -9,13 +9,13 @@ import numpy as np
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 from mogro.environments.synthetic import FixedArms
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SleepingArms(_linear.LinearWorld):
+class SleepingArms(_base.LinearWorld):
     """Some of the arms are awake in each round, drawn anew; the others cannot be pulled.
 
     What is on offer are the features of those awake, in their order, and regret is judged among
@@ -48,7 +48,7 @@ class SleepingArms(_linear.LinearWorld):
     noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        features = _linear.read_only(check.floats(self.features, "features", shape=("N", "d")))
+        features = _base.read_only(check.floats(self.features, "features", shape=("N", "d")))
         check.floats(self.theta, "theta", shape=("M", features.shape[1]))
         self._check()
         object.__setattr__(self, "features", features)

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.environments import _linear
+from mogro.environments import _base
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class FixedArms(_linear.LinearWorld):
+class FixedArms(_base.StayingArms, _base.LinearWorld):
     """K arms with the same features in every round.
 
     Parameters
@@ -61,10 +61,10 @@ class FixedArms(_linear.LinearWorld):
     means: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        features = _linear.read_only(check.floats(self.features, "features", shape=("K", "d")))
+        features = _base.read_only(check.floats(self.features, "features", shape=("K", "d")))
         check.floats(self.theta, "theta", shape=("M", features.shape[1]))
         self._check()
-        means = _linear.read_only(_linear.mean_rewards(features, self.theta))
+        means = _base.read_only(_base.mean_rewards(features, self.theta))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "means", means)
 
@@ -106,27 +106,13 @@ class FixedArms(_linear.LinearWorld):
         rest *= 3 / 4
         return cls(np.concatenate([long, rest]), theta, noise=noise)
 
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return int(self.features.shape[0])
-
-    def contexts(
-        self,
-        *,
-        rng: Rng,
-        batch: tuple[int, ...] = (),
-    ) -> FloatArray:
-        """Return the features, (K, d), the same in every round; nothing is drawn."""
-        return self.features
-
     def reward(self, arm: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return noisy reward vectors (*batch, M) of one arm, or of an array of arms (*batch).
 
         The same numbers as ``observe(features[arm])``.
         """
         chosen = check.indices(arm, "arm", below=self.arms)
-        return _linear.with_noise(self.means[chosen], self.noise, rng)
+        return _base.with_noise(self.means[chosen], self.noise, rng)
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial(FixedArms, noise=self.noise), (self.features, self.theta)
@@ -134,7 +120,7 @@ class FixedArms(_linear.LinearWorld):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class VaryingContexts(_linear.LinearWorld):
+class VaryingContexts(_base.LinearWorld):
     """K fresh arms in each round, drawn independently and uniformly from the unit ball.
 
     Parameters

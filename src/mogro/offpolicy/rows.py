@@ -67,7 +67,7 @@ def weighted_rows(
     >>> rows.weights
     array([0.5])
     """
-    values, seen = _rewards(rewards, observed)
+    values, seen = reward_rows(rewards, observed)
     n = len(values)
     propensities = probability_vector(logged, "logged", n)
     wanted = probability_vector(target, "target", n)
@@ -101,7 +101,7 @@ def predicted_rows(
     >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
     (array([[0.5]]), array([[0.2]]))
     """
-    values, seen = _rewards(rewards, observed)
+    values, seen = reward_rows(rewards, observed)
     n, objectives = values.shape
     propensities = probability_vector(logged, "logged", n)
     target = probability_rows(probabilities, "probabilities", n)
@@ -157,10 +157,6 @@ def reward_rows(
     rewards: ArrayLike, observed: ArrayLike | None
 ) -> tuple[FloatArray, BoolArray | None]:
     """Return rewards (n, M), 0 where missing, and which were observed (None for all)."""
-    return _rewards(rewards, observed)
-
-
-def _rewards(rewards: ArrayLike, observed: ArrayLike | None) -> tuple[FloatArray, BoolArray | None]:
     values = as_floats(rewards, "rewards")
     check_shape(values, "rewards", ("n", "M"))
     if observed is None:

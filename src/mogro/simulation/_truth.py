@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.environments import Environment, LinearEnvironment
-from mogro.environments._linear import LinearWorld
+from mogro.environments._base import LinearWorld
 from mogro.simulation._asking import Asked
 
 

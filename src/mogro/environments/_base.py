@@ -52,6 +52,26 @@ class World:
         return f"<table>{caption}<tr>{names}</tr><tr>{values}</tr></table>"
 
 
+class StayingArms(World):
+    """A world whose K arms have the same features in every round; a subclass has ``features``."""
+
+    features: FloatArray
+
+    @property
+    def dim(self) -> int:
+        """The number of features, d."""
+        return int(self.features.shape[1])
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return int(self.features.shape[0])
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        """Return the features, (K, d), the same in every round; nothing is drawn."""
+        return self.features
+
+
 class LinearWorld(World):
     """A world with rewards ``theta_m . x`` and normal noise; a subclass has ``theta`` and arms."""
 
