@@ -93,9 +93,7 @@ class DriftingArms(_base.StayingArms):
     def observe(self, x: ArrayLike, *, rng: Rng, step: int) -> FloatArray:
         """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
-        return _base.with_noise(
-            _base.mean_rewards(chosen, self.parameters(step)), self.noise, rng
-        )
+        return _base.with_noise(_base.mean_rewards(chosen, self.parameters(step)), self.noise, rng)
 
     def __reduce__(self) -> tuple[object, ...]:
         rest = partial(DriftingArms, every=self.every, noise=self.noise)
