@@ -33,12 +33,25 @@ def lines() -> Iterator[Line]:
     """Measure."""
     yield from speed()
     yield from beside_obp()
-    for world in worlds():
-        rng = np.random.default_rng(0)
-        yield from coverage(world, (world.log(rng) for _ in range(RUNS)), METHODS)
-    for world in learning_worlds():
-        yield from coverage(world, _learning(world), METHODS)
-    yield from coverage_of_the_rest()
+    for part in coverages().values():
+        yield from part()
+
+
+def coverages() -> dict[str, Callable[[], Iterator[Line]]]:
+    """Return what measures coverage, by world."""
+    independent = {world.name: partial(_covered, world, _independent) for world in worlds()}
+    learning = {world.name: partial(_covered, world, _learning) for world in learning_worlds()}
+    rest = {"caps, missing rewards, uncertain propensities": coverage_of_the_rest}
+    return independent | learning | rest
+
+
+def _covered(world: World, logs: Callable[[World], Iterator[Log]]) -> Iterator[Line]:
+    return coverage(world, logs(world), METHODS)
+
+
+def _independent(world: World) -> Iterator[Log]:
+    rng = np.random.default_rng(0)
+    return (world.log(rng) for _ in range(RUNS))
 
 
 def _learning(world: World) -> Iterator[Log]:
