@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from mogro import MOGRO, Agent, FixedWeights, Objective
+from mogro import MOGRO, Agent, FixedWeights, Objective, WeakestDirection
 from mogro.choice.choosing import explorers
 from mogro.choice.optimism import values_in_round
 from mogro.exploration import Settled
@@ -153,7 +153,7 @@ def probabilities(policy: MOGRO, arms: np.ndarray, settled: Settled) -> np.ndarr
     high = np.where(~equal & (steeper < 0), meet, 1.0).min(axis=-1)
     never = (~equal & (steeper == 0) & (ahead < 0)).any(axis=-1)
     found = np.where(never, 0.0, (high.clip(0, 1) - low.clip(0, 1)).clip(0)) / equal.sum(axis=-1)
-    assert policy.exploration is not None
+    assert isinstance(policy.exploration, WeakestDirection)
     context = explorers(policy, arms, beliefs, step=step, settled=settled)
     if context is not None:
         found[context.learners] = policy.exploration.probabilities(context)

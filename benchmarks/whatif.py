@@ -73,12 +73,13 @@ def together(truths: np.ndarray, found: list[WhatIf], which: str) -> Line:
     """Return how often all that is said to be trusted holds at once."""
     bounds = np.array([log.interval() for log in found])
     trusted = np.array([log.trusted for log in found])
-    inside = ((bounds[..., 0] <= truths) & (truths <= bounds[..., 1])).all(axis=-1)
+    held = (bounds[..., 0] <= truths) & (truths <= bounds[..., 1])
+    inside = np.asarray(held.all(axis=-1))
     errors = np.array([log.value for log in found]) - truths
     wide = np.mean([_width(bounds[sure, w], errors[sure, w]) for w, sure in enumerate(trusted.T)])
     everything = float(inside.all(axis=1).mean())
     return _line(
-        (inside | ~trusted).all(axis=1),
+        np.asarray((inside | ~trusted).all(axis=1)),
         float(wide),
         "all that is trusted, together",
         f"width / needed {short(float(wide))}; trusted or not {short(everything)}",
