@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import mogro
+from mogro._intervals import ConfidenceInterval
 from mogro.environments import FixedArms
+from mogro.experiments.report.claims import Claim, Claims, lower
 from mogro.simulation import measures
 
 WORLDS = [FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(i)) for i in range(2)]
@@ -69,6 +71,22 @@ def test_a_diagnosis_has_its_numbers_under_names(tmp_path: Path) -> None:
     assert frame[f"assumptions.{found.assumptions[0].name}.margin"] == found.assumptions[0].margin
     found.to_csv(tmp_path / "diagnosis.csv")
     assert "arms,8.0\n" in (tmp_path / "diagnosis.csv").read_text()
+
+
+def test_claims_have_a_row_for_each_case(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    numbers = [ConfidenceInterval(0.5, 0.4, 0.6), ConfidenceInterval(2.0, 0.7, 3.1)]
+    cases = lower(zip(("small", "large"), numbers, strict=True))
+    claims = Claims([("main", Claim("A beats B", "A has less", "ratio, below 1", cases))])
+    frame = claims.to_frame().set_index("where")
+    assert frame.loc["small", ["value", "low", "high"]].tolist() == [0.5, 0.4, 0.6]
+    assert frame["outcome"].tolist() == ["holds", "undecided"]
+    assert set(frame["verdict"]) == {"undecided"}
+    claims.to_csv(tmp_path / "claims.csv")
+    with open(tmp_path / "claims.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == claims.to_frame().columns.tolist()
+    assert [float(row["high"]) for row in rows] == [0.6, 3.1]
 
 
 def test_latex_has_a_row_for_each_policy_and_escapes_names() -> None:

@@ -68,8 +68,9 @@ class Comparison:
         """Final regrets and measures of every policy, with 95 % intervals.
 
         The sample are the instances or, if there is only one, its repeats. A sample of one has no
-        interval: its ends are NaN. Regrets are never negative, and no interval of them goes below
-        0.
+        interval: its ends are NaN; so has a measure of all repeats together, such as
+        :class:`~mogro.simulation.measures.FairnessIndex`, with one instance. Regrets are never
+        negative, and no interval of them goes below 0.
         """
         return {
             name: {
@@ -315,6 +316,8 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
 def _band(trace: Trace, column: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high (C,) of a column; see :attr:`Comparison.table`."""
     values = trace.column(column)
+    if column in trace.pooled:
+        values = values[..., :1]
     sample = values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
     mean, low, high = band(sample)
     if sample.shape[1] == 1:

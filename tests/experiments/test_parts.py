@@ -12,9 +12,9 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import (
     Case,
     Claim,
+    Claims,
     above,
     alike,
-    as_table,
     below,
     certain,
     higher,
@@ -158,7 +158,7 @@ def test_verdicts_follow_from_the_cases() -> None:
     assert claim(WIDE, HIGH).verdict == "not reproduced"
     assert claim(LOW, ALONE).verdict == "undecided"
     assert claim(LOW, WIDE, WIDE).tally == "holds in 1, undecided in 2 cases"
-    table = as_table([("figure", claim(LOW, HIGH, WIDE))])
+    table = Claims([("figure", claim(LOW, HIGH, WIDE))]).columns()
     assert table["outcome"].tolist() == ["holds", "fails", "undecided"]
     assert set(table["verdict"]) == {"not reproduced"}
 

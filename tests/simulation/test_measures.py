@@ -82,6 +82,30 @@ def test_where_means_stay_more_can_be_measured() -> None:
         assert trace.column("Gini")[c, i, r] == pytest.approx(lack)
 
 
+def test_what_all_repeats_share_has_instances_as_its_sample(tmp_path: Path) -> None:
+    index = {"fairness": STAYING["fairness"]}
+
+    def found(worlds: Any) -> mogro.Comparison:
+        return mogro.compare({"one": mogro.MOGRO}, worlds, rounds=40, repeats=3, measures=index)
+
+    alone = found(FIXED[0])
+    assert not alone.table["one"]["fairness"].known
+    assert alone.table["one"]["effective_regret"].known
+    assert repr(alone).endswith(f" {alone.table['one']['fairness'].value:.3g}")  # no interval
+    several = found(FIXED).table["one"]["fairness"]
+    values = found(FIXED).traces["one"].column("fairness")[-1, :, 0]
+    assert several.known
+    assert several.value == pytest.approx(values.mean())
+    assert several.high - several.value == pytest.approx(
+        12.706 * values.std(ddof=1) / np.sqrt(2), rel=1e-4
+    )
+    trace = alone.traces["one"]
+    trace.save(tmp_path / "trace.npz")
+    assert Trace.load(tmp_path / "trace.npz").pooled == ("fairness",)
+    with pytest.raises(ValueError, match=r"along: .* 'fairness' is of all repeats together"):
+        join([trace, trace], along="repeats")
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     arms=st.integers(1, 6),

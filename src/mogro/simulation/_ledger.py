@@ -97,7 +97,9 @@ class Ledger:
         measured = self._meters.measured(
             self._noted[:, 2:], self._checkpoints, means, trace.pulls()
         )
-        return replace(trace, measured=measured, measures=self._meters.names)
+        return replace(
+            trace, measured=measured, measures=self._meters.names, pooled=self._meters.pooled
+        )
 
     def _judge_shared(self, t: int, means: FloatArray, arms: IntArray) -> None:
         """All repeats of an instance have the same arms: judge every arm once, then look up."""

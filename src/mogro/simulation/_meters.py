@@ -19,6 +19,7 @@ class Meters:
     def __init__(self, measures: Measures) -> None:
         self._measures = _named(measures)
         self.names = tuple(self._measures)
+        self.pooled = tuple(n for n, one in self._measures.items() if getattr(one, "pooled", False))
         self._asks = {name: _asks(measure, name) for name, measure in self._measures.items()}
         self._summed = [name for name, asks in self._asks.items() if "chosen" in asks]
         others = [asks for name, asks in self._asks.items() if name not in self._summed]

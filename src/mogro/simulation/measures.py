@@ -8,12 +8,14 @@ A measure is a function that names what it needs, all of it true means, not rewa
 - otherwise its value is that of a checkpoint: ``average``, (..., M), the average so far of the
   means of the arms pulled; and, where means stay, ``means``, (K, M), and ``pulls``, (..., K).
 
-Any function will do, with its own name, or under another in a dict. Those here are common.
+Any function will do, with its own name, or under another in a dict. Those here are common. One that
+has a single value for all repeats of an instance has an attribute ``pooled`` that is true: its
+sample are the instances, and with one of them it has no interval.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -161,8 +163,8 @@ class FairnessIndex:
     """The effective Pareto fairness index of the pulls of all repeats of an instance.
 
     See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. All repeats together
-    have one index: take several instances, for the interval of a single one has no width. It needs
-    means that stay, and takes a while at every checkpoint: ask for few of them.
+    have one index: take several instances, for a single one has no interval. It needs means that
+    stay, and takes a while at every checkpoint: ask for few of them.
 
     Examples
     --------
@@ -171,6 +173,7 @@ class FairnessIndex:
     """
 
     epsilon: float
+    pooled: ClassVar[bool] = True
 
     def __call__(self, means: FloatArray, pulls: IntArray) -> FloatArray:
         """Return the index at checkpoints, the same for all repeats."""

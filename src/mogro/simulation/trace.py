@@ -15,7 +15,7 @@ from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
-_FORMAT = 1
+_FORMAT = 2
 REGRETS = ("effective_regret", "pareto_regret")
 _ARRAYS = (
     "arms",
@@ -64,6 +64,8 @@ class Trace:
         What the random streams were derived from.
     measures
         Their names, Q of them.
+    pooled
+        Those with one value for all repeats of an instance, which stands at each of them.
     versions
         Versions of mogro, NumPy and Python that made it.
 
@@ -89,6 +91,7 @@ class Trace:
     offered: int
     seed: tuple[int, ...]
     measures: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
 
     def __post_init__(self) -> None:
@@ -170,6 +173,7 @@ class Trace:
                 "offered": self.offered,
                 "seed": list(self.seed),
                 "measures": list(self.measures),
+                "pooled": list(self.pooled),
                 "versions": dict(self.versions),
             }
         )
@@ -191,6 +195,7 @@ class Trace:
                 offered=int(header["offered"]),
                 seed=tuple(header["seed"]),
                 measures=tuple(header["measures"]),
+                pooled=tuple(header["pooled"]),
                 versions=header["versions"],
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -253,6 +258,10 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
             raise ValueError(
                 "traces: expected equal rounds, checkpoints, arms on offer, seed and measures"
             )
+    if along == "repeats" and first.pooled and len(traces) > 1:
+        raise ValueError(
+            f"along: expected 'instances', because {first.pooled[0]!r} is of all repeats together"
+        )
     axis = 1 if along == "instances" else 2
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
     for name in _ARRAYS:

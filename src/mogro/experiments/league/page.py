@@ -11,7 +11,12 @@ from mogro.experiments.league.season import FAVOURITE, SAMPLE
 from mogro.experiments.league.worlds import ROUNDS, WORLDS
 from mogro.experiments.report.page import REPORT_STYLE
 
-_STYLE = "body { max-width: 1500px; } td.place { white-space: nowrap; padding: .3rem .5rem; }"
+_STYLE = """
+body { max-width: 1500px; } .ranks { overflow-x: auto; } .ranks td { white-space: nowrap; }
+.ranks th, .ranks td { padding: .3rem .4rem; }
+.ranks th:first-child { position: sticky; left: 0; background: #fff; min-width: 5.5rem; }
+@media (max-width: 45rem) { .ranks table { display: table; overflow: visible; } }
+"""
 _BADGES = {"wins": "yes", "loses": "no", "level": "open"}
 
 
@@ -66,7 +71,7 @@ def _matrix(tables: Tables) -> str:
         cells = "".join(_cell(tables, world, str(policy)) for world in worlds)
         rows.append(f"<tr><th>{text(policy)}</th><td class='number'>{average:.1f}</td>{cells}</tr>")
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'<div style="overflow-x: auto">{table}</div>'
+    return f'<div class="ranks">{table}</div>'
 
 
 def _cell(tables: Tables, world: str, policy: str) -> str:
@@ -77,7 +82,8 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
     span = f"{rank}" if low == high else f"{rank} ({low}&ndash;{high})"
     number = ConfidenceInterval(*(row[f"effective{end}"][0] for end in ("", "_low", "_high")))
     shown = f"<b>{span}</b>" if low == 1 else span
-    return f"<td class='place'>{shown}<br><span class='tally'>{number}</span></td>"
+    below = str(number).replace(" [", "<br>[")
+    return f"<td>{shown}<br><span class='tally'>{below}</span></td>"
 
 
 def _favourite(tables: Tables) -> str:
@@ -90,7 +96,7 @@ def _favourite(tables: Tables) -> str:
         )
     )
     return (
-        "<table><thead><tr><th>world</th><th>best other policy</th>"
+        "<table class='claims'><thead><tr><th>world</th><th>best other policy</th>"
         f"<th>ratio of regrets</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
     )
 

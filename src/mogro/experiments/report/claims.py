@@ -7,11 +7,14 @@ is reproduced if all of its cases hold, not reproduced if one of them fails, and
 otherwise.
 """
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
+from typing import Any
 
+from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval
 from mogro.experiments.lab.tables import Table, table
 
@@ -111,6 +114,54 @@ class Claim:
         return min(self.cases, key=lambda case: (order.index(case.outcome), case.margin))
 
 
+@dataclass(frozen=True)
+class Claims:
+    """Claims, each with the name of its figure; iterates over these pairs.
+
+    Examples
+    --------
+    >>> cases = lower([("small", ConfidenceInterval(0.5, 0.4, 0.6))])
+    >>> claims = Claims([("main", Claim("A beats B", "A beats B.", "ratio, below 1", cases))])
+    >>> claims.to_frame()[["figure", "claim", "where", "value", "outcome"]].values.tolist()
+    [['main', 'A beats B', 'small', 0.5, 'holds']]
+    """
+
+    judged: Sequence[tuple[str, Claim]]
+
+    def __iter__(self) -> Iterator[tuple[str, Claim]]:
+        return iter(self.judged)
+
+    def __len__(self) -> int:
+        return len(self.judged)
+
+    def to_frame(self) -> Any:
+        """Return a row for each case, a frame of pandas or polars, whichever is there.
+
+        Columns: ``figure``, ``claim``, ``setting``, ``says``, ``measure``, ``verdict``, and of the
+        case ``where``, ``value``, ``low``, ``high`` and ``outcome``.
+        """
+        return to_frame(self.columns())
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns of :meth:`to_frame` as CSV."""
+        write_csv(self.columns(), path)
+
+    def columns(self) -> Table:
+        """Return the columns of :meth:`to_frame`."""
+        names = ("figure", "claim", "setting", "says", "measure", "verdict")
+        return table(
+            (*names, "where", "value", "low", "high", "outcome"),
+            [
+                (
+                    *(figure, c.name, c.setting, c.says, c.measure, str(c.verdict)),
+                    *(case.where, *case.number, str(case.outcome)),
+                )
+                for figure, c in self
+                for case in c.cases
+            ],
+        )
+
+
 def below(limit: float, numbers: Numbers) -> list[Case]:
     """Return cases that hold where the whole interval is below the limit."""
     return [_case(where, n, limit - n.high, limit - n.low) for where, n in numbers]
@@ -173,19 +224,3 @@ def _case(where: str, number: ConfidenceInterval, worst: float, best: float) -> 
 def _unless_same(case: Case) -> Case:
     same = SAME[0] <= case.number.low and case.number.high <= SAME[1]
     return Case(case.where, case.number, Outcome.SAME, case.margin) if same else case
-
-
-def as_table(claims: Iterable[tuple[str, Claim]]) -> Table:
-    """Return one row for each case of claims, given with the names of their figures."""
-    names = ("figure", "claim", "setting", "says", "measure", "verdict")
-    return table(
-        (*names, "where", "value", "low", "high", "outcome"),
-        [
-            (
-                *(figure, c.name, c.setting, c.says, c.measure, str(c.verdict)),
-                *(case.where, *case.number, str(case.outcome)),
-            )
-            for figure, c in claims
-            for case in c.cases
-        ],
-    )

@@ -2,13 +2,13 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mogro._page import document, text
 from mogro.experiments.lab.reproduce import is_made, read_manifest, read_tables, write_file
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.lab.tables import to_csv
-from mogro.experiments.report.claims import Claim, Verdict, as_table
+from mogro.experiments.report.claims import Claim, Claims, Verdict
 from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import panel_folder
 from mogro.experiments.report.figure import Figure
@@ -41,17 +41,17 @@ _BADGES = {
     Verdict.UNDECIDED: "open",
 }
 
-Judged = list[tuple[Figure, Claim]]
 
-
-def collect_claims(figures: Sequence[Figure], out: Path) -> Judged:
+def collect_claims(figures: Sequence[Figure], out: Path) -> Claims:
     """Return the claims of the figures that were made, from their tables on disk."""
-    return [
-        (figure, claim)
-        for figure in figures
-        if is_made(figure.name, out)
-        for claim in figure.claims(read_tables(figure.name, out))
-    ]
+    return Claims(
+        [
+            (figure.name, replace(claim, beyond=figure.beyond or claim.beyond))
+            for figure in figures
+            if is_made(figure.name, out)
+            for claim in figure.claims(read_tables(figure.name, out))
+        ]
+    )
 
 
 def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figure] = ()) -> Path:
@@ -60,7 +60,8 @@ def write_report(figures: Sequence[Figure], out: Path, *, absent: Sequence[Figur
     For those of ``absent`` it says why they could not be made; of others it is silent.
     """
     claims = collect_claims(figures, out)
-    write_file(out / "claims.csv", to_csv(as_table([(f.name, c) for f, c in claims])))
+    out.mkdir(parents=True, exist_ok=True)
+    claims.to_csv(out / "claims.csv")
     made = [figure for figure in figures if is_made(figure.name, out)]
     links = "".join(f'<a href="#{f.name}">{text(f.title)}</a> ' for f in made)
     conclusion = conclude([claim for _, claim in claims])
@@ -87,10 +88,10 @@ def _smaller(figure: Figure, out: Path) -> bool:
     return scale.smaller_than_own(figure.rounds, figure.sample)
 
 
-def _summary(claims: Judged, *, small: Sequence[Figure]) -> str:
+def _summary(claims: Claims, *, small: Sequence[Figure]) -> str:
     groups = (
-        ("Claims of the paper's experiments", [c for c in claims if not _beyond(*c)]),
-        ("Beyond the paper's experiments", [c for c in claims if _beyond(*c)]),
+        ("Claims of the paper's experiments", [c for c in claims if not c[1].beyond]),
+        ("Beyond the paper's experiments", [c for c in claims if c[1].beyond]),
     )
     rows = "".join(
         f'<tr><th colspan="4">{heading}</th></tr>' + "".join(_line(*claim) for claim in group)
@@ -112,20 +113,16 @@ def _summary(claims: Judged, *, small: Sequence[Figure]) -> str:
     )
 
 
-def _beyond(figure: Figure, claim: Claim) -> bool:
-    return figure.beyond or claim.beyond
-
-
-def _line(figure: Figure, claim: Claim) -> str:
+def _line(figure: str, claim: Claim) -> str:
     return (
-        f'<tr><td><a href="#{figure.name}">{text(claim.name)}</a></td>'
+        f'<tr><td><a href="#{figure}">{text(claim.name)}</a></td>'
         f"<td>{text(claim.setting)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
 
 
-def _section(figure: Figure, claims: Judged, out: Path) -> str:
-    own = [claim for other, claim in claims if other is figure]
+def _section(figure: Figure, claims: Claims, out: Path) -> str:
+    own = [claim for name, claim in claims if name == figure.name]
     files = sorted(path.name for path in (out / figure.name).glob("*.csv"))
     links = ", ".join(f'<a href="{figure.name}/{name}">{name}</a>' for name in files)
     listed = "".join(_claim(claim) for claim in own)
