@@ -43,7 +43,7 @@ def test_without_the_extra_it_says_what_to_install(module: str) -> None:
 def test_a_folder_that_cannot_be_written_to_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "reproduce", None)  # no work is begun
+    monkeypatch.setattr("mogro.cli.working.reproduce", None)  # no work is begun
     (tmp_path / "file").touch()
     refused = run("reproduce", "growth", "--out", tmp_path / "file" / "out")
     assert refused.exit_code == 1

@@ -5,7 +5,9 @@ checks happen before a caller changes any state.
 """
 
 import math
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from types import EllipsisType
 from typing import Any
 
@@ -56,6 +58,13 @@ def share(value: object, name: str) -> float:
     if result > 1:
         raise ValueError(f"{name}: expected a number between 0 and 1, got {value!r}")
     return result
+
+
+def folder_or_file(value: object, name: str) -> Path:
+    """Return ``value`` as a path."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise ValueError(f"{name}: expected a path, got {value!r}")
+    return Path(value)
 
 
 def generator(value: object, name: str) -> np.random.Generator:

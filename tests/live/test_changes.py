@@ -119,8 +119,13 @@ def test_decisions_are_explained_by_the_objectives_they_had() -> None:
     assert str(agent.explain(decision)) == before
 
 
-def test_windows_and_defaults_from_now_on(tmp_path: Path) -> None:
-    with mogro.Agent.open(tmp_path / "a.db", [CLICK], dim=3, seed=1) as agent:
+@pytest.mark.parametrize("way", ["journal", "memory", "file"])
+def test_windows_and_defaults_from_now_on(tmp_path: Path, way: str) -> None:
+    if way == "journal":
+        made = mogro.Agent.open(tmp_path / "a.db", [CLICK], dim=3, seed=1)
+    else:
+        made = mogro.Agent([CLICK], dim=3, seed=1)
+    with made as agent:
         for n, id in enumerate(("old", "waiting")):
             agent.decide(IDS, FEATURES, id=id, now=9.0 * n)
         agent.expire(now=10.0)
@@ -130,6 +135,9 @@ def test_windows_and_defaults_from_now_on(tmp_path: Path) -> None:
         agent.change(replace(CLICK, window=5.0, default=2.0))
         agent.decide(IDS, FEATURES, id="new", now=40.0)
         agent.expire(now=45.0)
+        if way == "file":
+            agent.save(tmp_path / "a")
+            agent = mogro.Agent.load(tmp_path / "a")
         log = agent.log().to_pylist()
     assert [(row["reward_click"], row["status_click"]) for row in log] == [
         (0.0, "defaulted"),
@@ -172,7 +180,16 @@ def test_all_who_share_a_journal_follow(tmp_path: Path) -> None:
         assert [one.name for one in again.objectives] == ["click", "cost"]
     saved = {(tmp_path / name).read_bytes() for name in ("one", "two", "three")}
     assert len(saved) == 1
-    mogro.Agent.open(path, [SALES, CLICK], dim=3, seed=1).close()  # as it was created
+    # As it was created, and as it is now; nothing else.
+    for given in ([SALES, CLICK], [CLICK, COST]):
+        mogro.Agent.open(path, given, dim=3, seed=1).close()
+    for wrong, seed, told in (
+        ([SALES, CLICK, COST], 1, "has objectives .*'click'.* not .*'sales'.* created with"),
+        ([CLICK], 1, "has objectives .* not "),
+        ([CLICK, COST], 2, "has seed 1, not 2"),
+    ):
+        with pytest.raises(mogro.errors.DifferentSettings, match=told):
+            mogro.Agent.open(path, wrong, dim=3, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Decisions with their rewards as a table, and learning from it."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -320,9 +321,42 @@ def test_what_is_no_log() -> None:
         wrong = log.set_column(place, "reward_cost", column)
         with pytest.raises(ValueError, match=told):
             fresh.learn(wrong.replace_schema_metadata(about))
-    with pytest.raises(ValueError, match="ids twice"):
-        fresh.learn(pa.concat_tables([log, log]))
     assert fresh.counters["decisions"] == 0
+
+
+def test_what_is_in_a_log_twice_is_learned_once() -> None:
+    old = mogro.Agent(OBJECTIVES, dim=3, seed=1)
+    traffic(old)
+    log = old.log()
+    once, twice = (mogro.Agent(OBJECTIVES, dim=3, seed=2) for _ in "12")
+    assert once.learn(log) == twice.learn(pa.concat_tables([log, log])) == 60
+    assert twice.log().equals(once.log())
+    assert (twice.theta == once.theta).all()
+
+
+@pytest.mark.parametrize("column", ["arm", "time", "features", "reward_click", "reward_cost"])
+def test_decisions_that_differ_under_one_id(tmp_path: Path, column: str) -> None:
+    old = mogro.Agent(OBJECTIVES, dim=3, seed=1)
+    traffic(old)
+    old.change(replace(OBJECTIVES[0], default=0.5))  # what was learned is another default's
+    log = old.log()
+    values = log[column].to_pylist()
+    row = next(n for n in range(30, 60) if values[n] is not None)
+    other: dict[str, object] = {"arm": "another", "features": [0.5, 0.5, 0.5]}
+    values[row] = other.get(column, 99.0)
+    changed = log.set_column(
+        log.column_names.index(column), column, pa.array(values, log.schema.field(column).type)
+    ).replace_schema_metadata(log.schema.metadata)
+    for known in (log, None):
+        with mogro.Agent.open(tmp_path / f"{known is None}", OBJECTIVES, dim=3, seed=2) as new:
+            if known is not None:
+                new.learn(known)
+            before = new.counters
+            given = changed if known is not None else pa.concat_tables([log, changed])
+            with pytest.raises(ValueError, match=f"log: decision {log['id'][row].as_py()!r}: "):
+                new.learn(given)
+            assert new.counters == before
+            assert new.learn(log) == 60 - before["decisions"]
 
 
 def test_what_was_forgotten_and_taken_over_again_is_in_the_log_twice(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def _period(beliefs: Beliefs) -> int:
     What fades counts as far as it is left, so that a learner that forgets goes on being curious.
     """
     counts = beliefs.counts
-    observed = counts if isinstance(counts, int) else np.max(counts)
+    observed = counts if isinstance(counts, int) else max(counts.ravel().tolist())
     return max(math.isqrt(int(observed)) // 3, 1)
 
 

@@ -3,10 +3,11 @@
 from mogro.live.agent import Agent
 from mogro.live.bilinear import Bilinear
 from mogro.live.catalogue import Catalogue, ExactIndex, Index
+from mogro.live.columns import Category, Number, Tags, Vector
 from mogro.live.counters import Outcome
 from mogro.live.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.draws import draws
-from mogro.live.encoding import Category, Encoder, Number, Tags, Vector
+from mogro.live.encoding import Encoder
 from mogro.live.errors import (
     BadReward,
     ClosedAgent,

@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from mogro._validation import count, real, share
+from mogro._validation import count, folder_or_file, real, share
 from mogro.live import changes
 from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
 from mogro.live.arms import Arms, Context, Features
@@ -27,9 +26,10 @@ from mogro.live.events import (
     Withdrawn,
 )
 from mogro.live.features import Scaling
+from mogro.live.journal.clearing import decided_id
 from mogro.live.keeping import Kept
 from mogro.live.learner import HalfLife
-from mogro.live.log_reading import read_log
+from mogro.live.log_reading import new_rows, read_log
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposed
 from mogro.live.requests import Question, Request, check_id, check_new_id, read_time
@@ -459,7 +459,7 @@ class Agent(Kept):
         >>> agent.theta.tolist(), agent.decisions()
         ([[2.0]], ())
         """
-        time, folder = real(before, "before"), None if to is None else Path(to)
+        time, folder = real(before, "before"), None if to is None else folder_or_file(to, "to")
         with self._current():
             event = Compacted(time, None if folder is None else new_name(self._state.position + 1))
             if self._group is not None:
@@ -473,14 +473,16 @@ class Agent(Kept):
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions, and return how many; what was learned stays.
 
-        Nothing more is learned from what was pending. Their ids are unknown from now on. An SQLite
-        file is overwritten where they stood; what was deleted in a PostgreSQL database goes when
-        the server cleans up; backups and archives are out of reach.
+        Nothing more is learned from what was pending. Their ids are unknown from now on. Out of a
+        journal goes all that was recorded under these ids, also of decisions that were forgotten;
+        what is recorded of others stays. An SQLite file is overwritten where they stood; what was
+        deleted in a PostgreSQL database goes when the server cleans up; backups and archives are
+        out of reach.
 
         Raises
         ------
         UnknownDecision
-            If one of them is not held; then none is erased.
+            If nothing is recorded of one of them; then none is erased.
 
         Examples
         --------
@@ -494,17 +496,28 @@ class Agent(Kept):
         """
         for id in ids:
             check_id(id)
+        gone = set(ids)
         with self._current():
-            event = Erased(tuple(self._proposer.number(id) for id in ids))
-            erased: int = (self._commit if self._group is None else self._group.clear)(event)
-        return erased
+            held = gone & self._state.ledger.rows.keys()
+            left = gone - held
+            if left and self._group is not None:
+                left -= {decided_id(event) for _, event in self._group.events()}
+            for id in left:
+                self._proposer.number(id)  # raises
+            event = Erased(tuple(self._proposer.number(id) for id in ids if id in held))
+            if self._group is None:
+                self._commit(event)
+            else:
+                self._group.clear(event, erased=gone)
+        return len(gone)
 
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.
 
         So a new agent begins with all that was known. What that agent has learned from a decision
         is learned, and nothing from what was pending there. Decisions whose id is known are left
-        out, so that a log can be taken over twice.
+        out, so that a log can be taken over twice; if one is not what is known under its id (arm,
+        features, time, what was learned of it), nothing is taken over.
 
         Parameters
         ----------
@@ -529,8 +542,7 @@ class Agent(Kept):
         def make() -> int:
             rows = read if settings is self._settings else read_log(log, self._settings)
             theta = self._state.learner.theta
-            known = self._state.ledger.rows
-            fresh = [event for event in rows if event.decision.id not in known]
+            fresh = new_rows(rows, self._state)
             for event in fresh:
                 believed = event.decision._replace(estimates=theta @ event.decision.features)
                 self._commit(event._replace(decision=believed))

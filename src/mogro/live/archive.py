@@ -57,7 +57,9 @@ def completed_before(state: State, time: float) -> list[bool]:
 
 
 def write_draft(log: Any, gone: list[bool], folder: Path, name: str) -> None:
-    """Write some rows of a log."""
+    """Write some rows of a log; without any, nothing."""
+    if not any(gone):
+        return
     pa = need_arrow()
     import pyarrow.parquet
 

@@ -8,7 +8,7 @@ import numpy as np
 from mogro.live.errors import UnknownObjective
 from mogro.live.events import Changed
 from mogro.live.objective import FIELDS, Objective, Units
-from mogro.live.settings import MakePolicy, Settings
+from mogro.live.settings import MakePolicy, Settings, make_policy
 from mogro.policies.persistence import to_plain
 
 
@@ -67,7 +67,7 @@ def _event(
     if policy is None:
         made = _policy_for(settings, count)
     else:
-        made = to_plain(policy(settings.mapping.size, count))
+        made = to_plain(make_policy(policy, settings.mapping.size, count))
     try:
         selection = settings.changed(plain, made).policy.selection
         if hasattr(selection, "weights"):

@@ -6,12 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
-from mogro._validation import count
+from mogro._validation import count, folder_or_file
 from mogro.live.arms import ArmReader
 from mogro.live.bilinear import Bilinear
+from mogro.live.errors import DifferentSettings
 from mogro.live.events import Event
 from mogro.live.features import Scaling
-from mogro.live.journal import GroupCommit, open_journal
+from mogro.live.journal import GroupCommit, check_settings, open_journal
 from mogro.live.learner import HalfLife
 from mogro.live.objective import Objective
 from mogro.live.proposals import Proposer
@@ -47,9 +48,10 @@ class Kept(Questions):
         can go on once a copy has been taken; that it is on the disk is certain when the call
         returns.
         """
+        place = folder_or_file(path, "path")
         with self._current():
             numbers, arrays = self._state.save_state(placed=False)
-        write(path, self._settings, numbers, arrays)
+        write(place, self._settings, numbers, arrays)
 
     @classmethod
     def load(
@@ -76,7 +78,7 @@ class Kept(Questions):
             With the reason.
         """
         agent = cls.__new__(cls)
-        agent._begin(read(path, types), events)
+        agent._begin(read(folder_or_file(path, "path"), types), events)
         return agent
 
     @classmethod
@@ -115,8 +117,10 @@ class Kept(Questions):
             reliably; or a PostgreSQL database, ``"postgresql://user@host/shop"`` (extra
             ``postgres``).
         objectives
-            With these the agent is created if it is not there, and otherwise its settings have to
-            be the same. Without them it goes on as it is.
+            With these the agent is created if it is not there. Otherwise all settings have to be
+            those that it was created with, or those that it has now, after :meth:`add`,
+            :meth:`retire` and :meth:`change`; in both cases, and without objectives, it goes on as
+            it is.
         name
             Of the agent, where there are several.
         dim, features, seed, policy, intercept, scaling
@@ -189,11 +193,16 @@ class Kept(Questions):
             raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")
-        journal, settings = open_journal(path, name, settings, types=types, timeout=timeout)
-        agent._begin(State(settings), None)
-        agent._group = GroupCommit(
-            journal, settings, snapshot_every=every, replace=agent._go_on_from
-        )
+        journal, first = open_journal(path, name, settings, types=types, timeout=timeout)
+        agent._begin(State(first), None)
+        agent._group = GroupCommit(journal, first, snapshot_every=every, replace=agent._go_on_from)
+        if settings is not None:
+            now = agent._settings.to_plain()
+            try:
+                check_settings(journal.path, settings.to_plain(), journal.settings, now)
+            except DifferentSettings:
+                agent.close()
+                raise
         return agent
 
     def close(self) -> None:

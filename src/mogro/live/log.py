@@ -81,22 +81,17 @@ def need_arrow() -> Any:
     return pa
 
 
-class History(NamedTuple):
-    """What a journal holds of decisions, by their numbers; and defaults that were learned once."""
+def replayed(
+    settings: Settings, events: Iterable[tuple[int, Event]]
+) -> tuple[State, dict[int, Written]]:
+    """Return a state that has forgotten nothing, and has learned nothing.
 
-    written: dict[int, Written]
-    defaults: dict[tuple[int, str], float]  # by number and objective, where it has another now
-
-
-def replayed(settings: Settings, events: Iterable[tuple[int, Event]]) -> tuple[State, History]:
-    """Return a state that has forgotten nothing, and has learned nothing; and its history.
-
-    Events come with their positions.
+    Beside it what a journal holds of decisions, by their numbers. Events come with their positions.
     """
     state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
     offers: dict[int, Offered] = {}
-    history = History({}, {})
+    written: dict[int, Written] = {}
     for position, event in events:
         state.position = position - 1
         if isinstance(event, Forgotten | Compacted | Erased):
@@ -107,25 +102,15 @@ def replayed(settings: Settings, events: Iterable[tuple[int, Event]]) -> tuple[S
         if isinstance(event, Decided):
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
-            history.written[state.counters.decisions] = Written(event, offered, state.settings)
+            written[state.counters.decisions] = Written(event, offered, state.settings)
         if isinstance(event, Changed):
-            _keep_defaults(state, history)
             state.learner = new_learner(state.settings)
         state.apply(event)
         if isinstance(event, Changed):
             state.learner = Bystander()
         if isinstance(event, Offered):
             offers[state.position] = event
-    return state, history
-
-
-def _keep_defaults(state: State, history: History) -> None:
-    block = state.ledger.gather(state.ledger.written())
-    for m, name in enumerate(state.units.names):
-        default = state.units.defaults[m]
-        if default is not None:
-            for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
-                history.defaults.setdefault((serial, name), default)
+    return state, written
 
 
 class Bystander(Learner):
@@ -141,24 +126,24 @@ class Bystander(Learner):
         """Leave it."""
 
 
-def make_log(state: State, history: History | None, *, largest: int) -> Any:
+def make_log(state: State, written: dict[int, Written] | None, *, largest: int) -> Any:
     """Return the decisions of a state, with what a journal holds of them, as an Arrow table."""
     pa = need_arrow()
     most = count(largest, "largest", minimum=0)
     settings, ledger = state.settings, state.ledger
     rows = ledger.written()
     block = ledger.gather(rows)
-    ids, arms = ([_text(one[row]) for row in rows.tolist()] for one in (ledger.ids, ledger.arms))
-    written, defaults = history or History({}, {})
+    ids, arms = ([utf8(one[row]) for row in rows.tolist()] for one in (ledger.ids, ledger.arms))
+    known = written or {}
     found = [
-        _evidence(written.get(serial), settings.units, step=serial, largest=most)
+        _evidence(known.get(serial), settings.units, step=serial, largest=most)
         for serial in block.serial.tolist()
     ]
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array(arms, pa.string()),
-        "position": pa.array(block.position, mask=np.full(len(ids), history is None)),
+        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
         "features": pa.array(list(block.features), pa.list_(pa.float64())),
         "weights": pa.array(
             [None if math.isnan(one[0]) else one for one in block.weights],
@@ -173,10 +158,8 @@ def make_log(state: State, history: History | None, *, largest: int) -> Any:
         kind = kinds.get(name, pa.list_(pa.float64()))
         columns[name] = pa.array([getattr(one, name) for one in found], kind)
     for m, name in enumerate(settings.units.names):
-        default = settings.units.defaults[m]
-        learned = [defaults.get((serial, name), default) for serial in block.serial.tolist()]
-        values, known, status = _outcomes(block, m, np.array(learned, dtype=np.float64))
-        columns[f"reward_{name}"] = pa.array(values, mask=~known)
+        values, there, status = outcomes(state, block, m)
+        columns[f"reward_{name}"] = pa.array(values, mask=~there)
         columns[f"status_{name}"] = pa.array(status, pa.string())
     names = [*_FIRST, *(name for name in columns if name not in _FIRST)]
     table = pa.table({name: columns[name] for name in names})
@@ -246,23 +229,22 @@ def _evidence(written: Written | None, units: Units, *, step: int, largest: int)
         if name in settings.units.index:
             values[:, m] = believed[:, settings.units.index[name]]
     return row._replace(
-        offered=tuple(map(_text, arms.ids)),
+        offered=tuple(map(utf8, arms.ids)),
         offered_features=arms.given.ravel(),
         offered_estimates=values.ravel(),
     )
 
 
-def _text(id: str) -> str:
+def utf8(id: str) -> str:
     """Return an id as UTF-8 can hold it."""
     return id if id.isascii() else id.encode("utf-8", "backslashreplace").decode()
 
 
-def _outcomes(
-    block: Block, m: int, defaults: FloatArray
-) -> tuple[FloatArray, BoolArray, list[str]]:
+def outcomes(state: State, block: Block, m: int) -> tuple[FloatArray, BoolArray, list[str]]:
     """Return values of one objective, which of them there are, and what became of it."""
-    states, values = block.state[:, m], block.values[:, m]
-    values = np.where(states == DEFAULTED, defaults, values)
+    states, name, default = block.state[:, m], state.units.names[m], state.units.defaults[m]
+    learned = [state.defaults.get((serial, name), default) for serial in block.serial.tolist()]
+    values = np.where(states == DEFAULTED, np.array(learned, np.float64), block.values[:, m])
     late = (states == MISSING) & ~np.isnan(values)
     known = late | (states == LEARNED) | (states == DEFAULTED)
     status = [STATUS[state] for state in states.tolist()]

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.events import Decided, Imported
-from mogro.live.log import VERSION, describe, need_arrow
+from mogro.live.events import Decided, Imported, to_plain
+from mogro.live.ledger import TIMED
+from mogro.live.log import VERSION, describe, need_arrow, outcomes, utf8
 from mogro.live.objective import STATUS, Units
 from mogro.live.requests import check_new_id, read_rewards, read_time
 from mogro.live.settings import Settings
+from mogro.live.state import State
+
+_LEARNED = ("learned", "defaulted")
 
 
 def read_log(log: Any, settings: Settings) -> list[Imported]:
@@ -20,16 +24,41 @@ def read_log(log: Any, settings: Settings) -> list[Imported]:
     if not isinstance(log, pa.Table):
         raise ValueError(f"log: expected a table that agent.log() gave, got {type(log).__name__}")
     names = _check_origin(log, settings)
-    events = []
+    events: dict[str, Imported] = {}
     for row in log.drop_columns(_unused(log.column_names)).to_pylist():
         try:
-            events.append(_event(row, names, settings))
+            event = _event(row, names, settings)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
-    ids = [event.decision.id for event in events]
-    if len(set(ids)) != len(ids):
-        raise ValueError("log: expected every decision once, got some ids twice")
-    return events
+        id = event.decision.id
+        if to_plain(events.setdefault(id, event)) != to_plain(event):
+            raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
+    return list(events.values())
+
+
+def new_rows(events: list[Imported], state: State) -> list[Imported]:
+    """Return the events of decisions that a state does not hold; others have to be what it has."""
+    rows = state.ledger.rows
+    known = [event for event in events if event.decision.id in rows]
+    block = state.ledger.gather(np.array([rows[one.decision.id] for one in known], dtype=np.int64))
+    for n, event in enumerate(known):
+        decision, timed = event.decision, bool(block.flags[n] & TIMED)
+        _check_same(event, "arm", decision.arm, utf8(state.ledger.arms[rows[decision.id]]))
+        _check_same(event, "features", decision.features.tolist(), block.features[n].tolist())
+        _check_same(event, "time", decision.time, block.time.item(n) if timed else None)
+    for m, name in enumerate(state.units.names):
+        values, _, status = outcomes(state, block, m)
+        for event, value, own in zip(known, values.tolist(), status, strict=True):
+            if own in _LEARNED and event.status[name] in _LEARNED:
+                _check_same(event, f"reward_{name}", event.values[name], value)
+    return [event for event in events if event.decision.id not in rows]
+
+
+def _check_same(event: Imported, column: str, given: object, own: object) -> None:
+    if given != own:
+        raise ValueError(
+            f"log: decision {event.decision.id!r}: its {column} is {own!r} here, got {given!r}"
+        )
 
 
 def _unused(names: list[str]) -> list[str]:
@@ -90,7 +119,7 @@ def _status(given: str, value: float | None, name: str, units: Units) -> str:
         return "missing"
     if given not in STATUS:
         raise ValueError(f"status_{name}: expected one of {STATUS}, got {given!r}")
-    if given in ("learned", "defaulted"):
+    if given in _LEARNED:
         if value is None:
             raise ValueError(f"reward_{name}: expected what was learned, got null")
         same = given == "defaulted" and units.defaults[units.index[name]] == value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from mogro._files import write_whole
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, folder_or_file
 from mogro.live.arms import ArmReader, Arms, Context, Features
 from mogro.live.basis import Weights
 from mogro.live.bilinear import Bilinear
@@ -256,7 +256,8 @@ class Questions:
 
     def export(self, folder: str | os.PathLike[str], *, largest: int = 1000) -> Path:
         """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
-        return write_log(self.log(largest=largest), Path(folder))
+        place = folder_or_file(folder, "folder")
+        return write_log(self.log(largest=largest), place)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a page for those who ask how the agent is doing; it opens from a file.
@@ -274,6 +275,7 @@ class Questions:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     agent.report(folder + "/agent.html")
         """
+        place = folder_or_file(path, "path")
         table = self.log()
         offered = last_arms(table)
         known = None
@@ -291,7 +293,7 @@ class Questions:
             names=mapping.names if isinstance(mapping, Bilinear) else plain,
             estimates=known,
         )
-        with write_whole(Path(path)) as file:
+        with write_whole(place) as file:
             file.write(page.encode())
 
     def front(

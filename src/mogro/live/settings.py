@@ -175,13 +175,7 @@ def make_settings(
     """Check what an agent is to be made of."""
     units = Units(objectives)
     mapping = make_mapping(dim, intercept=intercept, scaling=scaling, features=features)
-    if not callable(policy):
-        raise ValueError(
-            "policy: expected what makes one from the numbers of features and objectives, "
-            f"such as mogro.MOGRO, got {policy!r}"
-        )
-    made = policy(mapping.size, len(units))
-    _check_policy(made, mapping.size, len(units))
+    made = make_policy(policy, mapping.size, len(units))
     if half_life is not None and not isinstance(half_life, HalfLife):
         raise ValueError(f"half_life: expected a mogro.HalfLife, got {half_life!r}")
     return Settings(
@@ -197,6 +191,18 @@ def make_settings(
         patience=math.inf if patience is None else real(patience, "patience", above=0),
         types=tuple(_types(made)),
     )
+
+
+def make_policy(policy: MakePolicy, size: int, objectives: int) -> LinearPolicy:
+    """Make a policy for so many features and objectives, and check it."""
+    if not callable(policy):
+        raise ValueError(
+            "policy: expected what makes one from the numbers of features and objectives, "
+            f"such as mogro.MOGRO, got {policy!r}"
+        )
+    made = policy(size, objectives)
+    _check_policy(made, size, objectives)
+    return made
 
 
 def make_mapping(

@@ -19,8 +19,9 @@ decision that the agent holds, in the order of decisions: features as the learne
 (NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
 each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
 condition not met), time, number, position of the event, and flags (as in mogro.live.ledger).
-``ledger.completed`` holds rows without anything pending, in the order of completion. ``learner.*``
-are sums and what follows from them, to the bit.
+``ledger.completed`` holds rows without anything pending, in the order of completion.
+``defaults.*`` are defaults that were learned and are others now: numbers of decisions and places of
+objectives, and values. ``learner.*`` are sums and what follows from them, to the bit.
 
 Nothing in a file is executed, and objects are made of mogro's own classes only, and of those that
 the caller names. What a file says about itself is checked against its size before memory is taken.

@@ -80,6 +80,9 @@ class State:
         self.changed = 0  # position of the last event that changed the objectives
         self.agreement = 0.0, 0.0  # fading sum of the probabilities, and of ones
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
+        # Defaults that were learned once, by the decision's number and the objective, which has
+        # another now.
+        self.defaults: dict[tuple[int, str], float] = {}
         self._windows = Windows()
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
@@ -329,6 +332,7 @@ class State:
                 for m, slope in zip(places, units.slopes, strict=True)
             ]
         )
+        self._keep_defaults(units)
         self.settings, self.units = settings, units
         self.ledger.changed(places, factors, stamped=units.stamped)
         learner = new_learner(settings)
@@ -344,6 +348,17 @@ class State:
         self._count_in_flight_if_worn()
         self._windows = find_windows(self.ledger, self.units, self.settings.patience)
         return True
+
+    def _keep_defaults(self, units: Units) -> None:
+        """Write down what was learned as a default that is another one from now on."""
+        block = self.ledger.gather(self.ledger.written())
+        held = set(block.serial.tolist())
+        self.defaults = {key: one for key, one in self.defaults.items() if key[0] in held}
+        for m, name in enumerate(self.units.names):
+            default, place = self.units.defaults[m], units.index.get(name)
+            if default is not None and place is not None and units.defaults[place] != default:
+                for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
+                    self.defaults.setdefault((serial, name), default)
 
     def _settle(self, row: int, block: Block, i: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
@@ -524,6 +539,14 @@ class State:
         arrays["agreement"] = np.array(self.agreement)
         if not placed:
             arrays["ledger.position"] = np.zeros_like(arrays["ledger.position"])
+        held = set(arrays["ledger.serial"].tolist())
+        kept = [
+            (number, self.units.index[name], default)
+            for (number, name), default in self.defaults.items()
+            if number in held and name in self.units.index
+        ]
+        arrays["defaults.place"] = np.array([one[:2] for one in kept], np.int64).reshape(-1, 2)
+        arrays["defaults.value"] = np.array([one[2] for one in kept], np.float64)
         last, offers = (self.position, self.offers) if placed else (0, {})
         arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
         own = {
@@ -549,6 +572,11 @@ class State:
         agreed, weight = arrays["agreement"].astype(np.float64).tolist()
         self.agreement = agreed, weight
         load_ledger(self.ledger, arrays, decisions=self.counters.decisions)
+        names, kept = self.units.names, arrays["defaults.value"].astype(np.float64).tolist()
+        learned = arrays["defaults.place"].astype(np.int64).tolist()
+        self.defaults = {
+            (number, names[m]): one for (number, m), one in zip(learned, kept, strict=True)
+        }
         own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
         self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
         self._windows = find_windows(self.ledger, self.units, self.settings.patience)

@@ -173,8 +173,7 @@ def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
 def estimates(arms: ArmSet, learner: Learner, settings: Settings) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
     units, features = settings.units, arms.learned_features
-    known = np.broadcast_to(features, (len(units), *features.shape))
-    spread = np.sqrt(learner.model.variances(known)).T  # (K, M)
+    spread = np.sqrt(learner.variances(features)).T  # (K, M)
     noise = learner.noise
     noise = np.where(np.isnan(noise), np.inf, noise)
     with np.errstate(invalid="ignore"):  # 0 * inf

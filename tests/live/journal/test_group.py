@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.live.journal.worlds import opened
+import pytest
+from tests.live.journal.worlds import live, opened
 
 from mogro.live.events import Expired
-from mogro.live.journal import GroupCommit, open_journal
+from mogro.live.journal import GroupCommit, open_journal, tables
 from mogro.live.state import State
 
 
@@ -51,3 +52,23 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
     assert len(done) == 80
     assert states[-1].time == 79.0
     assert counting.commits <= 80 / 4  # 8 threads: 10 and a few, if all wait for every commit
+
+
+def test_a_log_is_of_one_moment(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others append, and let events go out, while all are read."""
+    monkeypatch.setattr(tables, "ROWS", 7)
+    with opened(shop, timeout=0.5) as agent:  # it would wait for who reads, to overwrite
+        live(agent, 0, 60)
+        journal, settings = open_journal(shop, "agent", None, types=(), timeout=9.0)
+        group = GroupCommit(journal, settings, snapshot_every=10**6, replace=lambda _: None)
+        with group.current():
+            before = [position for position, _ in group.events()]
+            read = []
+            for position, _ in group.events():
+                read.append(position)
+                if len(read) == 10:
+                    agent.erase(*(record.decision.id for record in agent.decisions()))
+                    live(agent, 60, 5)
+            assert read == before
+            assert [position for position, _ in group.events()] != before
+        group.close()

@@ -1,5 +1,6 @@
 """A journal does not grow for ever, and forgets what it is told to; what was learned stays."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ def by_id(table: pa.Table) -> list[dict[str, object]]:
 
 
 def test_decisions_move_to_files(tmp_path: Path, shop: str) -> None:
-    archive = tmp_path / "archive"
+    archive, moves = tmp_path / "archive", 0
     twin = in_memory()
     with opened(shop) as agent, opened(shop) as other:
         for start in range(0, 120, 40):
@@ -38,11 +39,13 @@ def test_decisions_move_to_files(tmp_path: Path, shop: str) -> None:
             assert (agent.theta == theta).all()
             assert start < 80 or (dropped > 0 and events(shop) < many)
             assert by_id(agent.log())[-20:] == by_id(before)[-20:]
+            moves += len(agent.log()) < len(before)
             contents = {saved(one, tmp_path / "saved") for one in (agent, other, twin)}
             assert len(contents) == 1  # the other had not read what went out
         whole = pa.concat_tables([archived(archive), agent.log()])
         assert len(set(whole["position"].to_pylist())) == len(whole) == 120
-        assert sorted(path.suffix for path in archive.iterdir()) == [".parquet"] * 3
+        assert moves > 0
+        assert sorted(path.suffix for path in archive.iterdir()) == [".parquet"] * moves
     with mogro.Agent.open(shop) as again:
         assert saved(again, tmp_path / "saved") in contents
         live(again, 120, 20)
@@ -125,6 +128,81 @@ def test_a_decision_is_erased(tmp_path: Path, shop: str) -> None:
         assert b"Lovelace" not in everything
 
 
+def test_what_was_forgotten_is_erased_all_the_same(tmp_path: Path, shop: str) -> None:
+    """Everything under an id goes, and nothing else does."""
+    with opened(shop, capacity=2) as agent, mogro.Agent.open(shop) as other:
+        for id in ("Ada Lovelace", "Charles Babbage", "Mary Somerville"):
+            for n in range(2):
+                agent.decide(ARMS, id=id, now=100.0 * n)
+                agent.reward(id, {"click": 1.0, "watch": 2.0}, now=100.0 * n)
+                agent.expire(100.0 * n + 90.0)
+                agent.forget(before=100.0)
+            agent.forget(before=200.0)
+        assert other.decisions() == ()
+        theta, many = agent.theta, events(shop)
+        with pytest.raises(mogro.errors.UnknownDecision, match="nobody"):
+            other.erase("Ada Lovelace", "nobody")
+        assert events(shop) == many
+        assert other.erase("Ada Lovelace", "Ada Lovelace") == 1
+        assert other.log()["id"].to_pylist() == ["Charles Babbage"] * 2 + ["Mary Somerville"] * 2
+        assert (agent.theta == theta).all()
+        assert saved(agent, tmp_path / "one") == saved(other, tmp_path / "two")
+        with pytest.raises(mogro.errors.UnknownDecision):
+            agent.erase("Ada Lovelace")
+        agent.compact(before=1000.0, to=tmp_path / "archive")
+        assert len(archived(tmp_path / "archive")) == 4
+    with mogro.Agent.open(shop) as again:
+        assert saved(again, tmp_path / "three") == (tmp_path / "two").read_bytes()
+
+
+def test_what_was_forgotten_and_erased_is_not_in_the_file(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.db") as agent, opened(tmp_path / "shop.db") as other:
+        for id in ("Ada Lovelace", "Charles Babbage"):
+            agent.decide(ARMS, id=id, now=0.0)
+        agent.expire(100.0)
+        agent.withdraw("Ada Lovelace", now=100.0)
+        agent.forget(before=50.0)
+        assert len(other.log()) == 2
+        agent.erase("Ada Lovelace")
+        everything = b"".join(path.read_bytes() for path in tmp_path.glob("shop.db*"))
+    assert b"Babbage" in everything
+    assert b"Lovelace" not in everything
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_without_anything_to_move_there_is_no_file(tmp_path: Path, kept: bool) -> None:
+    archive = tmp_path / "archive"
+    with opened(tmp_path / "shop.db") if kept else in_memory() as agent:
+        live(agent, 0, 40)
+        agent.expire(200.0)
+        assert agent.compact(before=-1.0, to=archive) == 0
+        assert not archive.exists()
+        assert agent.compact(before=100.0, to=archive) > 0
+        assert agent.compact(before=100.0, to=archive) == 0
+        assert len(list(archive.iterdir())) == 1
+
+
+def test_arguments_that_are_something_else(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.db") as agent:
+        live(agent, 0, 5)
+        before = saved(agent, tmp_path / "saved")
+        refused: dict[str, Callable[[], object]] = {
+            "to": lambda: agent.compact(before=1.0, to=5),  # type: ignore[arg-type]
+            "before": lambda: agent.compact(before="now"),  # type: ignore[arg-type]
+            "id": lambda: agent.erase(["7-0"]),  # type: ignore[arg-type]
+            "policy": lambda: agent.retire("click", policy=3),  # type: ignore[arg-type]
+            "name": lambda: agent.retire(3),  # type: ignore[arg-type]
+            "folder": lambda: agent.export(5),  # type: ignore[arg-type]
+            "path": lambda: agent.save(None),  # type: ignore[arg-type]
+        }
+        for name, call in refused.items():
+            with pytest.raises(ValueError, match=rf"^{name}: expected"):
+                call()
+        assert saved(agent, tmp_path / "saved") == before
+    with pytest.raises(ValueError, match=r"^path: expected a path, got 5"):
+        mogro.Agent.open(5)  # type: ignore[arg-type]
+
+
 def test_what_is_erased_in_memory(tmp_path: Path) -> None:
     agent, other = in_memory(capacity=3), in_memory(capacity=3)
     for one in (agent, other):
@@ -164,7 +242,7 @@ def test_without_its_snapshot_a_compacted_journal_is_damaged(shop: str) -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path, shop: str) -> None:
     (tmp_path / "file").write_text("no folder")
     with opened(shop) as agent:
-        live(agent, 0, 30)
+        live(agent, 0, 120)
         before = saved(agent, tmp_path / "saved"), events(shop)
         with pytest.raises(OSError, match="file"):
             agent.compact(before=20.0, to=tmp_path / "file")
@@ -175,7 +253,7 @@ def test_a_file_that_was_not_named_in_time(tmp_path: Path, shop: str) -> None:
     """Killed between the commit and the naming: the next one names it; drafts of others stay."""
     archive = tmp_path / "archive"
     with opened(shop) as agent:
-        live(agent, 0, 30)
+        live(agent, 0, 120)
         agent.compact(before=20.0, to=archive)
         (file,) = archive.iterdir()
         file.rename(file.with_name(file.name + ".part"))

@@ -4,13 +4,14 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from mogro._validation import real
-from mogro.live.errors import DamagedJournal
+from mogro._validation import folder_or_file, real
+from mogro.live.errors import DamagedJournal, DifferentSettings
 from mogro.live.journal.group import GroupCommit
 from mogro.live.journal.protocol import Journal
+from mogro.live.journal.rows import check_settings
 from mogro.live.settings import Settings, from_plain_settings
 
-__all__ = ["GroupCommit", "open_journal"]
+__all__ = ["GroupCommit", "check_settings", "open_journal"]
 
 
 def open_journal(
@@ -21,20 +22,28 @@ def open_journal(
     types: Sequence[type[Any]],
     timeout: float,
 ) -> tuple[Journal, Settings]:
-    """Open an agent's journal in a file or a database, and return it with the agent's settings."""
+    """Open an agent's journal in a file or a database, and return it with the agent's settings.
+
+    These are the settings that it was created with; what it has become is in the events.
+    """
     if type(name) is not str or not name:
         raise ValueError(f"name: expected a string, not empty, got {name!r}")
+    folder_or_file(path, "path")
     plain = None if settings is None else settings.to_plain()
     journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
-    if settings is None:
-        try:
-            settings = from_plain_settings(journal.settings, types=types)
-        except Exception as error:  # damaged ones can fail in any way
-            journal.close()
-            raise DamagedJournal(
-                f"{journal.path}: no settings of an agent in it: {error}"
-            ) from error
-    return journal, settings
+    first = journal.settings
+    try:
+        if settings is not None and plain is not None:
+            changeable = {name: plain[name] for name in ("objectives", "policy")}
+            check_settings(journal.path, plain, first, first | changeable)
+            types = [*types, *settings.types]
+        return journal, from_plain_settings(first, types=types)
+    except DifferentSettings:
+        journal.close()
+        raise
+    except Exception as error:  # damaged ones can fail in any way
+        journal.close()
+        raise DamagedJournal(f"{journal.path}: no settings of an agent in it: {error}") from error
 
 
 def _journal(path: str, name: str, plain: dict[str, Any] | None, timeout: float) -> Journal:

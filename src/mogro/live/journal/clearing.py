@@ -1,4 +1,4 @@
-"""What can go out of a journal: the events of decisions that the state no longer holds.
+"""What can go out of a journal: events of decisions that are no longer held, or were erased.
 
 A snapshot takes their place: the state is no longer read from the first event. Between events that
 stay one :class:`~mogro.live.events.Hollow` is left, so that those that stay can still be read in
@@ -6,7 +6,7 @@ order (for a log), and nobody takes the rest for all that happened.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mogro.live.events import Decided, Event, Expired, Forgotten, Hollow, Imported, Offered
@@ -21,13 +21,18 @@ class Run(NamedTuple):
     rest: Hollow
 
 
-def runs(events: Iterable[tuple[int, Event]], state: State) -> list[Run]:
-    """Return what can go of all events so far; the state is that after the last one."""
+def runs(
+    events: Iterable[tuple[int, Event]], state: State, erased: Collection[str] | None = None
+) -> list[Run]:
+    """Return what can go of all events so far; the state is that after the last one.
+
+    These are the events of decisions that the state does not hold; or of ids that were ``erased``.
+    """
     held = held_positions(state)
     needed = set(state.offers.values())  # arms that decisions may refer to
     read: list[tuple[int, bool, bool, Hollow]] = []
     for position, event in events:
-        stays = _stays(position, event, held)
+        stays = _stays(position, event, held) if erased is None else decided_id(event) not in erased
         decided = event.decision if isinstance(event, Imported) else event
         if stays and isinstance(decided, Decided) and decided.evidence is not None:
             needed.add(decided.evidence.offered)
@@ -54,8 +59,15 @@ def held_positions(state: State) -> dict[str, int]:
 def _stays(position: int, event: Event, held: dict[str, int]) -> bool:
     if isinstance(event, Expired | Forgotten | Hollow):
         return False
-    decision = event.decision.id if isinstance(event, Imported) else getattr(event, "id", None)
+    decision = decided_id(event)
     return decision is None or held.get(decision, math.inf) <= position
+
+
+def decided_id(event: Event) -> str | None:
+    """Return the id of the decision that an event is about, if it is about one."""
+    about = event.decision if isinstance(event, Imported) else event
+    id: str | None = getattr(about, "id", None)
+    return id
 
 
 def _rest(event: Event) -> Hollow:

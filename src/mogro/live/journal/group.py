@@ -16,7 +16,7 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -129,9 +129,10 @@ class GroupCommit:
             self._catch_up()
             yield
 
-    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a position, with their own, within :meth:`current`."""
-        return self._journal.read(after)
+    def events(self) -> Iterator[tuple[int, Event]]:
+        """Yield all events, with their positions, within :meth:`current`: as they are at once."""
+        with self._journal.view():
+            yield from self._journal.read(0)
 
     def event(self, position: int) -> Event | None:
         """Return one event, within :meth:`current`; None if it is no longer there."""
@@ -141,8 +142,14 @@ class GroupCommit:
             return None
         return event if place == position else None
 
-    def clear(self, event: Event, *, before: Callable[[], None] = lambda: None) -> Any:
-        """Let an event happen, and events of decisions that are no longer held go out.
+    def clear(
+        self,
+        event: Event,
+        *,
+        erased: Collection[str] | None = None,
+        before: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """Let an event happen, and let events go out: see :func:`runs`.
 
         ``before`` they do, something is called, with the lock held; if that fails nothing happens.
         """
@@ -154,7 +161,7 @@ class GroupCommit:
                 result = self.apply(event)
                 self._journal.append(self._position + 1, self._fresh)
                 before()
-                self._clear(self._position + 1)
+                self._clear(self._position + 1, erased)
                 self._journal.commit()
             except BaseException:
                 self._undo()
@@ -163,10 +170,10 @@ class GroupCommit:
             self._journal.scrub()
         return result
 
-    def _clear(self, position: int) -> None:
+    def _clear(self, position: int, erased: Collection[str] | None = None) -> None:
         """Put a snapshot at a position, that of the state, in the place of events."""
         assert self._state is not None
-        for run in runs(self._journal.read(0), self._state):
+        for run in runs(self._journal.read(0), self._state, erased):
             self._journal.remove(run.first, run.last)
             self._journal.append(run.last, [run.rest])
         self._journal.replace_snapshot(self._snapshot(position))

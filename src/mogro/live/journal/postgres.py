@@ -62,6 +62,8 @@ class PostgresJournal(TableJournal):
         Seconds to wait for a lock, or for a server that is starting again.
     """
 
+    _VIEW = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
     def __init__(
         self, address: str, name: str, settings: dict[str, Any] | None, *, timeout: float
     ) -> None:
@@ -94,7 +96,7 @@ class PostgresJournal(TableJournal):
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
-        if not self._connection.closed and not self._is_idle():
+        if not self._connection.closed and not self._is_idle:
             self._execute("ROLLBACK")
 
     @property
@@ -102,7 +104,7 @@ class PostgresJournal(TableJournal):
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
         deadline = time.monotonic() + self._timeout
         while True:
-            if not self._connection.closed and not self._is_idle():
+            if not self._connection.closed and not self._is_idle:
                 return False
             ((status,),) = self._surely(
                 lambda: self._execute("SELECT pg_xact_status(?::xid8)", self._transaction)
@@ -171,7 +173,7 @@ class PostgresJournal(TableJournal):
                     " WHERE NOT EXISTS (SELECT FROM mogro_agents WHERE name = ?)",
                     *(name, VERSION, json.dumps(settings), name),
                 )
-            number, kept = self._agent_named(name, settings)
+            number, kept = self._agent_named(name)
             self.commit()
         except BaseException:
             self.rollback()
@@ -198,7 +200,7 @@ class PostgresJournal(TableJournal):
         self._surely(begin)
 
     def _query(self, statement: str, *arguments: object) -> list[Any]:
-        if not self._connection.closed and not self._is_idle():
+        if not self._connection.closed and not self._is_idle:
             return self._execute(statement, *arguments)
         return self._surely(lambda: self._execute(statement, *arguments))
 
@@ -221,6 +223,7 @@ class PostgresJournal(TableJournal):
             cursor = self._connection.execute(text, arguments or None, binary=True)
             return cursor.fetchall() if cursor.description else []
 
+    @property
     def _is_idle(self) -> bool:
         return self._connection.info.transaction_status == TransactionStatus.IDLE
 

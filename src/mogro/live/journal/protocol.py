@@ -1,6 +1,7 @@
 """What an agent asks of a journal."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from mogro.live.events import Event
@@ -37,6 +38,9 @@ class Journal(Protocol):
 
     def read(self, after: int) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order."""
+
+    def view(self) -> AbstractContextManager[None]:
+        """Let :meth:`read` see what is there now, whatever others do meanwhile."""
 
     def remove(self, first: int, last: int) -> None:
         """Delete events from a position to another."""

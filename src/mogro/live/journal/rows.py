@@ -41,20 +41,29 @@ def event_from_row(path: str, position: int, content: bytes, checksum: int) -> E
         raise DamagedJournal(f"{path}: event {position} is damaged: {error}") from error
 
 
-def check_agent(path: str, version: int, text: str, given: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the settings stored; those given have to be the same."""
+def read_settings(path: str, version: int, text: str) -> dict[str, Any]:
+    """Return the settings that an agent was created with."""
     if version != VERSION:
         raise NewerJournal(f"{path}: of version {version}, known here is {VERSION}")
     try:
-        stored: dict[str, Any] = json.loads(text)
-        wanted = None if given is None else json.loads(json.dumps(given))
-        differing = [key for key in stored if wanted and stored[key] != wanted.get(key)]
+        stored: dict[str, Any] = dict(json.loads(text))
     except (ValueError, TypeError) as error:
         raise DamagedJournal(f"{path}: its settings are damaged: {error}") from error
-    if differing and wanted is not None:
-        pairs = [f"{key} {stored[key]!r}, not {wanted.get(key)!r}" for key in differing]
-        raise DifferentSettings(f"{path}: the agent in it has {'; '.join(pairs)}")
     return stored
+
+
+def check_settings(
+    path: str, given: dict[str, Any], first: dict[str, Any], now: dict[str, Any]
+) -> None:
+    """Refuse settings that are neither those an agent was created with nor those it has now."""
+    given, now = (json.loads(json.dumps(one)) for one in (given, now))
+    if given in (first, now):
+        return
+    pairs = [
+        f"{key} {now[key]!r}, not {given.get(key)!r}" for key in now if now[key] != given.get(key)
+    ]
+    since = "" if first == now else "; nor are these the settings that it was created with"
+    raise DifferentSettings(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
 
 
 def _checksum(position: int, content: bytes) -> int:

@@ -52,6 +52,8 @@ class SQLiteJournal(TableJournal):
         Seconds to wait for the file's lock.
     """
 
+    _VIEW = "BEGIN"
+
     def __init__(
         self, path: str, name: str, settings: dict[str, Any] | None, *, timeout: float
     ) -> None:
@@ -83,12 +85,16 @@ class SQLiteJournal(TableJournal):
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; SQLite may have done so already."""
-        if self._connection.in_transaction:
+        if not self._is_idle:
             self._execute("ROLLBACK")
 
     @property
     def committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
+        return self._is_idle
+
+    @property
+    def _is_idle(self) -> bool:
         return not self._connection.in_transaction
 
     def append(self, position: int, events: Iterable[Event]) -> None:
@@ -99,7 +105,11 @@ class SQLiteJournal(TableJournal):
 
     def scrub(self) -> None:
         """Let the log before the file be empty; what was deleted in the file is overwritten."""
-        self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        deadline = time.monotonic() + self._timeout
+        while self._execute("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # somebody is reading it
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(_PAUSE)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -127,7 +137,7 @@ class SQLiteJournal(TableJournal):
                     "INSERT OR IGNORE INTO mogro_agents (name, version, settings) VALUES (?, ?, ?)",
                     *(name, VERSION, json.dumps(settings)),
                 )
-            number, kept = self._agent_named(name, settings)
+            number, kept = self._agent_named(name)
             self.commit()
         except BaseException:
             self.rollback()

@@ -11,12 +11,13 @@ The checksum is CRC-32 of the event's bytes, started with its position.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 from mogro.live.errors import JournalError
 from mogro.live.events import Event
 from mogro.live.journal.protocol import Snapshot
-from mogro.live.journal.rows import PART, ROWS, check_agent, event_from_row
+from mogro.live.journal.rows import PART, ROWS, event_from_row, read_settings
 
 
 class TableJournal(ABC):
@@ -24,6 +25,16 @@ class TableJournal(ABC):
 
     path: str
     _agent: int  # its number
+    _VIEW: ClassVar[str]  # begins a transaction that sees what is there, and nothing later
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo everything since the transaction began."""
+
+    @property
+    @abstractmethod
+    def _is_idle(self) -> bool:
+        """Whether no transaction has begun."""
 
     @abstractmethod
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
@@ -33,8 +44,8 @@ class TableJournal(ABC):
     def _query(self, statement: str, *arguments: object) -> list[Any]:
         """Do so with one that changes nothing, if need be by a new connection."""
 
-    def _agent_named(self, name: str, given: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
-        """Return the number and the settings of an agent; those given have to be the same."""
+    def _agent_named(self, name: str) -> tuple[int, dict[str, Any]]:
+        """Return the number of an agent, and the settings it was created with."""
         agents = self._execute(
             "SELECT name, number, version, settings FROM mogro_agents ORDER BY number"
         )
@@ -42,7 +53,7 @@ class TableJournal(ABC):
         if name not in found:
             raise JournalError(f"{self.path}: no agent {name!r} in it, only {list(found)[:12]}")
         number, version, text = found[name]
-        return number, check_agent(self.path, version, text, given)
+        return number, read_settings(self.path, version, text)
 
     def remove(self, first: int, last: int) -> None:
         """Delete events from a position to another."""
@@ -64,6 +75,18 @@ class TableJournal(ABC):
             if len(rows) < ROWS:
                 return
             after = rows[-1][0]
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """Let :meth:`read` see what is there now, whatever others do meanwhile."""
+        if not self._is_idle:  # whoever appends is alone
+            yield
+            return
+        self._query(self._VIEW)
+        try:
+            yield
+        finally:
+            self.rollback()
 
     def snapshot(self) -> Snapshot | None:
         """Return the last snapshot, if there is one."""
