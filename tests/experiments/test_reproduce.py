@@ -22,7 +22,6 @@ from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.reproduce import all_tasks, is_made, reproduce
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import to_csv
-from mogro.experiments.report.claims import as_table
 from mogro.experiments.report.conclusion import conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
@@ -68,16 +67,15 @@ def test_panels_make_up_the_drawing(figure: Figure, out: Path) -> None:
 
 def test_claims_follow_from_the_tables_alone(out: Path) -> None:
     claims = collect_claims(FIGURES, out)
-    again = to_csv(as_table([(figure.name, claim) for figure, claim in claims]))
-    assert again == (out / "claims.csv").read_bytes()
+    assert to_csv(claims.columns()) == (out / "claims.csv").read_bytes()
     figures: dict[tuple[str, str], set[str]] = {}
     for figure, claim in claims:
-        assert figure.name not in figures.setdefault((claim.name, claim.setting), set())
-        figures[claim.name, claim.setting].add(figure.name)
+        together = figures.setdefault((claim.name, str(claim.setting)), set())
+        assert figure not in together
+        together.add(figure)
     shared = [names for names in figures.values() if len(names) > 1]
     assert shared == [{"main", "time"}] * 2  # at each setting one
-    judged = {figure.name for figure, _ in claims}
-    assert judged == {figure.name for figure in POSSIBLE}
+    assert {figure for figure, _ in claims} == {figure.name for figure in POSSIBLE}
 
 
 def test_the_report_stands_alone(out: Path) -> None:
