@@ -69,12 +69,13 @@ def test_claims_follow_from_the_tables_alone(out: Path) -> None:
     claims = collect_claims(FIGURES, out)
     assert to_csv(claims.columns()) == (out / "claims.csv").read_bytes()
     figures: dict[tuple[str, str], set[str]] = {}
-    for name, claim in claims:
-        assert name not in figures.setdefault((claim.name, claim.setting), set())
-        figures[claim.name, claim.setting].add(name)
+    for figure, claim in claims:
+        together = figures.setdefault((claim.name, str(claim.setting)), set())
+        assert figure not in together
+        together.add(figure)
     shared = [names for names in figures.values() if len(names) > 1]
     assert shared == [{"main", "time"}] * 2  # at each setting one
-    assert {name for name, _ in claims} == {figure.name for figure in POSSIBLE}
+    assert {figure for figure, _ in claims} == {figure.name for figure in POSSIBLE}
 
 
 def test_the_report_stands_alone(out: Path) -> None:
