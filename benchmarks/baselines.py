@@ -26,8 +26,8 @@ theorems only what these quote):
 - GiniOGDE (Busa-Fekete et al. 2017, MO-OGDE). The paper's: every arm once; a step of
   sqrt(2 ln(2 / delta) / t) / (1 - 1 / sqrt(K)) along the gradient at the estimated means, weights
   in the order of the mixture's average; projection onto the simplex with at least step / K for
-  each arm; weights 1, 1/2, 1/4, ...; three public implementations agree on these. Ours: delta =
-  0.05, rewards for costs. The claims are those of its figure 2, regret over rounds.
+  each arm; weights 1, 1/2, 1/4, ... Three public implementations agree on step and projection.
+  Ours: delta = 0.05, rewards for costs. Its figure 2 has the regret over rounds, by one of these.
 - MOGLMUCB (Lu et al. 2019). The paper's, by its abstract: a variant of the online Newton step for
   each objective, optimistic indices, a uniformly random member of their front, Pareto regret of the
   order d sqrt(T). Ours: the squared radius is 0.1 log(det Z / det Z_1) and nothing else, ridge 1,

@@ -70,13 +70,19 @@ def each(truths: np.ndarray, found: list[WhatIf], alone: np.ndarray) -> Iterator
 
 
 def together(truths: np.ndarray, found: list[WhatIf], which: str) -> Line:
-    """Return how often all that is said to be trusted holds at once."""
+    """Return how often all that is said to be trusted holds at once.
+
+    What is needed are boxes, as wide for every estimate in its standard deviations, that hold 95 %.
+    """
     bounds = np.array([log.interval() for log in found])
     trusted = np.array([log.trusted for log in found])
     held = (bounds[..., 0] <= truths) & (truths <= bounds[..., 1])
     inside = np.asarray(held.all(axis=-1))
     errors = np.array([log.value for log in found]) - truths
-    wide = np.mean([_width(bounds[sure, w], errors[sure, w]) for w, sure in enumerate(trusted.T)])
+    spread = np.array([errors[sure, w].std(axis=0) for w, sure in enumerate(trusted.T)])
+    largest = np.where(trusted[..., None], abs(errors) / spread, 0.0).max(axis=(1, 2))
+    needed = 2 * np.quantile(largest, 0.95) * spread  # boxes that hold 95 %
+    wide = (np.ptp(bounds, axis=-1) / needed)[trusted].mean()
     everything = float(inside.all(axis=1).mean())
     return _line(
         np.asarray((inside | ~trusted).all(axis=1)),

@@ -38,8 +38,9 @@ class MOGLMUCB(OwnLearner):
     indices and the random member of their front are the paper's; Z grows as in its forerunner for
     one logistic objective (Zhang et al. 2016, OL2M). The squared radius of such theorems is
     ``c log(det Z / det Z_1)`` plus terms in the failure probability, the ridge and D; in Theorem 1
-    of 2016 c is 2 over a bound on the slope, 15 for D = 1, which has four times the regret. So
-    these constants are ours: c is ``width`` = 0.1, the other terms are left out, ridge and D are 1.
+    of 2016 c is 2 over a bound on the slope, 15 for D = 1, with which the benchmark has four times
+    the regret. So these constants are ours: c is ``width`` = 0.1, the other terms are left out,
+    ridge and D are 1.
 
     Parameters
     ----------
