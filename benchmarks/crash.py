@@ -30,8 +30,8 @@ import mogro
 from benchmarks.postgres import server
 from mogro.live.events import Decided, Event, Rewarded
 from mogro.live.journal import open_journal
-from mogro.live.snapshot import read, write
-from mogro.live.state import State
+from mogro.live.memory.snapshot import read, write
+from mogro.live.memory.state import State
 
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("sale", window=50.0, default=0.0)]
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [0.0, 0.3, 0.9]}

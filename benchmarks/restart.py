@@ -24,8 +24,8 @@ from mogro.live.events import Decided, Event, Rewarded
 from mogro.live.journal import open_journal
 from mogro.live.journal.group import snapshot_interval
 from mogro.live.journal.protocol import Snapshot
-from mogro.live.snapshot import pack
-from mogro.live.state import State
+from mogro.live.memory.snapshot import pack
+from mogro.live.memory.state import State
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro"])

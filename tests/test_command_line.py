@@ -61,7 +61,7 @@ def test_only_figures_that_were_asked_for_look_for_data(
         asked.append(folder)
         return "no data"
 
-    monkeypatch.setattr("mogro.experiments.figures.wine._why_missing", why_missing)
+    monkeypatch.setattr("mogro.experiments.figures.wine.why_missing", why_missing)
     for arguments in (["reproduce", "growth", *TINY, "--out", tmp_path], ["list"]):
         done = run(*arguments)
         assert done.exit_code == 0, done.output

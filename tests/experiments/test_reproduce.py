@@ -282,7 +282,7 @@ def test_the_manifest_names_the_source_the_run_began_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits = iter(["begin", "later", "later"])
-    monkeypatch.setattr("mogro.experiments.lab.reproduce._commit", lambda: next(commits))
+    monkeypatch.setattr("mogro.experiments.lab.reproduce.source_commit", lambda: next(commits))
     growth = next(figure for figure in FIGURES if figure.name == "growth")
     reproduce([growth], SMALL, executor=Here(), out=tmp_path)
     assert json.loads((tmp_path / "growth" / "manifest.json").read_text())["commit"] == "begin"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import mogro
 from mogro.live.events import Event
-from mogro.live.snapshot import read, write
-from mogro.live.state import State
+from mogro.live.memory.snapshot import read, write
+from mogro.live.memory.state import State
 
 
 def replayed(like: mogro.Agent, events: Iterable[Event], path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import mogro
-from mogro.live.learner import Learner
+from mogro.live.memory.learner import Learner
 
 Floats = NDArray[np.float64]
 

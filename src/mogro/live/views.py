@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.arms import ArmSet
-from mogro.live.bilinear import InContext
-from mogro.live.decisions import Decision
-from mogro.live.learner import Learner
+from mogro.live.deciding.decisions import Decision
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.state import State
+from mogro.live.offers.arms import ArmSet
+from mogro.live.offers.bilinear import InContext
 from mogro.live.settings import Settings
-from mogro.live.state import State
 from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 

@@ -24,9 +24,9 @@ from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, Jour
 from mogro.live.events import Event, Hollow
 from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
+from mogro.live.memory.snapshot import pack, unpack
+from mogro.live.memory.state import State
 from mogro.live.settings import Settings
-from mogro.live.snapshot import pack, unpack
-from mogro.live.state import State
 
 T = TypeVar("T")
 

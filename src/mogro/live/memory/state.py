@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.counters import Counters, Outcome
 from mogro.live.errors import (
     ConflictingReward,
     DamagedSnapshot,
@@ -35,8 +34,9 @@ from mogro.live.events import (
     Rewarded,
     Withdrawn,
 )
-from mogro.live.learner import Learner
-from mogro.live.ledger import (
+from mogro.live.memory.counters import Counters, Outcome
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.ledger import (
     EXPLORED,
     FREE,
     GROUPED,
@@ -47,7 +47,8 @@ from mogro.live.ledger import (
     Block,
     Ledger,
 )
-from mogro.live.ledger_arrays import Arrays, load_ledger, save_ledger
+from mogro.live.memory.ledger_arrays import Arrays, load_ledger, save_ledger
+from mogro.live.memory.windows import Windows, find_windows
 from mogro.live.objective import (
     DEFAULTED,
     LEARNED,
@@ -59,7 +60,6 @@ from mogro.live.objective import (
     Units,
 )
 from mogro.live.settings import Settings
-from mogro.live.windows import Windows, find_windows
 
 _FADING = 0.5 ** (1 / 100)  # of what the agreement goes by, at each further observation
 _OFFERS = 1024  # sets of arms that are known to have been written down, the last ones

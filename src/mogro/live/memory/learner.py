@@ -17,51 +17,20 @@ objective.
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._spectrum import RENEW_EVERY
-from mogro._validation import BoolArray, FloatArray, check_shape, real
+from mogro._validation import BoolArray, FloatArray, check_shape
 from mogro.choice import Beliefs
 from mogro.linear import LinearModel
-from mogro.live.coverage import Coverage, removed
-from mogro.live.inflight import InFlight
+from mogro.live.half_life import HalfLife
+from mogro.live.memory.coverage import Coverage, removed
+from mogro.live.memory.inflight import InFlight
 
 _WORN = 1e4  # share taken out of the sums in flight after which they are added up anew
 _FEW = 8  # decisions that are taken out one by one, more of them by computing anew
-
-
-@dataclass(frozen=True)
-class HalfLife:
-    """How fast old observations fade: after this much an observation counts for half.
-
-    Parameters
-    ----------
-    updates
-        In further observations of the same objective.
-    time
-        In the caller's time, from decision to now. Give one of the two.
-
-    Examples
-    --------
-    >>> HalfLife(updates=1000)
-    HalfLife(updates=1000.0, time=None)
-    """
-
-    _: KW_ONLY
-    updates: float | None = None
-    time: float | None = None
-
-    def __post_init__(self) -> None:
-        if (self.updates is None) == (self.time is None):
-            raise ValueError(
-                f"half_life: expected updates or time, got updates={self.updates}, time={self.time}"
-            )
-        for name in ("updates", "time"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, real(getattr(self, name), name, above=0))
 
 
 class Learner:

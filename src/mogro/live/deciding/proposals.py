@@ -8,23 +8,23 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.choice import explorers
 from mogro.exploration import Settled
-from mogro.live.basis import Basis, make_basis
-from mogro.live.decisions import Decision, DecisionRecord, Propensities, propensities
-from mogro.live.draws import brief_draws, draws
-from mogro.live.errors import NoArmClears, UnknownDecision
-from mogro.live.events import Decided, Evidence, Offered
-from mogro.live.evidence import (
+from mogro.live.deciding.basis import Basis, make_basis
+from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities, propensities
+from mogro.live.deciding.draws import brief_draws, draws
+from mogro.live.deciding.evidence import (
     basis_again,
     is_selection_written,
     make_evidence,
     written_values,
 )
-from mogro.live.learner import Learner
-from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
+from mogro.live.deciding.requests import Request
+from mogro.live.errors import NoArmClears, UnknownDecision
+from mogro.live.events import Decided, Evidence, Offered
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.ledger import EXPLORED, GROUPED, UNIFORM, Block
+from mogro.live.memory.state import State
 from mogro.live.objective import STATUS
-from mogro.live.requests import Request
 from mogro.live.settings import Settings
-from mogro.live.state import State
 
 UNKNOWN = math.nan, math.nan  # the propensity of somebody else, and its error
 

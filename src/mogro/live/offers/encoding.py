@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from mogro._validation import FloatArray, count
-from mogro.live.columns import KINDS, Category, Column, Number, Tags, Vector, fit_column
+from mogro.live.offers.columns import KINDS, Category, Column, Number, Tags, Vector, fit_column
 
 Record = Mapping[str, Any]
 
