@@ -165,8 +165,12 @@ def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> I
             continue
         figures = np.array(found[name])
         trusted = figures[:, -1] > 0
-        needed = 2 * 1.96 * figures[:, :objectives].std(axis=0)
-        wide = float((np.mean(widths[name, kind], axis=0) / needed).max())
+        spread = figures[:, :objectives].std(axis=0)
+        reach = 1.96
+        if kind == "joint":  # a box, as wide for every objective in its deviations, that holds 95 %
+            apart = abs(figures[:, :objectives] - world.value) / spread
+            reach = float(np.quantile(apart.max(axis=1), 0.95))
+        wide = float((np.mean(widths[name, kind], axis=0) / (2 * reach * spread)).max())
         yield _line(
             world, f"{name}, {kind}", np.array(held), trusted, wide, figures[:, objectives].mean()
         )
