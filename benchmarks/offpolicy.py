@@ -153,7 +153,7 @@ def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> I
         for name, method in methods.items():
             one = method(log, rng)
             found[name].append((*one.value, *one.effective_size, one.trusted))
-            for kind, bounds in _intervals(one).items():
+            for kind, bounds in intervals(one).items():
                 inside = (bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1])
                 if kind == "joint":
                     inside = np.array([inside.all()])
@@ -165,20 +165,25 @@ def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> I
             continue
         figures = np.array(found[name])
         trusted = figures[:, -1] > 0
-        needed = 2 * 1.96 * figures[:, :objectives].std(axis=0)
-        wide = float((np.mean(widths[name, kind], axis=0) / needed).max())
+        spread = figures[:, :objectives].std(axis=0)
+        reach = 1.96
+        if kind == "joint":  # a box, as wide for every objective in its deviations, that holds 95 %
+            apart = abs(figures[:, :objectives] - world.value) / spread
+            reach = float(np.quantile(apart.max(axis=1), 0.95))
+        wide = float((np.mean(widths[name, kind], axis=0) / (2 * reach * spread)).max())
         yield _line(
             world, f"{name}, {kind}", np.array(held), trusted, wide, figures[:, objectives].mean()
         )
 
 
-def _intervals(one: Evaluation) -> dict[str, np.ndarray]:
-    intervals = {"interval": one.interval(), "joint": one.region().bounds}
+def intervals(one: Evaluation) -> dict[str, np.ndarray]:
+    """Return all intervals (M, 2) that an evaluation has."""
+    found = {"interval": one.interval(), "joint": one.region().bounds}
     if one.replicates is not None:
-        intervals["bootstrap"] = one.bootstrap_interval()
+        found["bootstrap"] = one.bootstrap_interval()
     if one.calibration is not None:
-        intervals["likelihood"] = one.likelihood_interval()
-    return intervals
+        found["likelihood"] = one.likelihood_interval()
+    return found
 
 
 def _line(

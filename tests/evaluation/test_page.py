@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
-from tests.evaluation.worlds import OBJECTIVES, make_table, small_world
+from tests.evaluation.worlds import make_table, one_sided_table, small_world
 
 from mogro import Objective
 from mogro.cli import main
@@ -85,16 +85,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_no_support_comes_first() -> None:
-    n = 300
-    log = make_table(
-        OBJECTIVES,
-        rewards=np.ones((n, 2)),
-        propensities=np.ones(n),
-        chosen=np.zeros(n, dtype=int),
-        offered=[["a", "b"]] * n,
-        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
-        features=np.tile(np.eye(2), (n, 1, 1)),
-    )
+    log = one_sided_table()
     words = read(make_page(log, [{"subscribe": 1}])).text
     shown = [each for each in words if "{" not in each]
     assert shown[:2] == ["What if", "What if"]  # the title, and the heading
