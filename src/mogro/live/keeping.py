@@ -14,6 +14,7 @@ from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 from mogro.live.objective import Objective
 from mogro.live.offers.arms import ArmReader
 from mogro.live.offers.bilinear import Bilinear
@@ -50,7 +51,7 @@ class Kept(Questions):
         """
         place = folder_or_file(path, "path")
         with self._current():
-            numbers, arrays = self._state.save_state(placed=False)
+            numbers, arrays = save_state(self._state, placed=False)
         write(place, self._settings, numbers, arrays)
 
     @classmethod
