@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import offpolicy, open_bandit, whatif
+from benchmarks import offpolicy, offpolicy_speed, open_bandit, whatif
 from benchmarks.common import Line, replace_section
 from benchmarks.run import RESULTS, machine, markdown, verdict
 
@@ -43,9 +43,9 @@ def parts() -> dict[str, Callable[[], str]]:
     return {
         **covered,
         "Off-policy: five trade-offs from one log": partial(_measured, _NEWS, whatif.lines),
-        "Off-policy: obp on the same arrays": partial(_measured, _OBP, offpolicy.beside_obp),
+        "Off-policy: obp on the same arrays": partial(_measured, _OBP, offpolicy_speed.beside_obp),
         "Off-policy: Open Bandit": _open_bandit,
-        "Off-policy: speed": partial(_measured, "", offpolicy.speed),
+        "Off-policy: speed": partial(_measured, "", offpolicy_speed.speed),
     }
 
 
