@@ -145,7 +145,7 @@ def test_a_connection_cut_in_the_middle_of_a_commit(
     with opened(by_wire(database, wire), timeout=5.0) as agent:
         agent.decide(ARMS, id="a", now=0.0)
         cuts = [order]
-        wire.sent = lambda content: cuts.pop() if cuts and b"COMMIT\0" in content else "pass"
+        wire.sent = lambda content: cuts.pop() if cuts and b"COMMIT;" in content else "pass"
         if order == "cut":  # the commit never reached the server
             with pytest.raises(JournalUnavailable):
                 agent.decide(ARMS, id="b", now=1.0)

@@ -82,6 +82,7 @@ class GroupCommit:
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
+        self._connection = 0  # the number of the one that the state was read by
         self._fresh: list[Event] = []  # applied in this round, not yet committed
         try:
             self._catch_up()
@@ -156,7 +157,7 @@ class GroupCommit:
         with self.current():
             self._fresh = []
             try:
-                self._journal.begin()
+                self._journal.begin(self._position)
                 self._catch_up()
                 result = self.apply(event)
                 self._journal.append(self._position + 1, self._fresh)
@@ -271,15 +272,13 @@ class GroupCommit:
         ending = False
         self._fresh = []
         try:
-            journal.begin()
+            journal.begin(self._position)
             self._catch_up()
             calls += self._taken()
             for call in calls:
                 self._carry_out(call)
-            if self._fresh:
-                journal.append(self._position + 1, self._fresh)
             ending = True
-            journal.commit()
+            journal.commit(self._position + 1, self._fresh)
         except BaseException as error:
             if isinstance(error, Exception) or not (ending and journal.committed):
                 self._undo()
@@ -316,17 +315,24 @@ class GroupCommit:
         """Bring the state to the last event committed."""
         if self._state is None:
             self._restart()
-        if not self._follow():  # what comes next has gone out: a snapshot is in its place
-            missing = self._position + 1
+        while not self._follow():
+            missing, connection = self._position + 1, self._connection
             self._restart()
-            if self._position < missing or not self._follow():
+            if connection == self._journal.connections and self._position < missing:
                 raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
 
     def _follow(self) -> bool:
-        """Apply the events after those in the state; return whether they are all there."""
-        state = self._state
+        """Apply the events after those in the state.
+
+        Return False if the state cannot be brought up to date so: because what comes next has gone
+        out, and a snapshot is in its place; or because the connection is another one, and what was
+        read by the last may be lost with the server it came from, where it was not on the disk yet.
+        """
+        state, journal = self._state, self._journal
         assert state is not None
-        for position, event in self._journal.read(self._position):
+        for position, event in journal.read(self._position):
+            if self._connection != journal.connections:
+                return False
             if position != self._position + 1 or isinstance(event, Hollow):
                 return False
             self._state = None  # if it fails in the middle
@@ -337,10 +343,11 @@ class GroupCommit:
                 )
             self._position += 1
             self._state = state
-        return True
+        return self._connection == journal.connections
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
+        self._connection = self._journal.connections
         state, position = State(self.settings), 0
         snapshot = self._journal.snapshot()
         if snapshot is not None:
@@ -368,12 +375,15 @@ class GroupCommit:
     def _write_snapshot(self) -> None:
         journal, clears = self._journal, self.settings.retention < math.inf
         made = None if clears else self._snapshot(self._position)
-        journal.begin()
+        journal.begin(self._position)
         try:
             if made is None:
                 self._catch_up()
                 self._clear(self._position)
-            elif journal.snapshot_position() < made.position:
+            elif (
+                self._connection == journal.connections
+                and journal.snapshot_position() < made.position
+            ):
                 journal.replace_snapshot(made)
             journal.commit()
         except BaseException:

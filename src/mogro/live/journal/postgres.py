@@ -5,30 +5,40 @@ the agent from before it has read the last event until its own are committed, so
 which order events happened, and a reader that sees an event sees all before it. The lock goes to
 those that wait in the order in which they came, and ends with its connection.
 
-A commit that is cut off with its connection may have happened. The server knows: after connecting
-again it is asked what became of the transaction, by its number.
+Nobody waits for the disk while holding the lock: the transaction ends without doing so
+(asynchronous commit), which lets others go on, and a second one in the same message waits for it.
+What reaches the disk does so in the order of commits, so whatever is acknowledged is there together
+with all that it was based on, and several processes share a write. What a reader has seen can be
+lost with the server before anybody was told of it; therefore a new connection reads all again.
+
+A commit that is cut off with its connection may have happened: after connecting again, and waiting
+for the lock, it is seen whether the first event is there.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from psycopg import errors, sql
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
-from mogro.live.journal.rows import VERSION, event_rows
+from mogro.live.journal.rows import ROWS, VERSION, event_rows
 from mogro.live.journal.tables import TableJournal
 
 T = TypeVar("T")
+Row = tuple[int, bytes, int]  # position, event, checksum
 
 _LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
 _PAUSE = 0.05  # seconds between tries to connect again
+_LARGE = 1 << 20  # bytes of events that are no longer part of a statement
+# A commit that waits for the disk, and has nothing of its own but a mark in the server's log.
+_FLUSH = "SELECT pg_logical_emit_message(true, 'mogro', '')"
 _UNAVAILABLE = (
     *(psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
     *(errors.InsufficientPrivilege, errors.IdleInTransactionSessionTimeout),
@@ -69,7 +79,9 @@ class PostgresJournal(TableJournal):
     ) -> None:
         self._address = address
         self._timeout = timeout
-        self._transaction = ""  # the number of the last one begun
+        self.connections = 0
+        self._ahead: tuple[int, list[Any]] | None = None  # a position, and rows after it
+        self._first: Row | None = None  # appended in this transaction
         try:
             parts = conninfo_to_dict(address)
         except psycopg.Error as error:
@@ -77,45 +89,54 @@ class PostgresJournal(TableJournal):
         self.path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
         self._connection = self._connect()
         try:
-            self._agent, self.settings = self._find(name, settings)
+            self._agent, self.settings = self._surely(lambda: self._find(name, settings))
         except BaseException:
             self.close()
             raise
 
-    def begin(self) -> None:
+    def begin(self, after: int = 0) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
-        self._begin(self._agent)
+        self._first = None
+        self._ahead = after, self._begin(self._agent, after)
 
-    def commit(self) -> None:
-        """Let everything since :meth:`begin` reach the disk."""
+    def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
+        """Append events, and let everything since :meth:`begin` reach the disk."""
+        rows = event_rows(position, events)
+        self._ahead, self._first = None, self._first or next(iter(rows), None)
+        if sum(len(content) for _, content, _ in rows) > _LARGE:
+            self._insert(rows)
+            rows = []
+        values = [f"({self._agent}, {n}, '\\x{event.hex()}', {sum_})" for n, event, sum_ in rows]
+        inserted = f"INSERT INTO mogro_events VALUES {', '.join(values)}; " if values else ""
         try:
-            self._execute("COMMIT")
+            self._execute(f"{inserted}COMMIT; {_FLUSH}")
         except JournalUnavailable:
             if not self._connection.closed or not self.committed:
                 raise
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
+        self._ahead = None
         if not self._connection.closed and not self._is_idle:
             self._execute("ROLLBACK")
 
     @property
     def committed(self) -> bool:
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
-        deadline = time.monotonic() + self._timeout
-        while True:
-            if not self._connection.closed and not self._is_idle:
-                return False
-            ((status,),) = self._surely(
-                lambda: self._execute("SELECT pg_xact_status(?::xid8)", self._transaction)
-            )
-            if status != "in progress" or time.monotonic() > deadline:
-                return bool(status == "committed")
-            time.sleep(_PAUSE)
+        if self._first is None or not (self._connection.closed or self._is_idle):
+            return False
+        there = self._begin(self._agent, self._first[0] - 1)  # whoever was cut off has ended
+        self._execute(f"COMMIT; {_FLUSH}")
+        return self._first in there[:1]
 
     def append(self, position: int, events: Iterable[Event]) -> None:
         """Write events at this position and the following ones."""
-        positions, contents, checksums = zip(*event_rows(position, events), strict=True)
+        rows = event_rows(position, events)
+        self._first = self._first or rows[0]
+        self._insert(rows)
+
+    def _insert(self, rows: list[Row]) -> None:
+        positions, contents, checksums = zip(*rows, strict=True)
         self._execute(
             "INSERT INTO mogro_events SELECT ?, * FROM"
             " unnest(?::bigint[], ?::bytea[], ?::bigint[])",
@@ -131,6 +152,7 @@ class PostgresJournal(TableJournal):
 
     def _connect(self) -> psycopg.Connection[Any]:
         milliseconds = max(1, int(self._timeout * 1000))
+        self.connections += 1
         with self._naming():
             connection = psycopg.connect(
                 self._address,
@@ -157,7 +179,7 @@ class PostgresJournal(TableJournal):
 
     def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """Return the agent's number and settings; make it if it is new."""
-        self._begin(0)
+        self._begin(0, 0)
         try:
             ((there,),) = self._execute("SELECT to_regclass('mogro_snapshots') IS NOT NULL")
             if not there:
@@ -180,24 +202,35 @@ class PostgresJournal(TableJournal):
             raise
         return number, kept
 
-    def _begin(self, lock: int) -> None:
-        statement = sql.SQL(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-            " SELECT pg_current_xact_id()::text, pg_advisory_xact_lock({}, {})"
-        ).format(_LOCK, lock)
+    def _begin(self, lock: int, after: int) -> list[Any]:
+        """Take a lock, in a new transaction; if it is an agent's, return events after a position.
 
-        def begin() -> None:
+        All in one message. Each statement sees what was committed before it.
+        """
+        statement = (
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+            " SELECT set_config('synchronous_commit', 'off', true),"
+            f" pg_advisory_xact_lock({_LOCK}, {lock})"
+        )
+        if lock:
+            statement += (
+                "; SELECT position, event, checksum FROM mogro_events WHERE"
+                f" agent = {lock} AND position > {after} ORDER BY position LIMIT {ROWS}"
+            )
+
+        def begin() -> list[Any]:
             self.rollback()  # if the last one could not be undone
             try:
-                with self._naming():  # two statements, one message
-                    cursor = self._connection.execute(statement)
-                    cursor.nextset()
-                    ((self._transaction, _),) = cursor.fetchall()
+                return self._execute(statement)
             except JournalUnavailable:
                 self.rollback()
                 raise
 
-        self._surely(begin)
+        return self._surely(begin)
+
+    def _rows(self, after: int) -> list[Any]:
+        ahead, self._ahead = self._ahead, None
+        return ahead[1] if ahead is not None and ahead[0] == after else super()._rows(after)
 
     def _query(self, statement: str, *arguments: object) -> list[Any]:
         if not self._connection.closed and not self._is_idle:
@@ -218,9 +251,15 @@ class PostgresJournal(TableJournal):
             time.sleep(_PAUSE)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
-        text = statement.replace("?", "%s")
+        """Execute a statement, or several without arguments, and return the rows of the last."""
         with self._naming():
-            cursor = self._connection.execute(text, arguments or None, binary=True)
+            if not arguments:
+                cursor = self._connection.execute(statement, prepare=False)
+                while cursor.nextset():
+                    pass
+            else:
+                text = statement.replace("?", "%s")
+                cursor = self._connection.execute(text, arguments, binary=True)
             return cursor.fetchall() if cursor.description else []
 
     @property
