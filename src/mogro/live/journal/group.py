@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.live.events import Event, Hollow
+from mogro.live.events import Event, Hollow, Rewarded
 from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.settings import Settings
@@ -36,8 +36,9 @@ _SHARE = 50  # decisions held for each event between snapshots, at most: a snaps
 class _Call:
     """What one caller asks for, and what became of it."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], Any], event: Rewarded | None) -> None:
         self.work = work
+        self.event = event  # all that the work would apply, if that is known
         self.leads = False  # it carries out all that wait
         self.done = False
         self.told = threading.Lock()  # released when one of these is true
@@ -84,19 +85,22 @@ class GroupCommit:
         self._snapshot_position = 0  # of the last snapshot known of
         self._connection = 0  # the number of the one that the state was read by
         self._fresh: list[Event] = []  # applied in this round, not yet committed
+        self._told: dict[int, Any] = {}  # what events read in this round have led to
         try:
             self._catch_up()
         except BaseException:
             journal.close()
             raise
 
-    def perform(self, work: Callable[[], T]) -> T:
+    def perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
         """Carry out what a caller asks for, and return its result when that is committed.
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
+        If it does nothing but apply an ``event``, that may be appended unseen: see
+        :meth:`_append_behind`.
         """
         self._check_open()
-        call = _Call(work)
+        call = _Call(work, event)
         try:
             self._await_turn(call)
             if call.leads:
@@ -267,10 +271,41 @@ class GroupCommit:
         if call.leads:
             self._hand_over(call)
 
+    def _append_behind(self, calls: list[_Call]) -> bool:
+        """Append the events of the calls that wait, unless one needs more; return whether so.
+
+        The place of a reward matters to nobody who waits for it. It goes behind what others have
+        appended by one message, which no process has to answer while it holds the lock. Should
+        it be refused there, because of what this process did not know yet, everybody
+        refuses it, and the caller is told.
+        """
+        with self._turn:
+            events = [call.event for call in self._waiting if call.event is not None]
+            if self._state is None or len(events) < len(self._waiting):
+                return False
+            if any(self._state.refusal(event) is not None for event in events):
+                return False
+            calls += [self._waiting.popleft() for _ in events]
+        self._told = {}
+        first = self._journal.append_behind(self._position, events)
+        if first is None:
+            return False
+        self._catch_up()
+        results = [self._told.get(first + n) for n in range(len(events))]
+        if None in results:  # a snapshot had it; by asking again it is seen what became of it
+            return False
+        for call, result in zip(calls, results, strict=True):
+            refused = isinstance(result, Exception)
+            call.result, call.error = (None, result) if refused else (result, None)
+        self._finish(calls)
+        return True
+
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
         ending = False
         self._fresh = []
+        if self._append_behind(calls):
+            return
         try:
             journal.begin(self._position)
             self._catch_up()
@@ -336,11 +371,11 @@ class GroupCommit:
             if position != self._position + 1 or isinstance(event, Hollow):
                 return False
             self._state = None  # if it fails in the middle
-            refused = state.apply(event)
-            if isinstance(refused, Exception):
-                raise JournalError(
-                    f"{self._journal.path}: event {self._position + 1} is refused: {refused}"
-                )
+            result = self._told[position] = state.apply(event)
+            if isinstance(result, Exception):
+                if not isinstance(event, Rewarded):  # see _append_behind
+                    raise JournalError(f"{journal.path}: event {position} is refused: {result}")
+                state.position = position
             self._position += 1
             self._state = state
         return self._connection == journal.connections

@@ -28,7 +28,7 @@ from psycopg.pq import TransactionStatus
 
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
-from mogro.live.journal.rows import ROWS, VERSION, event_rows
+from mogro.live.journal.rows import ROWS, VERSION, checksum, event_bytes, event_rows
 from mogro.live.journal.tables import TableJournal
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ Row = tuple[int, bytes, int]  # position, event, checksum
 _LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
 _PAUSE = 0.05  # seconds between tries to connect again
 _LARGE = 1 << 20  # bytes of events that are no longer part of a statement
+_BEHIND = 64  # events of others that may come between, for those that are appended behind them
 # A commit that waits for the disk, and has nothing of its own but a mark in the server's log.
 _FLUSH = "SELECT pg_logical_emit_message(true, 'mogro', '')"
 _UNAVAILABLE = (
@@ -113,6 +114,36 @@ class PostgresJournal(TableJournal):
         except JournalUnavailable:
             if not self._connection.closed or not self.committed:
                 raise
+
+    def append_behind(self, after: int, events: Sequence[Event]) -> int | None:
+        """Append events behind whatever others have appended ``after`` a position, and commit.
+
+        One message does it all, so that nobody waits for this process. Where events come to stand
+        is not known before, so there is a checksum for every position.
+        """
+        if self._connection.closed:
+            return None  # what was read before may be lost
+        new = []
+        for n, event in enumerate(events):
+            content, first = event_bytes(event), after + 1 + n
+            sums = [checksum(place, content) for place in range(first, first + _BEHIND)]
+            new.append(f"({n}, '\\x{content.hex()}'::bytea, ARRAY{sums}::bigint[])")
+        self.rollback()  # if the last one could not be undone
+        try:
+            _, _, places, rows, *_ = self._execute_all(
+                f"{self._beginning(self._agent)};"
+                f" INSERT INTO mogro_events SELECT {self._agent}, last + 1 + n, event,"
+                f" checksums[last - {after} + 1] FROM (VALUES {', '.join(new)}) AS new"
+                " (n, event, checksums), (SELECT coalesce(max(position), 0) AS last"
+                f" FROM mogro_events WHERE agent = {self._agent}) AS old"
+                f" WHERE last - {after} BETWEEN 0 AND {_BEHIND - 1} RETURNING position;"
+                f" {self._reading(after)}; COMMIT; {_FLUSH}"
+            )
+        except JournalUnavailable:
+            self.rollback()
+            raise
+        self._ahead = after, rows
+        return min(place for (place,) in places) if places else None
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
@@ -207,16 +238,9 @@ class PostgresJournal(TableJournal):
 
         All in one message. Each statement sees what was committed before it.
         """
-        statement = (
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-            " SELECT set_config('synchronous_commit', 'off', true),"
-            f" pg_advisory_xact_lock({_LOCK}, {lock})"
-        )
+        statement = self._beginning(lock)
         if lock:
-            statement += (
-                "; SELECT position, event, checksum FROM mogro_events WHERE"
-                f" agent = {lock} AND position > {after} ORDER BY position LIMIT {ROWS}"
-            )
+            statement += f"; {self._reading(after)}"
 
         def begin() -> list[Any]:
             self.rollback()  # if the last one could not be undone
@@ -227,6 +251,19 @@ class PostgresJournal(TableJournal):
                 raise
 
         return self._surely(begin)
+
+    def _beginning(self, lock: int) -> str:
+        return (
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+            " SELECT set_config('synchronous_commit', 'off', true),"
+            f" pg_advisory_xact_lock({_LOCK}, {lock})"
+        )
+
+    def _reading(self, after: int) -> str:
+        return (
+            "SELECT position, event, checksum FROM mogro_events WHERE"
+            f" agent = {self._agent} AND position > {after} ORDER BY position LIMIT {ROWS}"
+        )
 
     def _rows(self, after: int) -> list[Any]:
         ahead, self._ahead = self._ahead, None
@@ -252,15 +289,21 @@ class PostgresJournal(TableJournal):
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
         """Execute a statement, or several without arguments, and return the rows of the last."""
+        if not arguments:
+            return self._execute_all(statement)[-1]
         with self._naming():
-            if not arguments:
-                cursor = self._connection.execute(statement, prepare=False)
-                while cursor.nextset():
-                    pass
-            else:
-                text = statement.replace("?", "%s")
-                cursor = self._connection.execute(text, arguments, binary=True)
+            text = statement.replace("?", "%s")
+            cursor = self._connection.execute(text, arguments, binary=True)
             return cursor.fetchall() if cursor.description else []
+
+    def _execute_all(self, statements: str) -> list[list[Any]]:
+        """Execute statements by one message, and return the rows of each."""
+        with self._naming():
+            cursor = self._connection.execute(statements, prepare=False)
+            found = [cursor.fetchall() if cursor.description else []]
+            while cursor.nextset():
+                found.append(cursor.fetchall() if cursor.description else [])
+            return found
 
     @property
     def _is_idle(self) -> bool:

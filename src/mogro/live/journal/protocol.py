@@ -33,6 +33,13 @@ class Journal(Protocol):
     def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
         """Append events, and return when all since :meth:`begin`, or read then, is on the disk."""
 
+    def append_behind(self, after: int, events: Sequence[Event]) -> int | None:
+        """Append events behind whatever others have appended ``after`` a position, and commit.
+
+        All at once, without :meth:`begin`. Return the position of the first; None where that cannot
+        be done, and nothing happened.
+        """
+
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`."""
 

@@ -86,6 +86,9 @@ class SQLiteJournal(TableJournal):
             self.append(position, events)
         self._execute("COMMIT")
 
+    def append_behind(self, after: int, events: Sequence[Event]) -> None:
+        """Leave it: there is no way to a server that could be spared."""
+
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; SQLite may have done so already."""
         if not self._is_idle:
