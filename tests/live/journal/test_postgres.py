@@ -82,6 +82,38 @@ def test_slow_transactions_beside_readers(tmp_path: Path, database: str) -> None
         assert saved(again, tmp_path / "again") == (tmp_path / "reader").read_bytes()
 
 
+def test_rewards_that_contradict_each_other_at_the_same_time(tmp_path: Path, database: str) -> None:
+    """Both were right by what their processes knew: the first counts, and the second is told."""
+    outcomes: dict[str, list[float]] = {}
+    conflicts: list[str] = []
+    start = threading.Barrier(3)
+
+    def give(worker: int) -> None:
+        with opened(database) as agent:
+            for n in range(40):
+                agent.decide(ARMS, id=str(n), now=10.0)
+                start.wait()
+                try:
+                    agent.reward(str(n), {"click": float(worker)}, now=10.0)
+                    outcomes.setdefault(str(n), []).append(float(worker))
+                except mogro.errors.ConflictingReward:
+                    conflicts.append(str(n))
+            start.wait()
+            agent.save(tmp_path / str(worker))
+
+    for thread in in_threads(*(lambda k=k: give(k) for k in range(3))):
+        thread.join()
+    assert len(conflicts) == 80
+    with mogro.Agent.open(database) as again:
+        for n in range(40):
+            (told,) = outcomes[str(n)]
+            assert again.decision(str(n)).rewards == {"click": told}
+        assert again.counters["learned"] == 40
+        again.save(tmp_path / "again")
+        assert again.log().num_rows == 40
+    assert len({(tmp_path / name).read_bytes() for name in ("0", "1", "2", "again")}) == 1
+
+
 def test_a_lock_that_is_held_too_long(database: str) -> None:
     go_on = threading.Event()
     with opened(database) as one, opened(database, timeout=0.1) as two:
@@ -191,14 +223,16 @@ def test_a_connection_cut_anywhere(tmp_path: Path, database: str, wire: Wire) ->
         assert agent.counters["decisions"] == 16
 
 
+@pytest.mark.parametrize("end", ["stop", "crash"])
 def test_a_server_that_is_restarted_in_the_middle_of_traffic(
-    tmp_path: Path, postgres: Server, database: str
+    tmp_path: Path, postgres: Server, database: str, end: str
 ) -> None:
+    """Nothing acknowledged is lost; nobody goes on from what others had not been told yet."""
     done = threading.Event()
     acknowledged: list[str] = []
 
     def traffic(worker: int) -> None:
-        with opened(database, timeout=30.0) as agent:
+        with opened(database, timeout=30.0, snapshot_every=100) as agent:
             n = 0
             while not done.is_set():
                 visit = f"{worker} {n}"
@@ -212,11 +246,12 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
                         call()
                 acknowledged.append(visit)
                 n += 1
+            agent.save(tmp_path / str(worker))
 
     threads = in_threads(*(lambda k=k: traffic(k) for k in range(3)))
-    for _ in range(2):
+    for _ in range(2 if end == "stop" else 5):
         time.sleep(0.3)
-        postgres.stop()
+        getattr(postgres, end)()
         before = len(acknowledged)
         postgres.start()
         while len(acknowledged) < before + 6:
@@ -227,6 +262,7 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
     assert len(set(acknowledged)) == len(acknowledged)
     with mogro.Agent.open(database) as agent:
         assert agent.counters["decisions"] == agent.counters["learned"] == len(acknowledged)
+        assert {record.decision.id for record in agent.decisions()} == set(acknowledged)
 
 
 def test_a_user_who_may_not_write(database: str) -> None:

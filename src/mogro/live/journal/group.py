@@ -272,31 +272,30 @@ class GroupCommit:
             self._hand_over(call)
 
     def _append_behind(self, calls: list[_Call]) -> bool:
-        """Append the events of the calls that wait, unless one needs more; return whether so.
+        """Append the event of the one call that waits, if there is no more to it.
 
         The place of a reward matters to nobody who waits for it. It goes behind what others have
         appended by one message, which no process has to answer while it holds the lock. Should
         it be refused there, because of what this process did not know yet, everybody
-        refuses it, and the caller is told.
+        refuses it, and the caller is told. Return whether that was done.
         """
         with self._turn:
-            events = [call.event for call in self._waiting if call.event is not None]
-            if self._state is None or len(events) < len(self._waiting):
+            event = self._waiting[0].event if len(self._waiting) == 1 else None
+            if event is None or self._state is None or self._state.refusal(event) is not None:
                 return False
-            if any(self._state.refusal(event) is not None for event in events):
-                return False
-            calls += [self._waiting.popleft() for _ in events]
+            calls.append(self._waiting.popleft())
         self._told = {}
-        first = self._journal.append_behind(self._position, events)
-        if first is None:
+        position = self._journal.append_behind(self._position, event)
+        if position is None:
             return False
         self._catch_up()
-        results = [self._told.get(first + n) for n in range(len(events))]
-        if None in results:  # a snapshot had it; by asking again it is seen what became of it
+        result = self._told.get(position)
+        if result is None:  # a snapshot had it; asked again, it is seen what became of it
             return False
-        for call, result in zip(calls, results, strict=True):
-            refused = isinstance(result, Exception)
-            call.result, call.error = (None, result) if refused else (result, None)
+        if isinstance(result, Exception):
+            calls[0].error = result
+        else:
+            calls[0].result = result
         self._finish(calls)
         return True
 
@@ -365,7 +364,7 @@ class GroupCommit:
         """
         state, journal = self._state, self._journal
         assert state is not None
-        for position, event in journal.read(self._position):
+        for position, event in journal.read(self._position, evidence=False):
             if self._connection != journal.connections:
                 return False
             if position != self._position + 1 or isinstance(event, Hollow):

@@ -24,7 +24,9 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
+from psycopg.generators import execute
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
@@ -37,9 +39,25 @@ Row = tuple[int, bytes, int]  # position, event, checksum
 _LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
 _PAUSE = 0.05  # seconds between tries to connect again
 _LARGE = 1 << 20  # bytes of events that are no longer part of a statement
-_BEHIND = 64  # events of others that may come between, for those that are appended behind them
-# A commit that waits for the disk, and has nothing of its own but a mark in the server's log.
-_FLUSH = "SELECT pg_logical_emit_message(true, 'mogro', '')"
+_BEHIND = 16  # events of others that may come between, for one that is appended behind them
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# What every call asks for is prepared once by each connection, for one agent: planning a statement
+# takes the server longer than executing it. The last waits for the disk: it is a transaction that
+# has nothing of its own but a mark in the server's log.
+_PREPARED = """
+PREPARE mogro_lock AS SELECT
+    set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock({lock}, {agent});
+PREPARE mogro_read (bigint) AS SELECT position, event, checksum FROM mogro_events
+    WHERE agent = {agent} AND position > $1 ORDER BY position LIMIT {rows};
+PREPARE mogro_append (bigint, bytea, bigint) AS
+    INSERT INTO mogro_events VALUES ({agent}, $1, $2, $3);
+PREPARE mogro_append_behind (bigint, bytea, bigint[]) AS
+    INSERT INTO mogro_events SELECT {agent}, last + 1, $2, $3[last - $1 + 1] FROM
+    (SELECT position AS last FROM mogro_events WHERE agent = {agent} ORDER BY position DESC LIMIT 1)
+    AS events WHERE last - $1 BETWEEN 0 AND {behind} - 1 RETURNING position;
+PREPARE mogro_flush AS SELECT pg_logical_emit_message(true, 'mogro', '');
+SET plan_cache_mode = force_generic_plan
+"""
 _UNAVAILABLE = (
     *(psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
     *(errors.InsufficientPrivilege, errors.IdleInTransactionSessionTimeout),
@@ -83,14 +101,17 @@ class PostgresJournal(TableJournal):
         self.connections = 0
         self._ahead: tuple[int, list[Any]] | None = None  # a position, and rows after it
         self._first: Row | None = None  # appended in this transaction
+        self._agent = 0  # none yet
         try:
             parts = conninfo_to_dict(address)
         except psycopg.Error as error:
             raise JournalError(f"path: expected the address of a database, got {error}") from None
         self.path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
-        self._connection = self._connect()
+        self._connect()
         try:
-            self._agent, self.settings = self._surely(lambda: self._find(name, settings))
+            agent, self.settings = self._surely(lambda: self._find(name, settings))
+            self._prepare(agent)
+            self._agent = agent
         except BaseException:
             self.close()
             raise
@@ -98,7 +119,7 @@ class PostgresJournal(TableJournal):
     def begin(self, after: int = 0) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
         self._first = None
-        self._ahead = after, self._begin(self._agent, after)
+        self._ahead = after, self._begin(after)
 
     def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
         """Append events, and let everything since :meth:`begin` reach the disk."""
@@ -107,43 +128,37 @@ class PostgresJournal(TableJournal):
         if sum(len(content) for _, content, _ in rows) > _LARGE:
             self._insert(rows)
             rows = []
-        values = [f"({self._agent}, {n}, '\\x{event.hex()}', {sum_})" for n, event, sum_ in rows]
-        inserted = f"INSERT INTO mogro_events VALUES {', '.join(values)}; " if values else ""
+        values = [f"{place}, '\\x{event.hex()}', {check}" for place, event, check in rows]
+        appended = "".join(f"EXECUTE mogro_append({one}); " for one in values)
         try:
-            self._execute(f"{inserted}COMMIT; {_FLUSH}")
+            self._send(f"{appended}COMMIT; EXECUTE mogro_flush")
         except JournalUnavailable:
             if not self._connection.closed or not self.committed:
                 raise
 
-    def append_behind(self, after: int, events: Sequence[Event]) -> int | None:
-        """Append events behind whatever others have appended ``after`` a position, and commit.
+    def append_behind(self, after: int, event: Event) -> int | None:
+        """Append an event behind whatever others have appended ``after`` a position, and commit.
 
-        One message does it all, so that nobody waits for this process. Where events come to stand
-        is not known before, so there is a checksum for every position.
+        One message does it all, so that nobody waits for this process. Where the event comes to
+        stand is not known before, so there is a checksum for every position.
         """
         if self._connection.closed:
             return None  # what was read before may be lost
-        new = []
-        for n, event in enumerate(events):
-            content, first = event_bytes(event), after + 1 + n
-            sums = [checksum(place, content) for place in range(first, first + _BEHIND)]
-            new.append(f"({n}, '\\x{content.hex()}'::bytea, ARRAY{sums}::bigint[])")
+        content = event_bytes(event)
+        sums = [checksum(after + 1 + n, content) for n in range(_BEHIND)]
         self.rollback()  # if the last one could not be undone
         try:
-            _, _, places, rows, *_ = self._execute_all(
-                f"{self._beginning(self._agent)};"
-                f" INSERT INTO mogro_events SELECT {self._agent}, last + 1 + n, event,"
-                f" checksums[last - {after} + 1] FROM (VALUES {', '.join(new)}) AS new"
-                " (n, event, checksums), (SELECT coalesce(max(position), 0) AS last"
-                f" FROM mogro_events WHERE agent = {self._agent}) AS old"
-                f" WHERE last - {after} BETWEEN 0 AND {_BEHIND - 1} RETURNING position;"
-                f" {self._reading(after)}; COMMIT; {_FLUSH}"
+            _, _, place, rows, *_ = self._send(
+                f"{_BEGIN}; EXECUTE mogro_lock;"
+                f" EXECUTE mogro_append_behind({after}, '\\x{content.hex()}', ARRAY{sums});"
+                f" EXECUTE mogro_read({after}); COMMIT; EXECUTE mogro_flush"
             )
         except JournalUnavailable:
             self.rollback()
             raise
-        self._ahead = after, rows
-        return min(place for (place,) in places) if places else None
+        self._ahead = after, _event_rows(rows)
+        found = place.get_value(0, 0)
+        return None if found is None else int(found)
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
@@ -156,8 +171,8 @@ class PostgresJournal(TableJournal):
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
         if self._first is None or not (self._connection.closed or self._is_idle):
             return False
-        there = self._begin(self._agent, self._first[0] - 1)  # whoever was cut off has ended
-        self._execute(f"COMMIT; {_FLUSH}")
+        there = self._begin(self._first[0] - 1)  # whoever was cut off has ended
+        self._send("COMMIT; EXECUTE mogro_flush")
         return self._first in there[:1]
 
     def append(self, position: int, events: Iterable[Event]) -> None:
@@ -181,7 +196,7 @@ class PostgresJournal(TableJournal):
         """Let go of the database."""
         self._connection.close()
 
-    def _connect(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> None:
         milliseconds = max(1, int(self._timeout * 1000))
         self.connections += 1
         with self._naming():
@@ -190,6 +205,7 @@ class PostgresJournal(TableJournal):
                 autocommit=True,
                 connect_timeout=max(2, int(self._timeout)),
                 tcp_user_timeout=milliseconds,
+                prepare_threshold=None,  # it would give up ours with its own
             )
         try:
             with self._naming():
@@ -203,14 +219,19 @@ class PostgresJournal(TableJournal):
                     connection.execute(
                         "SELECT set_config(%s, %s, false)", (name, f"{milliseconds}ms")
                     )
+            self._connection = connection
+            if self._agent:
+                self._prepare(self._agent)
         except BaseException:
             connection.close()
             raise
-        return connection
+
+    def _prepare(self, agent: int) -> None:
+        self._send(_PREPARED.format(lock=_LOCK, agent=agent, rows=ROWS, behind=_BEHIND))
 
     def _find(self, name: str, settings: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """Return the agent's number and settings; make it if it is new."""
-        self._begin(0, 0)
+        self._take_lock(f"SELECT pg_advisory_xact_lock({_LOCK}, 0)")
         try:
             ((there,),) = self._execute("SELECT to_regclass('mogro_snapshots') IS NOT NULL")
             if not there:
@@ -227,43 +248,29 @@ class PostgresJournal(TableJournal):
                     *(name, VERSION, json.dumps(settings), name),
                 )
             number, kept = self._agent_named(name)
-            self.commit()
+            self._execute("COMMIT")
         except BaseException:
             self.rollback()
             raise
         return number, kept
 
-    def _begin(self, lock: int, after: int) -> list[Any]:
-        """Take a lock, in a new transaction; if it is an agent's, return events after a position.
+    def _begin(self, after: int) -> list[Row]:
+        """Take the agent's lock, in a new transaction, and return events after a position.
 
-        All in one message. Each statement sees what was committed before it.
+        All by one message. Each statement sees what was committed before it.
         """
-        statement = self._beginning(lock)
-        if lock:
-            statement += f"; {self._reading(after)}"
+        return _event_rows(self._take_lock(f"EXECUTE mogro_lock; EXECUTE mogro_read({after})"))
 
-        def begin() -> list[Any]:
+    def _take_lock(self, statements: str) -> PGresult:
+        def begin() -> PGresult:
             self.rollback()  # if the last one could not be undone
             try:
-                return self._execute(statement)
+                return self._send(f"{_BEGIN}; {statements}")[-1]
             except JournalUnavailable:
                 self.rollback()
                 raise
 
         return self._surely(begin)
-
-    def _beginning(self, lock: int) -> str:
-        return (
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
-            " SELECT set_config('synchronous_commit', 'off', true),"
-            f" pg_advisory_xact_lock({_LOCK}, {lock})"
-        )
-
-    def _reading(self, after: int) -> str:
-        return (
-            "SELECT position, event, checksum FROM mogro_events WHERE"
-            f" agent = {self._agent} AND position > {after} ORDER BY position LIMIT {ROWS}"
-        )
 
     def _rows(self, after: int) -> list[Any]:
         ahead, self._ahead = self._ahead, None
@@ -280,7 +287,7 @@ class PostgresJournal(TableJournal):
         while True:
             try:
                 if self._connection.closed:
-                    self._connection = self._connect()
+                    self._connect()
                 return work()
             except JournalUnavailable:
                 if not self._connection.closed or time.monotonic() >= deadline:
@@ -288,26 +295,27 @@ class PostgresJournal(TableJournal):
             time.sleep(_PAUSE)
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
-        """Execute a statement, or several without arguments, and return the rows of the last."""
-        if not arguments:
-            return self._execute_all(statement)[-1]
+        text = statement.replace("?", "%s")
         with self._naming():
-            text = statement.replace("?", "%s")
-            cursor = self._connection.execute(text, arguments, binary=True)
+            cursor = self._connection.execute(text, arguments or None, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-    def _execute_all(self, statements: str) -> list[list[Any]]:
-        """Execute statements by one message, and return the rows of each."""
+    def _send(self, statements: str) -> list[PGresult]:
+        """Execute statements by one message, and return their results.
+
+        Without a cursor: that would take longer than all else that a call does here.
+        """
+        connection = self._connection
         with self._naming():
-            cursor = self._connection.execute(statements, prepare=False)
-            found = [cursor.fetchall() if cursor.description else []]
-            while cursor.nextset():
-                found.append(cursor.fetchall() if cursor.description else [])
-            return found
+            connection.pgconn.send_query(statements.encode())
+            results: list[PGresult] = connection.wait(execute(connection.pgconn))
+            if results[-1].status == ExecStatus.FATAL_ERROR:
+                raise errors.error_from_result(results[-1])
+            return results
 
     @property
     def _is_idle(self) -> bool:
-        return self._connection.info.transaction_status == TransactionStatus.IDLE
+        return bool(self._connection.pgconn.transaction_status == TransactionStatus.IDLE)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -320,3 +328,16 @@ class PostgresJournal(TableJournal):
             raise DamagedJournal(f"{self.path}: {error}") from error
         except psycopg.Error as error:
             raise JournalError(f"{self.path}: {error}") from error
+
+
+def _event_rows(result: PGresult) -> list[Row]:
+    """Return position, event and checksum, from what a server writes as text."""
+    value = result.get_value
+    return [
+        (
+            int(value(n, 0) or 0),
+            bytes.fromhex((value(n, 1) or b"")[2:].decode()),
+            int(value(n, 2) or 0),
+        )
+        for n in range(result.ntuples)
+    ]

@@ -33,11 +33,11 @@ class Journal(Protocol):
     def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
         """Append events, and return when all since :meth:`begin`, or read then, is on the disk."""
 
-    def append_behind(self, after: int, events: Sequence[Event]) -> int | None:
-        """Append events behind whatever others have appended ``after`` a position, and commit.
+    def append_behind(self, after: int, event: Event) -> int | None:
+        """Append an event behind whatever others have appended ``after`` a position, and commit.
 
-        All at once, without :meth:`begin`. Return the position of the first; None where that cannot
-        be done, and nothing happened.
+        All at once, without :meth:`begin`. Return its position; None where that cannot be done, and
+        nothing happened.
         """
 
     def rollback(self) -> None:
@@ -47,8 +47,11 @@ class Journal(Protocol):
     def committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
-    def read(self, after: int) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a position, with their own, in order."""
+    def read(self, after: int, *, evidence: bool = True) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order.
+
+        Without ``evidence``, which a state does not look at, decisions take less time to read.
+        """
 
     def view(self) -> AbstractContextManager[None]:
         """Let :meth:`read` see what is there now, whatever others do meanwhile."""

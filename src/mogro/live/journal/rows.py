@@ -28,8 +28,10 @@ def event_bytes(event: Event) -> bytes:
     return json.dumps(to_plain(event), separators=(",", ":")).encode()
 
 
-def event_from_row(path: str, position: int, content: bytes, expected: int) -> Event:
-    """Return the event that a row holds."""
+def event_from_row(
+    path: str, position: int, content: bytes, expected: int, *, evidence: bool = True
+) -> Event:
+    """Return the event that a row holds; without the ``evidence`` of a decision, if so."""
     try:
         if checksum(position, content) != expected:
             raise ValueError("its checksum does not match")
@@ -39,7 +41,7 @@ def event_from_row(path: str, position: int, content: bytes, expected: int) -> E
                 f"{path}: event {position} is of version {plain['version']}, "
                 f"known here is {EVENT_VERSION}"
             )
-        return from_plain(plain)
+        return from_plain(plain, evidence=evidence)
     except NewerJournal:
         raise
     except Exception as error:  # a damaged event can fail in any way

@@ -86,7 +86,7 @@ class SQLiteJournal(TableJournal):
             self.append(position, events)
         self._execute("COMMIT")
 
-    def append_behind(self, after: int, events: Sequence[Event]) -> None:
+    def append_behind(self, after: int, event: Event) -> None:
         """Leave it: there is no way to a server that could be spared."""
 
     def rollback(self) -> None:
