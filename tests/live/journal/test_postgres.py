@@ -18,6 +18,8 @@ from tests.live.journal.worlds import ARMS, in_memory, live, opened, query, save
 
 import mogro
 from mogro.live.errors import JournalError, JournalUnavailable
+from mogro.live.events import Rewarded
+from mogro.live.journal.rows import event_rows
 
 
 @pytest.fixture
@@ -255,6 +257,7 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
         before = len(acknowledged)
         postgres.start()
         while len(acknowledged) < before + 6:
+            assert all(thread.is_alive() for thread in threads)
             time.sleep(0.01)
     done.set()
     for thread in threads:
@@ -263,6 +266,33 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
     with mogro.Agent.open(database) as agent:
         assert agent.counters["decisions"] == agent.counters["learned"] == len(acknowledged)
         assert {record.decision.id for record in agent.decisions()} == set(acknowledged)
+
+
+def test_what_was_read_and_is_lost_did_not_happen(
+    tmp_path: Path, postgres: Server, database: str
+) -> None:
+    """An event can be seen before it is on the disk, and be lost with the server."""
+    with opened(database) as one, opened(database) as two:
+        one.decide(ARMS, id="a", now=0.0)
+        two.decide(ARMS, id="b", now=0.0)
+        position = query(database, "SELECT max(position) FROM mogro_events")[0][0]
+        for _ in range(5):  # it may reach the disk in time
+            (row,) = event_rows(position + 1, [Rewarded("a", {"click": 1.0}, 1.0)])
+            with psycopg.connect(database, autocommit=True) as connection:
+                connection.execute("SET synchronous_commit = off")
+                connection.execute("INSERT INTO mogro_events VALUES (1, %s, %s, %s)", row)
+                assert one.counters["learned"] == 1
+                postgres.crash()
+            postgres.start()
+            lost = query(database, "SELECT max(position) FROM mogro_events")[0][0] == position
+            if lost:
+                break
+            query(database, f"DELETE FROM mogro_events WHERE position > {position}")
+        assert lost
+        two.reward("b", {"click": 0.5}, now=2.0)  # in its place
+        assert one.counters["learned"] == 1
+        assert one.decision("a").rewards == {}
+        assert saved(one, tmp_path / "one") == saved(two, tmp_path / "two")
 
 
 def test_a_user_who_may_not_write(database: str) -> None:

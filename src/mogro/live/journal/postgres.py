@@ -154,6 +154,8 @@ class PostgresJournal(TableJournal):
                 f" EXECUTE mogro_read({after}); COMMIT; EXECUTE mogro_flush"
             )
         except JournalUnavailable:
+            if self._connection.closed:
+                return None  # whether it happened is seen by who asks again
             self.rollback()
             raise
         self._ahead = after, _event_rows(rows)

@@ -36,8 +36,8 @@ class Journal(Protocol):
     def append_behind(self, after: int, event: Event) -> int | None:
         """Append an event behind whatever others have appended ``after`` a position, and commit.
 
-        All at once, without :meth:`begin`. Return its position; None where that cannot be done, and
-        nothing happened.
+        All at once, without :meth:`begin`. Return its position; None where that cannot be done, or
+        where it is not known whether it was.
         """
 
     def rollback(self) -> None:
