@@ -285,7 +285,11 @@ class GroupCommit:
                 return False
             calls.append(self._waiting.popleft())
         self._told = {}
-        position = self._journal.append_behind(self._position, event)
+        try:
+            position = self._journal.append_behind(self._position, event)
+        except BaseException:
+            self._undo()
+            raise
         if position is None:
             return False
         self._catch_up()
