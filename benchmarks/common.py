@@ -143,7 +143,9 @@ def unit_rows(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
 
 
 def replace_section(path: Path, title: str, text: str) -> None:
-    """Write a section of a Markdown file anew, or at its end; the others stay."""
+    """Write a section of a Markdown file anew, in its place or at the end; the others stay."""
     head, *sections = path.read_text().split("\n## ")
-    kept = [one for one in sections if not one.startswith(f"{title}\n")]
-    path.write_text("\n## ".join([head.rstrip() + "\n", *kept, f"{title}\n\n{text}\n"]))
+    titles = [one.partition("\n")[0] for one in sections]
+    place = titles.index(title) if title in titles else len(sections)
+    sections[place : place + 1] = [f"{title}\n\n{text}\n"]
+    path.write_text("\n## ".join([head.rstrip() + "\n", *sections]))

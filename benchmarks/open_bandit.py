@@ -90,10 +90,10 @@ def evaluate(folder: Path, campaign: str) -> dict[str, Evaluation]:
     }
 
 
-def main(folder: Path) -> None:
-    """Print a table for every campaign."""
-    print("| campaign | estimate | clicks, 95 % | clicks x feature, 95 % | size | weight | meets |")
-    print("|---|---|---|---|---|---|---|")
+def table(folder: Path) -> str:
+    """Return what was found for every campaign."""
+    head = "| campaign | estimate | clicks, 95 % | clicks x feature, 95 % | size | weight | meets |"
+    rows = [head, "|---|---|---|---|---|---|---|"]
     for campaign in CAMPAIGNS:
         found = evaluate(folder, campaign)
         truth = found["own log"].interval()
@@ -106,11 +106,12 @@ def main(folder: Path) -> None:
             meets = (bounds[:, 0] <= truth[:, 1]) & (truth[:, 0] <= bounds[:, 1])
             words = "" if name == "own log" else " ".join("yes" if each else "NO" for each in meets)
             note = "" if one.trusted else " (not trusted)"
-            print(
+            rows.append(
                 f"| {campaign} | {name}{note} | {cells[0]} | {cells[1]} "
                 f"| {one.effective_size[0]:.0f} | {one.mean_weight:.3f} | {words} |"
             )
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    print(table(Path(sys.argv[1])))

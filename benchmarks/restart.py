@@ -24,8 +24,9 @@ from mogro.live.events import Decided, Event, Rewarded
 from mogro.live.journal import open_journal
 from mogro.live.journal.group import snapshot_interval
 from mogro.live.journal.protocol import Snapshot
-from mogro.live.snapshot import pack
-from mogro.live.state import State
+from mogro.live.memory.snapshot import pack
+from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro"])
@@ -64,7 +65,7 @@ def write(path: Path, decisions: int) -> None:
             journal.commit()
             fresh = []
         if position == last:
-            content = b"".join(pack(settings, *state.save_state()))
+            content = b"".join(pack(settings, *save_state(state)))
             journal.begin(0)
             journal.replace_snapshot(Snapshot(position, content))
             journal.commit()

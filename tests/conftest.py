@@ -1,9 +1,13 @@
 """What is marked for all tests at once."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+import mogro
 
 # How long an example takes says more about the machine and its load than about the code.
 settings.register_profile("mogro", deadline=None)
@@ -43,6 +47,21 @@ _SLOW = (
     "testing",
     "theory",
 )
+
+
+@pytest.fixture(autouse=True)
+def _agents_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close the agents that a test has opened; a file left open is a warning, and an error."""
+    opened, open_agent = [], mogro.Agent.open
+
+    def remember(*arguments: Any, **named: Any) -> mogro.Agent:
+        opened.append(open_agent(*arguments, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(mogro.Agent, "open", remember)
+    yield
+    for agent in opened:
+        agent.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

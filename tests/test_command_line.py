@@ -43,7 +43,7 @@ def test_without_the_extra_it_says_what_to_install(module: str) -> None:
 def test_a_folder_that_cannot_be_written_to_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "reproduce", None)  # no work is begun
+    monkeypatch.setattr("mogro.cli.working.reproduce", None)  # no work is begun
     (tmp_path / "file").touch()
     refused = run("reproduce", "growth", "--out", tmp_path / "file" / "out")
     assert refused.exit_code == 1
@@ -61,7 +61,7 @@ def test_only_figures_that_were_asked_for_look_for_data(
         asked.append(folder)
         return "no data"
 
-    monkeypatch.setattr("mogro.experiments.figures.wine._why_missing", why_missing)
+    monkeypatch.setattr("mogro.experiments.figures.wine.why_missing", why_missing)
     for arguments in (["reproduce", "growth", *TINY, "--out", tmp_path], ["list"]):
         done = run(*arguments)
         assert done.exit_code == 0, done.output

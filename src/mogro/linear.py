@@ -424,6 +424,27 @@ class LinearModel:
         self._traces = None
         self._seal()
 
+    def separated(self) -> "LinearModel":
+        """Return one learner for each objective, instead of one for all of them."""
+        d, m = self.dim, self.objectives
+        other = LinearModel(d, 1, ridge=self.ridge, batch=(m,))
+        arrays = self.save_state()
+        for name in ("sums", "solution"):
+            both = arrays[name]
+            own = both[d:, None, :]
+            shared = np.broadcast_to(both[:d], (m, d, d))
+            arrays[name] = np.concatenate((shared, own), axis=-2)
+        recent = np.zeros((m, len(arrays["recent"]), _width(d + 1)))
+        recent[..., :d] = arrays["recent"][:, :d]
+        recent[..., d] = arrays["recent"][:, d : d + m].T
+        arrays["recent"] = recent
+        for name in ("squares", "totals"):
+            arrays[name] = arrays[name][:, None]
+        for name in ("unseen", "rank", "idle", "faded", "fresh", "units", "null", "blur", "hidden"):
+            arrays[name] = np.tile(arrays[name], (m, *(1,) * arrays[name].ndim))
+        other.load_state(arrays)
+        return other
+
     def regrouped(self, places: Sequence[int | None], factors: FloatArray) -> "LinearModel":
         """Return a model of other learners: those at some places, and new ones for None.
 

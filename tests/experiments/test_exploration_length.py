@@ -19,13 +19,14 @@ from mogro.experiments.lab.worlds import Fixed, Varying, World
 from mogro.simulation.parallel import run_tasks
 
 SAMPLE = (2, 3)
+WEAKEST = Greedy("MOGRO-RW, B = 0.1, weakest direction", threshold=0.1)
 
 
 def still_exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
     return np.asarray(policy.exploring, dtype=np.float64)
 
 
-@pytest.mark.parametrize("contender", [RW_AT_1, RR_AT_1], ids=lambda one: one.label)
+@pytest.mark.parametrize("contender", [RW_AT_1, RR_AT_1, WEAKEST], ids=lambda one: one.label)
 @pytest.mark.parametrize("world", [Fixed(5, 20, 3), Varying(5, 20, 3)])
 def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greedy) -> None:
     every_round = Simulation(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()

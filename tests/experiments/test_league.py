@@ -128,7 +128,7 @@ def test_the_command_plays_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setattr(cli, "Season", partial(Season, worlds=WORLDS[2:3]))
+    monkeypatch.setattr("mogro.cli.league.Season", partial(Season, worlds=WORLDS[2:3]))
     command = ["league", "--quick", "--workers", "1"]
     first = CliRunner().invoke(cli.main, command)
     assert first.exit_code == 0, first.output

@@ -9,10 +9,10 @@ NAMES = ("click", "watch", "stars")
 
 
 @pytest.mark.slow
-def test_thirty_thousand_rewards_in_any_order(tmp_path: Path) -> None:
+def test_a_hundred_thousand_rewards_in_any_order(tmp_path: Path) -> None:
     """Shuffled, duplicated and split arrival ends in the estimates of in-order arrival."""
     rng = np.random.default_rng(0)
-    decisions = 10_000
+    decisions = 33_334
     objectives = [mogro.Objective("click"), mogro.Objective("watch", unit=60.0, offset=30.0)]
     objectives.append(mogro.Objective("stars", direction="min"))
     agent = mogro.Agent(objectives, dim=5, seed=0)

@@ -224,7 +224,7 @@ def test_no_product_is_built_for_many_arms() -> None:
     shapes.add(decision.basis.arms.features.shape)
     beliefs = decision.basis.beliefs
     shapes.add(beliefs.inverse.shape)
-    assert shapes == {(K, 1 + A), (3, 1 + A, 1 + A)}
+    assert shapes == {(K, 1 + A), (1, 1 + A, 1 + A)}
     assert beliefs.theta.shape == (3, 1 + A)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import mogro
-from mogro.live.learner import Learner
+from mogro.live.memory.learner import Learner
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +60,8 @@ class Slow:
 def check(learner: Learner, slow: Slow, objectives: int) -> None:
     inverse, unseen = learner.coverage()
     assert inverse is not None
+    inverse = np.broadcast_to(inverse, (objectives, 3, 3))  # one for all of them, or one each
+    unseen = None if unseen is None else np.broadcast_to(unseen, (objectives, 3, 3))
     for m in range(objectives):
         gram = slow.gram(m)
         assert inverse[m] == pytest.approx(np.linalg.pinv(gram, rcond=1e-9), rel=1e-6, abs=1e-9)

@@ -283,9 +283,10 @@ start = time.perf_counter()
 for _ in range(3):
     agent.save(path)
 usual = (time.perf_counter() - start) / 3
-seen, changed = 2000, 0
+seen, changed, killed = 2000, 0, 0
 moments = random.Random(0)
-for _ in range(rounds):
+while killed < rounds or (changed <= 20 and killed < 10 * rounds):  # few saves end under load
+    killed += 1
     child = os.fork()
     if child == 0:
         while True:
@@ -305,7 +306,7 @@ print(changed)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
-def test_killed_at_200_random_moments_of_a_loop_that_saves(tmp_path: Path) -> None:
+def test_killed_at_200_or_more_random_moments_of_a_loop_that_saves(tmp_path: Path) -> None:
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "agent"), "200"],
@@ -315,6 +316,6 @@ def test_killed_at_200_random_moments_of_a_loop_that_saves(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 5  # many a time a new file had come about
+    assert int(done.stdout) > 20  # many a time a new file had come about
     mogro.Agent.load(tmp_path / "agent").save(tmp_path / "agent")
     assert os.listdir(tmp_path) == ["agent"]  # and whoever saves next clears up

@@ -4,6 +4,9 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t
 from tests.offpolicy.logs import draw
 
 from mogro import offpolicy
@@ -279,3 +282,41 @@ def test_scores_are_intervals_the_other_way_round(level: float) -> None:
     np.testing.assert_allclose(found.scores(low), z, rtol=1e-6)
     np.testing.assert_allclose(found.scores(high), -z, rtol=1e-6)
     assert (np.diff([found.scores(low - step) for step in range(5)], axis=0) > 0).all()
+
+
+@given(
+    weights=st.lists(st.floats(0.01, 100), min_size=2, max_size=30), seen=st.integers(0, 2**30 - 1)
+)
+@settings(max_examples=50, deadline=None)
+def test_degrees_of_freedom_are_those_of_the_largest_weights(
+    weights: list[float], seen: int
+) -> None:
+    target = np.array(weights) / 100
+    n = len(target)
+    rewards = np.arange(2.0 * n).reshape(n, 2)
+    rewards[[seen >> k & 1 == 1 for k in range(n)], 1] = np.nan
+    sums = Sums(2, missing=True)
+    parts = [sums.fresh(), sums.fresh()]
+    for part, rows in zip(parts, (slice(0, n // 2), slice(n // 2, n)), strict=True):
+        part.add(offpolicy.weighted_rows(rewards[rows], np.full(n, 0.01)[rows], target[rows]))
+        sums.merge(part)
+    found = sums.result()
+    for m in range(2):
+        own = np.array(weights)[~np.isnan(rewards[:, m])]
+        expected = (own**2).sum() ** 2 / (own**4).sum() if len(own) else 0.0
+        assert found.freedom[m] == pytest.approx(expected)
+    assert (found.freedom <= found.effective_size * (1 + 1e-9)).all()
+
+
+def test_a_few_large_weights_make_intervals_wider() -> None:
+    """Rows come in pairs that cancel, so that nothing is skewed: Student's t is all there is."""
+    weights = np.repeat([1.0] * 300 + [40.0] * 8, 2)
+    rewards = np.tile([[1.0], [-1.0]], (308, 1))
+    found = offpolicy.snips(rewards, np.full(616, 0.01), weights / 100)
+    assert found.skewness[0] == pytest.approx(0)
+    assert found.freedom[0] == pytest.approx((600 + 16 * 1600) ** 2 / (600 + 16 * 40**4))
+    reach = t.ppf(0.975, found.freedom[0] - 1)
+    assert reach > 2.1
+    np.testing.assert_allclose(found.interval()[0] / found.error[0], [-reach, reach], rtol=1e-6)
+    score = found.scores(found.interval()[:, 0])
+    assert NormalDist().cdf(float(score[0])) == pytest.approx(0.975)

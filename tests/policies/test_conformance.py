@@ -72,4 +72,4 @@ POLICIES: dict[str, Make] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_conformance(name: str) -> None:
-    check_policy(POLICIES[name], rounds=2_000)
+    check_policy(POLICIES[name], rounds=10_000)

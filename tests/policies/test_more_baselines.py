@@ -105,11 +105,12 @@ def test_the_mixture_has_nearly_the_best_gini_index() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 4))
 @settings(deadline=None, max_examples=25)
 def test_mixtures_stay_on_the_truncated_simplex(seed: int, arms: int, objectives: int) -> None:
-    policy = GiniOGDE(arms, objectives, step=0.7)
+    policy = GiniOGDE(arms, objectives, delta=0.2)
     rounds = arms + seed % 40
     play(policy, np.random.default_rng(seed).random((arms, objectives)), rounds, seed)
     assert policy.mixture.sum() == pytest.approx(1)
-    assert (policy.mixture >= min(1, 0.7 / rounds**0.5) / arms - 1e-12).all()
+    step = (2 * np.log(10) / rounds) ** 0.5 / (1 - arms**-0.5) if arms > 1 else 1.0
+    assert (policy.mixture >= min(1, step) / arms - 1e-12).all()
 
 
 def test_one_online_newton_step() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray, count, generator, real
 from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
-from mogro.live.bilinear import Bilinear
+from mogro.live.offers.bilinear import Bilinear
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.simulation._learners import Learner, takes_arm
 

@@ -1,12 +1,8 @@
 """Live use: decisions with ids, late and partial rewards, arms that come and go."""
 
 from mogro.live.agent import Agent
-from mogro.live.bilinear import Bilinear
-from mogro.live.catalogue import Catalogue, ExactIndex, Index
-from mogro.live.counters import Outcome
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
-from mogro.live.draws import draws
-from mogro.live.encoding import Category, Encoder, Number, Tags, Vector
+from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.deciding.draws import draws
 from mogro.live.errors import (
     BadReward,
     ClosedAgent,
@@ -21,9 +17,14 @@ from mogro.live.errors import (
     UnknownDecision,
     UnknownObjective,
 )
-from mogro.live.features import Scaling
-from mogro.live.learner import HalfLife
+from mogro.live.half_life import HalfLife
+from mogro.live.memory.counters import Outcome
 from mogro.live.objective import Objective
+from mogro.live.offers.bilinear import Bilinear
+from mogro.live.offers.catalogue import Catalogue, ExactIndex, Index
+from mogro.live.offers.columns import Category, Number, Tags, Vector
+from mogro.live.offers.encoding import Encoder
+from mogro.live.offers.features import Scaling
 from mogro.live.views import Estimates, Explanation, Front, Rival
 
 __all__ = [

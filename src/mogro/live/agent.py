@@ -8,12 +8,10 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import count, folder_or_file, real, share
 from mogro.live import changes
-from mogro.live.archive import completed_before, finish_drafts, move_out, new_name, write_draft
-from mogro.live.arms import Arms, Context, Features
-from mogro.live.basis import Weights
-from mogro.live.bilinear import Bilinear
-from mogro.live.counters import Outcome
-from mogro.live.decisions import Decision
+from mogro.live.deciding.basis import Weights
+from mogro.live.deciding.decisions import Decision
+from mogro.live.deciding.proposals import Proposed
+from mogro.live.deciding.requests import Question, Request, check_id, check_new_id, read_time
 from mogro.live.events import (
     Activated,
     Changed,
@@ -25,16 +23,18 @@ from mogro.live.events import (
     Rewarded,
     Withdrawn,
 )
-from mogro.live.features import Scaling
+from mogro.live.half_life import HalfLife
 from mogro.live.journal.clearing import decided_id
 from mogro.live.keeping import Kept
-from mogro.live.learner import HalfLife
-from mogro.live.log_reading import new_rows, read_log
+from mogro.live.logs.archive import completed_before, finish_drafts, move_out, new_name, write_draft
+from mogro.live.logs.reading import new_rows, read_log
+from mogro.live.memory.counters import Outcome
+from mogro.live.memory.state import State
 from mogro.live.objective import Objective
-from mogro.live.proposals import Proposed
-from mogro.live.requests import Question, Request, check_id, check_new_id, read_time
+from mogro.live.offers.arms import Arms, Context, Features
+from mogro.live.offers.bilinear import Bilinear
+from mogro.live.offers.features import Scaling
 from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.state import State
 from mogro.policies import MOGRO
 
 

@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from mogro._validation import count, folder_or_file
-from mogro.live.arms import ArmReader
-from mogro.live.bilinear import Bilinear
+from mogro.live.deciding.proposals import Proposer
 from mogro.live.errors import DifferentSettings
 from mogro.live.events import Event, Rewarded
-from mogro.live.features import Scaling
+from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
-from mogro.live.learner import HalfLife
+from mogro.live.memory.snapshot import read, write
+from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 from mogro.live.objective import Objective
-from mogro.live.proposals import Proposer
+from mogro.live.offers.arms import ArmReader
+from mogro.live.offers.bilinear import Bilinear
+from mogro.live.offers.features import Scaling
 from mogro.live.questions import Questions
 from mogro.live.settings import MakePolicy, make_settings
-from mogro.live.snapshot import read, write
-from mogro.live.state import State
 from mogro.policies import MOGRO
 
 T = TypeVar("T")
@@ -50,7 +51,7 @@ class Kept(Questions):
         """
         place = folder_or_file(path, "path")
         with self._current():
-            numbers, arrays = self._state.save_state(placed=False)
+            numbers, arrays = save_state(self._state, placed=False)
         write(place, self._settings, numbers, arrays)
 
     @classmethod

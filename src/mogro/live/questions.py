@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike
 
 from mogro._files import write_whole
 from mogro._validation import FloatArray, folder_or_file
-from mogro.live.arms import ArmReader, Arms, Context, Features
-from mogro.live.basis import Weights
-from mogro.live.bilinear import Bilinear
-from mogro.live.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.deciding.basis import Weights
+from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.deciding.proposals import Proposer
+from mogro.live.deciding.requests import Question, Request, check_id, read_request, read_rewards
 from mogro.live.events import Decided, Offered
 from mogro.live.journal import GroupCommit
-from mogro.live.log import make_log, replayed, write_log
+from mogro.live.logs.log import make_log, replayed, write_log
+from mogro.live.memory.state import State
 from mogro.live.objective import Objective
-from mogro.live.proposals import Proposer
+from mogro.live.offers.arms import ArmReader, Arms, Context, Features
+from mogro.live.offers.bilinear import Bilinear
 from mogro.live.report import last_arms, make_report
-from mogro.live.requests import Question, Request, check_id, read_request, read_rewards
 from mogro.live.settings import Settings
-from mogro.live.state import State
 from mogro.live.views import (
     Estimates,
     Explanation,
@@ -233,7 +233,7 @@ class Questions:
 
         With a journal these are all decisions that are in it, and what they were based on, so that
         other policies can be judged by them; in memory, those that are held. The columns are
-        described in :mod:`mogro.live.log`. It takes pyarrow (``pip install mogro[logs]``).
+        described in :mod:`mogro.live.logs.log`. It takes pyarrow (``pip install mogro[logs]``).
 
         Parameters
         ----------

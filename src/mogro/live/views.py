@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.arms import ArmSet
-from mogro.live.bilinear import InContext
-from mogro.live.decisions import Decision
-from mogro.live.learner import Learner
+from mogro.live.deciding.decisions import Decision
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.state import State
+from mogro.live.offers.arms import ArmSet
+from mogro.live.offers.bilinear import InContext
 from mogro.live.settings import Settings
-from mogro.live.state import State
 from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 
@@ -173,8 +173,7 @@ def learned_front(arms: ArmSet, theta: FloatArray, settings: Settings) -> Front:
 def estimates(arms: ArmSet, learner: Learner, settings: Settings) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
     units, features = settings.units, arms.learned_features
-    known = np.broadcast_to(features, (len(units), *features.shape))
-    spread = np.sqrt(learner.model.variances(known)).T  # (K, M)
+    spread = np.sqrt(learner.variances(features)).T  # (K, M)
     noise = learner.noise
     noise = np.where(np.isnan(noise), np.inf, noise)
     with np.errstate(invalid="ignore"):  # 0 * inf

@@ -29,7 +29,7 @@ def conclude(state: State) -> Evaluation:
     value = estimate(moments.counts, moments.means, layout, normalised=normalised).value
     noise, drift = _noise_parts(state, found)
     capped, doubt = _cap_bias(state, found, value)
-    size, weight, weight_error = _weights(state)
+    size, freedom, weight, weight_error = _weights(state)
     unsupported = _unsupported(state, weight, weight_error)
     replicates = _replicated(state, value) if state.settings.replicates else None
     gone = np.where((unsupported > TOLERATED) | (_observed(state) == 0), np.nan, 0.0)
@@ -44,6 +44,7 @@ def conclude(state: State) -> Evaluation:
         skewness=skewness(moments, found, layout),
         bias=abs(capped) + abs(drift),
         effective_size=size,
+        freedom=freedom,
         largest_weight=state.largest.copy(),
         unsupported=unsupported,
         mean_weight=weight,
@@ -118,8 +119,13 @@ def _observed(state: State) -> FloatArray:
     return np.asarray(counts @ state.moments.means[:, seen])
 
 
-def _weights(state: State) -> tuple[FloatArray, float, float]:
-    """Return effective sizes (M,), and the mean weight of all rows with its error."""
+def _weights(state: State) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return effective sizes and degrees of freedom (M,), and the mean weight with its error.
+
+    A sum of squares ``w^2 e^2`` of normal e, as the variance is, has the mean and the variance of
+    one with ``(sum w^2)^2 / sum w^4`` degrees of freedom (Satterthwaite 1946). They are never more
+    than the effective size (by Hoelder's inequality).
+    """
     moments, places = state.moments, state.layout.weight
     counts = moments.counts[:, None]
     sums = (counts * moments.means[:, places]).sum(axis=0)
@@ -127,12 +133,14 @@ def _weights(state: State) -> tuple[FloatArray, float, float]:
         axis=0
     )
     sizes = np.divide(sums**2, squares, out=np.zeros_like(sums), where=squares > 0)
+    fourths = state.fourths
+    freedom = np.divide(squares**2, fourths, out=np.zeros_like(sums), where=fourths > 0)
     n = counts.sum()
     mean = float((counts[:, 0] * moments.means[:, 0]).sum() / n)
     deviations = moments.scatter[:, 0, 0] + counts[:, 0] * (moments.means[:, 0] - mean) ** 2
     spread = float(deviations.sum())
     error = np.sqrt(spread / (n * (n - 1))) if n > 1 else np.inf
-    return sizes, mean, float(error)
+    return sizes, freedom, mean, float(error)
 
 
 def _unsupported(state: State, mean: float, error: float) -> FloatArray:

@@ -57,7 +57,7 @@ def scores(
 
 
 def quantiles(level: float, sizes: FloatArray) -> FloatArray:
-    """Return two-sided quantiles of Student's t, with degrees of freedom of effective sizes."""
+    """Return two-sided quantiles of Student's t, for variances of so many observations."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(_freedom(sizes), (1 + level) / 2), dtype=np.float64)

@@ -44,6 +44,7 @@ class State:
     noise_bias: FloatArray  # (G, p), columns times squared relative errors
     noise_squares: float
     largest: FloatArray  # (M,), weights
+    fourths: FloatArray  # (M,), sums of their fourth powers
     lost: float  # target probability known to be without support
     mass: FloatArray  # (K,), target probability of the arms
     pulls: NDArray[np.int64]  # (K,)
@@ -67,6 +68,7 @@ class State:
             noise_bias=np.zeros((groups, p)),
             noise_squares=0.0,
             largest=np.zeros(settings.objectives),
+            fourths=np.zeros(settings.objectives),
             lost=0.0,
             mass=np.zeros(settings.arm_count or 0),
             pulls=np.zeros(settings.arm_count or 0, dtype=np.int64),
@@ -106,6 +108,8 @@ class State:
         self.lost += rows.lost
         seen = rows.weights if rows.observed is None else rows.weights[:, None] * rows.observed
         self.largest = np.maximum(self.largest, seen.max(axis=0))
+        squares = (seen * seen).T
+        self.fourths = self.fourths + np.vecdot(squares, squares)
         if len(self.mass) and rows.mass is not None and rows.arms is not None:
             self.mass = self.mass + rows.mass
             self.pulls += np.bincount(rows.arms, minlength=len(self.mass))
@@ -118,6 +122,7 @@ class State:
         self.noise_bias += other.noise_bias
         self.noise_squares += other.noise_squares
         self.largest = np.maximum(self.largest, other.largest)
+        self.fourths = self.fourths + other.fourths
         self.lost += other.lost
         self.mass = self.mass + other.mass
         self.pulls += other.pulls

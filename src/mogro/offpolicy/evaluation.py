@@ -75,6 +75,9 @@ class Evaluation:
         What capped weights and uncertain propensities may have done to the estimates, (M,).
     effective_size
         ``(sum w)^2 / sum w^2`` over the rows observed, (M,).
+    freedom
+        Degrees of freedom of the errors, (M,): ``(sum w^2)^2 / sum w^4`` over these rows, few where
+        a few large weights make most of the variance. At most the effective size.
     largest_weight
         The largest weight among these, (M,).
     unsupported
@@ -99,6 +102,7 @@ class Evaluation:
     skewness: FloatArray
     bias: FloatArray
     effective_size: FloatArray
+    freedom: FloatArray
     largest_weight: FloatArray
     unsupported: FloatArray
     mean_weight: float
@@ -127,9 +131,9 @@ class Evaluation:
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return confidence intervals (M, 2), one objective at a time.
 
-        Normal (Student's t by the effective size), corrected for skewness, from the martingale
-        variance. That holds for logs of learning agents too, if they are long enough for the
-        propensities to settle or are bounded away from 0.
+        Student's t with :attr:`freedom`, corrected for skewness, from the martingale variance.
+        That holds for logs of learning agents too, if they are long enough for the propensities to
+        settle or are bounded away from 0.
         """
         return self._skewed(read_level(level))
 
@@ -146,7 +150,7 @@ class Evaluation:
         confidence that the value is above the bound. NaN where there is no estimate.
         """
         limits = floats(bounds, "bounds", shape=(len(self.value),))
-        return scores(self.value - limits, self.error, self.skewness, self.effective_size, 0.0)
+        return scores(self.value - limits, self.error, self.skewness, self.freedom, 0.0)
 
     def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
         """Return Studentised intervals (M, 2) of the Poisson bootstrap.
@@ -188,7 +192,7 @@ class Evaluation:
         return np.where(np.isnan(self.value)[:, None], np.nan, found)
 
     def _skewed(self, level: float) -> FloatArray:
-        z = quantiles(level, self.effective_size)
+        z = quantiles(level, self.freedom)
         return skewed_interval(self.value, self.error, self.skewness, z)
 
     def plot(self, *, level: float = 0.95) -> "Drawing":

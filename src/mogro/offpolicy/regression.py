@@ -142,6 +142,7 @@ def direct(
         covariance=found.covariance + gone[:, None] + gone,
         squared_error=found.squared_error + gone,
         effective_size=sizes,
+        freedom=sizes,
         unsupported=lost,
     )
 

@@ -1,5 +1,6 @@
 """MO-OGDE: a mixture of arms that is best by the generalised Gini index, by online gradients."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import final
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray, floats, real
+from mogro._validation import FloatArray, IntArray, floats, real, share
 from mogro.policies.own_learner import ArmMeans, ArmPolicy
 
 
@@ -25,12 +26,14 @@ class GiniOGDE(ArmPolicy):
     The index of a reward vector is ``sum_j w_j y_(j)``, its smallest entry y_(1) with the largest
     weight w_1, and so on: what the worst-served objective gets counts most. A mixture of arms can
     have a larger index than every arm. Pull every arm once; then draw the arm from the mixture, and
-    after each reward move the mixture by ``step / sqrt(t)`` along the gradient at the estimated
-    means, and back onto the simplex where each of the K arms has at least
-    ``min(1, step / sqrt(t)) / K``.
+    after each reward move the mixture by ``sqrt(2 ln(2 / delta) / t) / (1 - 1 / sqrt(K))`` along
+    the gradient at the estimated means, and back onto the simplex where each of the K arms has at
+    least a K-th of that step, or of 1 if that is less.
 
     Busa-Fekete, Szorenyi, Weng and Mannor, Multi-objective bandits: optimizing the generalized Gini
-    index, 2017 (which minimises costs).
+    index, 2017: MO-OGDE, which minimises costs. Step and exploration are the paper's, as three
+    public implementations of it agree; ours are the default of ``delta``, and a step as for K = 4
+    where there is only one arm and nothing to learn.
 
     Parameters
     ----------
@@ -38,8 +41,9 @@ class GiniOGDE(ArmPolicy):
         Number of features, which decide nothing, and of objectives M.
     weights
         (M,), not rising; without them 1, 1/2, 1/4, ...
-    step
-        Size of a gradient step, and of the exploration, in the first round.
+    delta
+        With what probability the bound of the paper may fail; steps and exploration are the longer
+        the smaller it is.
     batch
         Shape of a batch of independent learners that step together.
 
@@ -58,12 +62,12 @@ class GiniOGDE(ArmPolicy):
     objectives: int
     _: KW_ONLY
     weights: Sequence[float] | None = None
-    step: float = 1.0
+    delta: float = 0.05
     batch: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "step", real(self.step, "step", above=0))
+        object.__setattr__(self, "delta", real(share(self.delta, "delta"), "delta", above=0))
         given = 0.5 ** np.arange(self.objectives) if self.weights is None else self.weights
         weights = floats(given, "weights", shape=(self.objectives,))
         if (weights < 0).any() or (np.diff(weights) > 0).any():
@@ -79,14 +83,20 @@ class GiniOGDE(ArmPolicy):
         """Learn the reward (*batch, M) of an arm, given by its place, (*batch)."""
         super().update(features, reward, arm=arm)
         learned = self.learned
-        rate = self.step / np.sqrt(learned.pulls.sum(axis=-1, keepdims=True))
         means = learned.means
+        rate = self._step(means.shape[-2]) / np.sqrt(learned.pulls.sum(axis=-1, keepdims=True))
         got = np.vecdot(np.swapaxes(means, -1, -2), learned.mixture[..., None, :])
         ranks = got.argsort(axis=-1, kind="stable").argsort(axis=-1, kind="stable")
         gradient = np.matvec(means, np.array(self.weights)[ranks])
         moved = _projected(learned.mixture + rate * gradient, np.minimum(1, rate))
         known = (learned.pulls > 0).all(axis=-1, keepdims=True)
         learned.mixture = np.where(known, moved, learned.mixture)
+
+    def _step(self, arms: int) -> float:
+        """Return the first step, which falls like the root of the rounds."""
+        return math.sqrt(2 * math.log(2 / self.delta)) / (
+            1 - 1 / math.sqrt(arms if arms > 1 else 4)
+        )
 
     def _start(self, arms: int) -> _Mixed:
         nothing = super()._start(arms)

@@ -10,9 +10,9 @@ import mogro
 from mogro.live.errors import ConflictingReward, UnknownDecision
 from mogro.live.events import Event
 from mogro.live.journal.clearing import held_positions, runs
-from mogro.live.log import replayed
+from mogro.live.logs.log import replayed
+from mogro.live.memory.state import State
 from mogro.live.settings import make_settings
-from mogro.live.state import State
 
 SETTINGS = make_settings(
     OBJECTIVES,

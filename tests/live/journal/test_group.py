@@ -11,7 +11,7 @@ from tests.live.journal.worlds import live, opened
 
 from mogro.live.events import Expired
 from mogro.live.journal import GroupCommit, open_journal, tables
-from mogro.live.state import State
+from mogro.live.memory.state import State
 
 
 class Counting:

@@ -173,11 +173,11 @@ def _lead(data: Table, policy: str, policies: list[str]) -> ConfidenceInterval:
 
 
 def _missing() -> str | None:
-    return _why_missing(os.environ.get("MOGRO_WINE"))
+    return why_missing(os.environ.get("MOGRO_WINE"))
 
 
 @cache
-def _why_missing(folder: str | None) -> str | None:
+def why_missing(folder: str | None) -> str | None:
     """Look once for the data that ``MOGRO_WINE`` names, or else the cache or the archive have."""
     try:
         wine.load(folder)

@@ -69,7 +69,7 @@ def reproduce(
 ) -> None:
     """Run what the experiments need, and write a folder for each of them into ``out``."""
     start = time.perf_counter()
-    commit = _commit()  # before the work: the source may change while it runs
+    commit = source_commit()  # before the work: the source may change while it runs
     tasks = all_tasks(experiments, scale)
     results = run_tasks(tasks, executor=executor, folder=out / "tasks", done=done)
     seconds = time.perf_counter() - start
@@ -148,7 +148,7 @@ def _damaged(path: Path, name: str, error: Exception) -> DamagedError:
     )
 
 
-def _commit() -> str | None:
+def source_commit() -> str | None:
     """Return the commit of the source, marked if it was changed since; None without git."""
     try:
         answer = subprocess.run(

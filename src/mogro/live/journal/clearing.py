@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mogro.live.events import Decided, Event, Expired, Forgotten, Hollow, Imported, Offered
-from mogro.live.state import State
+from mogro.live.memory.state import State
 
 
 class Run(NamedTuple):

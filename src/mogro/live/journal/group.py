@@ -24,9 +24,10 @@ from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, Jour
 from mogro.live.events import Event, Hollow, Rewarded
 from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
+from mogro.live.memory.snapshot import pack, unpack
+from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 from mogro.live.settings import Settings
-from mogro.live.snapshot import pack, unpack
-from mogro.live.state import State
 
 T = TypeVar("T")
 
@@ -186,7 +187,7 @@ class GroupCommit:
 
     def _snapshot(self, position: int) -> Snapshot:
         assert self._state is not None
-        return Snapshot(position, b"".join(pack(self._state.settings, *self._state.save_state())))
+        return Snapshot(position, b"".join(pack(self._state.settings, *save_state(self._state))))
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""

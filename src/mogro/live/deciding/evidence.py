@@ -14,9 +14,9 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.choice import Beliefs, Coverage
 from mogro.choice.optimism import values_in_round
-from mogro.live.arms import ArmSet
-from mogro.live.basis import Basis, Constraints
+from mogro.live.deciding.basis import Basis, Constraints
 from mogro.live.events import Decided, Evidence, Offered
+from mogro.live.offers.arms import ArmSet
 from mogro.live.settings import Exploiting, Settings
 from mogro.policies import LinearPolicy
 from mogro.policies.persistence import OWN, from_plain, to_plain

@@ -40,7 +40,8 @@ import numpy as np
 
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
-from mogro.live.decisions import propensities
+from mogro.live.deciding.decisions import propensities
+from mogro.live.deciding.evidence import basis_again, offered_arms
 from mogro.live.events import (
     Changed,
     Compacted,
@@ -51,12 +52,11 @@ from mogro.live.events import (
     Imported,
     Offered,
 )
-from mogro.live.evidence import basis_again, offered_arms
-from mogro.live.learner import Learner
-from mogro.live.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
+from mogro.live.memory.state import State, new_learner
 from mogro.live.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.live.settings import Settings
-from mogro.live.state import State, new_learner
 
 VERSION = 1
 FILE = "decisions.parquet"

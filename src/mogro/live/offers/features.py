@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats
 from mogro.choice import Beliefs
-from mogro.live.catalogue import Version
+from mogro.live.offers.catalogue import Version
 from mogro.policies import LinearPolicy
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro.live.errors import DamagedSnapshot
-from mogro.live.ledger import Block, Ledger, empty_block
+from mogro.live.memory.ledger import Block, Ledger, empty_block
 from mogro.live.objective import PENDING, WITHDRAWN
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from mogro._validation import FloatArray
+from mogro.live.deciding.requests import check_new_id, read_rewards, read_time
 from mogro.live.events import Decided, Imported, to_plain
-from mogro.live.ledger import TIMED
-from mogro.live.log import VERSION, describe, need_arrow, outcomes, utf8
+from mogro.live.logs.log import VERSION, describe, need_arrow, outcomes, utf8
+from mogro.live.memory.ledger import TIMED
+from mogro.live.memory.state import State
 from mogro.live.objective import STATUS, Units
-from mogro.live.requests import check_new_id, read_rewards, read_time
 from mogro.live.settings import Settings
-from mogro.live.state import State
 
 _LEARNED = ("learned", "defaulted")
 

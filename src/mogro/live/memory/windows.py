@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.learner import Learner
-from mogro.live.ledger import TEACHES, Ledger
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.ledger import TEACHES, Ledger
 from mogro.live.objective import PENDING, WITHDRAWN, Settled, Units
 
 _FEW = 32  # decisions that are learned one by one; more of them at once

@@ -9,9 +9,9 @@ from mogro._streams import Rng
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.choice import Beliefs, Choice, Rule, choose, explorers, is_optimistic, probabilities
 from mogro.exploration import DEFAULT_SHARE, Settled, default_threshold
-from mogro.live.arms import ArmSet
 from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
+from mogro.live.offers.arms import ArmSet
 from mogro.live.settings import Exploiting, Optimistic, Settings
 from mogro.probability import Probabilities
 from mogro.scalarization import FixedWeights, Scalarization

@@ -18,7 +18,7 @@ concatenated UTF-8 and the number of bytes of each. The arrays ``ledger.*`` have
 decision that the agent holds, in the order of decisions: features as the learner sees them, weights
 (NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
 each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
-condition not met), time, number, position of the event, and flags (as in mogro.live.ledger).
+condition not met), time, number, position of the event, and flags (as in mogro.live.memory.ledger).
 ``ledger.completed`` holds rows without anything pending, in the order of completion.
 ``defaults.*`` are defaults that were learned and are others now: numbers of decisions and places of
 objectives, and values. ``learner.*`` are sums and what follows from them, to the bit.
@@ -39,11 +39,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._files import write_whole
-from mogro.live.bilinear import Bilinear
 from mogro.live.errors import DamagedSnapshot
-from mogro.live.ledger_arrays import Arrays
+from mogro.live.memory.ledger_arrays import Arrays
+from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import load_state
+from mogro.live.offers.bilinear import Bilinear
 from mogro.live.settings import Settings, from_plain_settings
-from mogro.live.state import State
 
 VERSION = 2
 MAGIC = b"\x93MOGRO\r\n"
@@ -101,7 +102,7 @@ def unpack(
         arrays = _arrays(header["arrays"], body)
         _check_sizes(header["settings"], arrays)
         state = State(make_settings(header["settings"]))
-        state.load_state(header["numbers"], arrays)
+        load_state(state, header["numbers"], arrays)
     except DamagedSnapshot as error:
         raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from None
     except Exception as error:  # a damaged file can fail in any way

@@ -14,9 +14,9 @@ from mogro._files import write_whole
 from mogro.live.events import Compacted
 from mogro.live.journal import GroupCommit
 from mogro.live.journal.clearing import held_positions
-from mogro.live.log import make_log, need_arrow, replayed
+from mogro.live.logs.log import make_log, need_arrow, replayed
+from mogro.live.memory.state import State
 from mogro.live.objective import PENDING
-from mogro.live.state import State
 
 _DRAFT = ".part"
 _LARGEST = 1000  # arms on offer that are written with a decision, at most

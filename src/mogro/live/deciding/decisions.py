@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.live.basis import Basis
-from mogro.live.draws import draws
+from mogro.live.deciding.basis import Basis
+from mogro.live.deciding.draws import draws
 from mogro.live.settings import Settings
 
 

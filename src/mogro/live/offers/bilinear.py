@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, count, floats
 from mogro.choice import Beliefs
-from mogro.live.catalogue import Version
-from mogro.live.encoding import Encoder, Record
 from mogro.live.objective import LARGEST
+from mogro.live.offers.catalogue import Version
+from mogro.live.offers.encoding import Encoder, Record
 from mogro.policies import LinearPolicy
 
 _ROUNDING = 1e-28  # a squared part of a unit vector that is rounding of a projector

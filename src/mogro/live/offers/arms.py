@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from mogro._spans import sum_of_squares
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
-from mogro.live.bilinear import Bilinear, InContext
-from mogro.live.catalogue import Catalogue, Version, arm_ids
-from mogro.live.encoding import Record
 from mogro.live.events import Offered, offered
-from mogro.live.features import FeatureMap
 from mogro.live.objective import LARGEST
+from mogro.live.offers.bilinear import Bilinear, InContext
+from mogro.live.offers.catalogue import Catalogue, Version, arm_ids
+from mogro.live.offers.encoding import Record
+from mogro.live.offers.features import FeatureMap
 
 View = FeatureMap | InContext  # of arms, by a policy and by the learner
 Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogue

@@ -1,8 +1,9 @@
 """What has been learned, and what is on its way: every objective with sums of its own.
 
-An objective is estimated from exactly the decisions for which it was observed: one linear model
-with a batch entry for each objective, so that each has a Gram matrix of its own. Beside them stand
-the decisions still in flight. One invariant holds: the coverage, which exploration goes by, is V of
+An objective is estimated from exactly the decisions for which it was observed. As long as all of
+them are observed together they share one Gram matrix; once one is observed, or lost, without
+another, each has its own for good: a batch entry of the linear model. Beside them stand the
+decisions still in flight. One invariant holds: the coverage, which exploration goes by, is V of
 what was observed plus what is in flight. A decision that departs adds to it; an observation that
 arrives only moves from one to the other; a decision that is lost (its window closed with nothing to
 learn) is taken out.
@@ -16,50 +17,20 @@ objective.
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._spectrum import RENEW_EVERY, TINY
-from mogro._validation import BoolArray, FloatArray, check_shape, real
+from mogro._spectrum import RENEW_EVERY
+from mogro._validation import BoolArray, FloatArray, check_shape
 from mogro.choice import Beliefs
 from mogro.linear import LinearModel
-from mogro.live.coverage import Coverage, removed
+from mogro.live.half_life import HalfLife
+from mogro.live.memory.coverage import Coverage, removed
+from mogro.live.memory.inflight import InFlight
 
 _WORN = 1e4  # share taken out of the sums in flight after which they are added up anew
 _FEW = 8  # decisions that are taken out one by one, more of them by computing anew
-
-
-@dataclass(frozen=True)
-class HalfLife:
-    """How fast old observations fade: after this much an observation counts for half.
-
-    Parameters
-    ----------
-    updates
-        In further observations of the same objective.
-    time
-        In the caller's time, from decision to now. Give one of the two.
-
-    Examples
-    --------
-    >>> HalfLife(updates=1000)
-    HalfLife(updates=1000.0, time=None)
-    """
-
-    _: KW_ONLY
-    updates: float | None = None
-    time: float | None = None
-
-    def __post_init__(self) -> None:
-        if (self.updates is None) == (self.time is None):
-            raise ValueError(
-                f"half_life: expected updates or time, got updates={self.updates}, time={self.time}"
-            )
-        for name in ("updates", "time"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, real(getattr(self, name), name, above=0))
 
 
 class Learner:
@@ -90,7 +61,13 @@ class Learner:
         explores: bool,
     ) -> None:
         objectives = len(roots)
-        self.model = LinearModel(size, 1, ridge=ridge, batch=(objectives,))
+        own = sorted(set(roots))
+        self._together = len(own) == objectives  # observed and lost together so far
+        self._model = (
+            LinearModel(size, objectives, ridge=ridge)
+            if self._together
+            else LinearModel(size, 1, ridge=ridge, batch=(objectives,))
+        )
         self.effective: FloatArray = np.zeros(objectives)  # sums of the observations' weights
         self.time = -math.inf  # to which the weights refer; the latest seen
         updates = half_life.updates if half_life else None
@@ -99,50 +76,68 @@ class Learner:
         self._period = half_life.time if half_life else None
         self._explores = explores
         # Sums are kept for objectives without a condition only, which the others refer to.
-        own = sorted(set(roots))
-        self._own = None if len(own) == objectives else np.array(own)
-        self._roots = None if self._own is None else np.array([own.index(m) for m in roots])
-        self._flight: FloatArray = np.zeros((len(own), size, size))  # outer products in flight
-        self._departed: list[FloatArray] = []  # decisions in flight that are not in the sums yet
-        self._summed = False  # whether the sums may be other than zero
-        self._waiting = [0] * len(own)  # how many are in flight
-        # What was taken out of their diagonals since they were last added up.
-        self._removed: FloatArray = np.zeros((len(own), size))
+        self._own = None if self._together else np.array(own)
+        self._roots = None if self._together else np.array([own.index(m) for m in roots])
+        self._flight = InFlight(1 if self._together else len(own), size)
         self._coverage: Coverage | None = self._observed()
         self._added = 0  # to the coverage since it was last computed from sums
         self.losses = 0  # how often the coverage got less: what needed no exploration may need it
         self.worn = False  # rounding may have gathered in the sums of what is in flight
 
     @property
+    def grams(self) -> int:
+        """How many Gram matrices there are: one, or one for each objective."""
+        return 1 if self._together else len(self.effective)
+
+    @property
     def theta(self) -> FloatArray:
         """Estimates, (M, p)."""
-        return self.model.theta[:, 0, :]
+        return self._model.theta if self._together else self._model.theta[:, 0, :]
 
     @property
     def noise(self) -> FloatArray:
         """Standard deviation of the observations from the estimates, (M,); NaN if unknown."""
-        free = self.effective - self.model.rank
-        known = np.maximum(self.model.squares[:, 0], 0) / np.where(free > 0, free, 1)
+        free = self.effective - self._model.rank
+        known = np.maximum(self._squares, 0) / np.where(free > 0, free, 1)
         return np.asarray(np.sqrt(np.where(free > 0, known, math.nan)))
+
+    @property
+    def _squares(self) -> FloatArray:
+        return self._model.squares if self._together else self._model.squares[:, 0]
+
+    def variances(self, features: FloatArray) -> FloatArray:
+        """Return ``x^T V^+ x`` of arms (K, p) for every objective, (M, K); infinite if unseen."""
+        objectives = len(self.effective)
+        if self._together:
+            shared = self._model.variances(features)
+            return np.broadcast_to(shared, (objectives, len(features)))
+        return self._model.variances(np.broadcast_to(features, (objectives, *features.shape)))
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing is copied, and nothing changes it."""
-        model = self.model
+        model = self._model
+        inverse, unseen = self._seen()
         return Beliefs(
             theta=self.theta,
-            inverse=model.inverse,
-            unseen=None if model.full else model.unseen,
-            counts=self.effective,
-            ranks=model.rank,
-            squares=model.squares[:, 0],
-            totals=model.totals[:, 0],
+            inverse=inverse,
+            unseen=unseen,
+            counts=self._counts(),
+            ranks=model.rank[None] if self._together else model.rank,
+            squares=self._squares,
+            totals=model.totals if self._together else model.totals[:, 0],
             coverage=self.coverage(),  # type: ignore[arg-type]
         )
 
+    def _counts(self) -> FloatArray | int:
+        """Return the observations of every objective; a plain number is looked at faster."""
+        if self._together and self._keep is None and self._period is None:
+            return int(self.effective.item(0))
+        return self.effective
+
     def coverage(self) -> Coverage:
-        """Return V of what was observed plus what is in flight, (M, p, p), ready to be inverted."""
+        """Return V of what was observed plus what is in flight, ready to be inverted."""
         if not self._explores:
-            return Coverage(self.model.inverse, None if self.model.full else self.model.unseen)
+            return Coverage(*self._seen())
         found = self._coverage
         if found is None:  # with forgetting by updates: observed and in flight fade differently
             found = self._coverage_from_sums()
@@ -153,10 +148,8 @@ class Learner:
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
         other = copy.copy(self)
-        other.model = self.model.copy()
+        other._model = self._model.copy()
         other._flight = self._flight.copy()
-        other._departed = self._departed.copy()
-        other._removed = self._removed.copy()
         return other
 
     def fades(self, now: float | None) -> bool:
@@ -176,9 +169,7 @@ class Learner:
             assert self._period is not None
             factor = 0.5 ** ((now - self.time) / self._period)
             self._fade(np.full(len(self.effective), factor))
-            self._add_departed()
-            self._flight *= factor
-            self._removed *= factor
+            self._flight.fade(factor)
             if self._explores:
                 self._follow_fading(factor)
         self.time = now
@@ -189,8 +180,7 @@ class Learner:
             return
         weight = self._weight(time)
         x = features if weight == 1 else math.sqrt(weight) * features
-        self._departed.append(x)
-        self._waiting = [count + 1 for count in self._waiting]
+        self._flight.add(x)
         self._added += 1
         if self._keep is not None:
             self._coverage = None
@@ -207,10 +197,12 @@ class Learner:
         None stands for all of them. What was in flight has arrived: the coverage stays as it is.
         """
         weight = self._weight(t)
+        if which is not None:
+            self._separate_if_apart(which)
         if which is None and weight == 1:
             if self._keep is not None:
                 self._fade(np.full(len(values), self._keep))
-            self.model.update(features, values[:, None])
+            self._model.update(features, values if self._together else values[:, None])
             self.effective = self.effective + 1
         else:
             which = np.ones(len(values), dtype=np.bool_) if which is None else which
@@ -218,18 +210,22 @@ class Learner:
                 self._fade(np.where(which, self._keep, 1.0))
             weights = which * weight
             roots = np.sqrt(weights)
-            self.model.update(
-                roots[:, None] * features, (roots * np.where(which, values, 0))[:, None]
-            )
+            scaled = roots * np.where(which, values, 0)
+            if self._together:
+                self._model.update(roots[0] * features, scaled)
+            else:
+                self._model.update(roots[:, None] * features, scaled[:, None])
             self.effective = self.effective + weights
         if self._explores:
-            self._take_out(features, which, weight)
+            own = None if which is None or bool(which.all()) else self._for_sums(which)
+            self._flight.remove(features, own, weight)
             self._settle_in_flight()
 
     def learn_many(
         self, features: FloatArray, values: FloatArray, which: BoolArray, times: FloatArray
     ) -> None:
         """Learn from decisions (n, p) with values (n, M), one after the other, where ``which``."""
+        self._separate_if_apart(which)
         weights = which.astype(np.float64)
         if self._keep is not None:
             later = which[::-1].cumsum(axis=0)[::-1] - which
@@ -237,24 +233,29 @@ class Learner:
             self._fade(self._keep ** which.sum(axis=0, dtype=np.float64))
         ages = self._weights(times)
         weights *= ages[:, None]
-        roots = np.sqrt(weights).T[..., None]
-        self.model.learn(roots * features, roots * np.where(which, values, 0).T[..., None])
+        roots = np.sqrt(weights)
+        scaled = roots * np.where(which, values, 0)
+        if self._together:
+            self._model.learn(roots[:, :1] * features, scaled)
+        else:
+            self._model.learn(roots.T[..., None] * features, scaled.T[..., None])
         self.effective = self.effective + weights.sum(axis=0)
         if self._explores:
-            self._take_out_many(features, which, ages)
+            self._flight.remove_many(features, self._for_sums(which), ages)
             self._settle_in_flight()
 
     def lose(self, features: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
         if not self._explores:
             return
-        own = which if self._own is None else which[:, self._own]
+        self._separate_if_apart(which)
+        own = self._for_sums(which)
         if not own.any():
             return
         ages = self._weights(times)
-        self._take_out_many(features, which, ages)
+        self._flight.remove_many(features, own, ages)
         self.losses += 1
-        if self._coverage is not None and any(self._waiting):
+        if self._coverage is not None and self._flight.some:
             coverage = self._coverage if len(features) <= _FEW else None
             for x, weight, mine in zip(features, ages.tolist(), own, strict=True):
                 if coverage is not None:
@@ -267,12 +268,8 @@ class Learner:
 
     def count_in_flight(self, features: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Add up anew what is in flight: decisions (n, p), where ``which``, (n, M)."""
-        self._flight = np.zeros_like(self._flight)
-        self._departed = []
-        self._waiting = [0] * len(self._waiting)
-        self._take_out_many(features, which, -self._weights(times))
-        self._removed[...] = 0
-        self._summed = True
+        self._separate_if_apart(which)
+        self._flight.recount(features, self._for_sums(which), self._weights(times))
         self.worn = False
         self._renew()
         self._settle_in_flight()
@@ -284,7 +281,10 @@ class Learner:
 
         Their values are multiplied by factors (M,). What is in flight has to be counted anew.
         """
-        self.model = other.model.regrouped(places, factors)
+        self._separate()
+        known = other.copy()
+        known._separate()
+        self._model = known._model.regrouped(places, factors)
         self.effective = np.array([0.0 if m is None else other.effective[m] for m in places])
         self.time = other.time
         self.losses = other.losses + 1
@@ -293,34 +293,26 @@ class Learner:
         """Return all that changes, as arrays under names."""
         state: dict[str, NDArray[np.generic]] = {
             "effective": self.effective,
-            "flight": self._flight,
-            "departed": np.array(self._departed).reshape(-1, self._flight.shape[-1]),
-            "waiting": np.array(self._waiting, dtype=np.int64),
-            "removed": self._removed,
             "time": np.array([self.time]),
             "counts": np.array([self._added, self.losses, self.worn], dtype=np.int64),
         }
+        state |= self._flight.save_state()
         if self._coverage is not None:
-            state["coverage.inverse"] = self._coverage.inverse
+            state["coverage.inverse"] = inverse = self._coverage.inverse
             unseen = self._coverage.unseen
-            state["coverage.unseen"] = np.zeros_like(self._flight) if unseen is None else unseen
-        return state | {f"model.{name}": one for name, one in self.model.save_state().items()}
+            state["coverage.unseen"] = np.zeros_like(inverse) if unseen is None else unseen
+        return state | {f"model.{name}": one for name, one in self._model.save_state().items()}
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
-        expected = self.save_state()
-        for name in ("effective", "flight", "waiting", "removed", "time", "counts"):
-            check_shape(arrays[name], name, expected[name].shape)
+        if arrays["model.rank"].ndim:
+            self._separate()
+        for name in ("effective", "time", "counts"):
+            check_shape(arrays[name], name, self.save_state()[name].shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
+        self._model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
+        self._flight.load_state(arrays)
         self.effective = arrays["effective"].astype(np.float64)
-        self._flight = arrays["flight"].astype(np.float64)
-        self._waiting = arrays["waiting"].astype(np.int64).tolist()
-        departed = arrays["departed"].astype(np.float64)
-        check_shape(departed, "departed", (len(departed), self._flight.shape[-1]))
-        self._departed = list(departed)
-        self._summed = True
-        self._removed = arrays["removed"].astype(np.float64)
         self.time = float(arrays["time"].astype(np.float64).item())
         self._added, self.losses, worn = arrays["counts"].astype(np.int64).tolist()
         self.worn = bool(worn)
@@ -328,9 +320,32 @@ class Learner:
         if "coverage.inverse" in arrays:
             inverse, unseen = arrays["coverage.inverse"], arrays["coverage.unseen"]
             for array in (inverse, unseen):
-                check_shape(array, "coverage", self._flight.shape)
+                check_shape(array, "coverage", arrays["flight"].shape)
             left = unseen.astype(np.float64)
             self._coverage = Coverage(inverse.astype(np.float64), left if left.any() else None)
+
+    def _separate_if_apart(self, which: BoolArray) -> None:
+        """Give every objective its own sums if ``which``, (..., M), has one without another."""
+        if self._together and (which != which[..., :1]).any():
+            self._separate()
+
+    def _separate(self) -> None:
+        """Give every objective a Gram matrix of its own, for good."""
+        if not self._together:
+            return
+        objectives = len(self.effective)
+        self._together = False
+        self._model = self._model.separated()
+        self._flight = self._flight.split(objectives)
+        if self._coverage is not None:
+            self._coverage = self._coverage.take(np.zeros(objectives, dtype=np.int64))
+        self.losses += 1  # what was found out of one Gram matrix is not known of several
+
+    def _for_sums(self, which: BoolArray) -> BoolArray:
+        """Return which of the Gram matrices in flight are meant, (..., G), by objectives."""
+        if self._together:
+            return which[..., :1]
+        return which if self._own is None else which[..., self._own]
 
     def _weight(self, time: float) -> float:
         """Return how much an observation of a decision at that time counts now."""
@@ -345,115 +360,62 @@ class Learner:
         return np.asarray(0.5 ** ((self.time - times) / self._period))
 
     def _fade(self, factor: FloatArray) -> None:
-        self.model.decay(factor)
+        self._model.decay(np.asarray(factor[0]) if self._together else factor)
         self.effective = self.effective * factor
         self.losses += 1
 
     def _follow_fading(self, factor: float) -> None:
         """Let the coverage fade by a factor, as everything in it did."""
-        if not any(self._waiting):
+        if not self._flight.some:
             self._coverage = self._observed()
         elif self._coverage is not None:
-            if self.model.ridge > 0 or factor < 0.1:  # a penalty does not fade
+            if self._model.ridge > 0 or factor < 0.1:  # a penalty does not fade
                 self._renew()
             else:
                 self._coverage = self._coverage.scaled(factor)
 
-    def _take_out(self, features: FloatArray, which: BoolArray | None, weight: float) -> None:
-        """Take a decision (p,) out of what is in flight, for the objectives (M,) ``which``."""
-        own = which if which is None or self._own is None else which[self._own]
-        if own is None:
-            self._waiting = [count - 1 for count in self._waiting]
-        else:
-            self._waiting = [
-                count - gone for count, gone in zip(self._waiting, own.tolist(), strict=True)
-            ]
-        if not any(self._waiting):
-            return  # the rest is zero
-        self._add_departed()
-        outer = weight * (features[:, None] * features)
-        squares = np.diagonal(outer)
-        if own is None:
-            self._flight -= outer
-            self._removed += squares
-        else:
-            self._flight[own] -= outer
-            self._removed[own] += squares
-
-    def _take_out_many(self, features: FloatArray, which: BoolArray, weights: FloatArray) -> None:
-        own = which if self._own is None else which[:, self._own]
-        self._add_departed()
-        gone = np.sign(weights).astype(np.int64) @ own.astype(np.int64)
-        self._waiting = [
-            count - some for count, some in zip(self._waiting, gone.tolist(), strict=True)
-        ]
-        for m, mine in enumerate(own.T):
-            some = features[mine]
-            self._flight[m] -= (some.T * weights[mine]) @ some
-            self._removed[m] += np.abs(weights[mine]) @ np.square(some)
-
     def _settle_in_flight(self) -> None:
         """Let rounding vanish: where nothing is in flight, the sum is zero."""
-        if not any(self._waiting):
-            if self._summed:
-                self._flight[...] = 0
-                self._removed[...] = 0
-                self._summed = False
-            self._departed = []
+        self._flight.settle()
+        if not self._flight.some:
             self._added = 0
             self._coverage = self._observed()
-            return
-        if not all(self._waiting):
-            self._add_departed()
-            empty = np.array(self._waiting) == 0
-            self._flight[empty] = 0
-            self._removed[empty] = 0
-        if self._keep is not None:
+        elif self._keep is not None:
             self._coverage = None
-            self.worn = self.worn or self._wear() > _WORN
+            self.worn = self.worn or self._flight.wear(self._gram()) > _WORN
+
+    def _seen(self) -> tuple[FloatArray, FloatArray | None]:
+        """Return pseudo-inverse and projector on what was never seen, each (G, p, p)."""
+        inverse = self._model.inverse
+        unseen = None if self._model.full else self._model.unseen
+        if self._together:
+            return inverse[None], None if unseen is None else unseen[None]
+        return inverse, unseen
 
     def _observed(self) -> Coverage:
-        inverse = self.model.inverse
-        unseen = None if self.model.full else self.model.unseen
+        inverse, unseen = self._seen()
         if self._own is not None:
             inverse, unseen = inverse[self._own], None if unseen is None else unseen[self._own]
         return Coverage(inverse, unseen)
 
+    def _gram(self) -> FloatArray:
+        """Return V of what was observed, for the sums that are kept, (G, p, p)."""
+        gram = self._model.gram
+        if self._together:
+            return gram[None]
+        return gram if self._own is None else gram[self._own]
+
     def _renew(self) -> None:
         """Compute the coverage anew, and find out whether rounding has gathered in the sums."""
-        self._add_departed()
+        self._flight.gather()
         if self._keep is None:
             self._coverage = self._coverage_from_sums()
         self._added = 0
-        self.worn = self.worn or self._wear() > _WORN
+        self.worn = self.worn or self._flight.wear(self._gram()) > _WORN
 
     def _coverage_from_sums(self) -> Coverage:
-        wear = RENEW_EVERY * int(min(self._wear(), _WORN))  # rounding of so many more additions
-        additions = self.model.count + max(self._waiting) + wear
-        return Coverage.from_sums(self._total(), additions=additions, ridge=self.model.ridge)
-
-    def _wear(self) -> float:
-        """Return how much was taken out of the sums for each that is left, the worst feature's.
-
-        Rounding stays behind, in proportion to what was taken out. Beside what is left it must not
-        look like a direction.
-        """
-        left = np.einsum("mii->mi", self._total())
-        some = self._removed > 0
-        return float((self._removed[some] / np.maximum(left[some], TINY)).max(initial=0.0))
-
-    def _total(self) -> FloatArray:
-        gram = self.model.gram
-        total = (gram if self._own is None else gram[self._own]) + self._flight
-        if self._departed:
-            recent = np.array(self._departed)
-            total += recent.T @ recent
-        return np.asarray(total)
-
-    def _add_departed(self) -> None:
-        """Add the decisions that departed last to the sums."""
-        if self._departed:
-            recent = np.array(self._departed)
-            self._flight += recent.T @ recent
-            self._departed = []
-            self._summed = True
+        gram = self._gram()
+        wear = RENEW_EVERY * int(min(self._flight.wear(gram), _WORN))  # rounding, as of additions
+        additions = self._model.count + self._flight.most + wear
+        total = self._flight.beside(gram)
+        return Coverage.from_sums(total, additions=additions, ridge=self._model.ridge)

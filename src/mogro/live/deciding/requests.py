@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import real
-from mogro.live.arms import ArmReader, Arms, ArmSet, Context, Features
-from mogro.live.basis import Constraints, Weights, read_constraints, read_weights
+from mogro.live.deciding.basis import Constraints, Weights, read_constraints, read_weights
 from mogro.live.errors import BadReward, UnknownObjective
 from mogro.live.events import Offered
 from mogro.live.objective import Units
+from mogro.live.offers.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.live.settings import Settings
 from mogro.selection import Selection
 

@@ -8,23 +8,23 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.choice import explorers
 from mogro.exploration import Settled
-from mogro.live.basis import Basis, make_basis
-from mogro.live.decisions import Decision, DecisionRecord, Propensities, propensities
-from mogro.live.draws import brief_draws, draws
-from mogro.live.errors import NoArmClears, UnknownDecision
-from mogro.live.events import Decided, Evidence, Offered
-from mogro.live.evidence import (
+from mogro.live.deciding.basis import Basis, make_basis
+from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities, propensities
+from mogro.live.deciding.draws import brief_draws, draws
+from mogro.live.deciding.evidence import (
     basis_again,
     is_selection_written,
     make_evidence,
     written_values,
 )
-from mogro.live.learner import Learner
-from mogro.live.ledger import EXPLORED, GROUPED, UNIFORM, Block
+from mogro.live.deciding.requests import Request
+from mogro.live.errors import NoArmClears, UnknownDecision
+from mogro.live.events import Decided, Evidence, Offered
+from mogro.live.memory.learner import Learner
+from mogro.live.memory.ledger import EXPLORED, GROUPED, UNIFORM, Block
+from mogro.live.memory.state import State
 from mogro.live.objective import STATUS
-from mogro.live.requests import Request
 from mogro.live.settings import Settings
-from mogro.live.state import State
 
 UNKNOWN = math.nan, math.nan  # the propensity of somebody else, and its error
 
@@ -53,8 +53,8 @@ class Proposer:
     def _begin(self) -> None:
         """Know nothing of what needs exploration."""
         self._known: Settings = self._state.settings
-        self._settled = self._unsettled()
-        self._losses = 0  # of the learner when that was last valid
+        self._settled = self._unsettled(self._state.learner)
+        self._losses = self._state.learner.losses  # of the learner when that was last valid
 
     @property
     def _settings(self) -> Settings:
@@ -76,7 +76,7 @@ class Proposer:
         if id is None:
             number, id = self._unused_id()
         if learner.losses != self._losses:  # what needed no exploration may need some now
-            self._settled.reset()
+            self._settled = self._unsettled(learner)
         self._losses = -1  # if it fails, what the learner knows may never come about
         basis = self._basis(request, learner, self._settled, before)
         choice = basis.choose(settings, rng=brief_draws(settings.seed, id), settled=self._settled)
@@ -89,7 +89,7 @@ class Proposer:
             basis.arms.id(place),
             basis.arms.learned(place),
             None if uniform else choice.weights,
-            basis.beliefs.theta @ x,
+            basis.beliefs.theta.dot(x),
             exploring,
             uniform,
             learning is None or bool(learning),
@@ -140,7 +140,7 @@ class Proposer:
         if id is None:
             number, id = self._unused_id()
         learner = self._state.ahead(request.time)
-        basis = self._basis(request, learner, self._unsettled())
+        basis = self._basis(request, learner, self._unsettled(learner))
         chances = propensities(id, basis, self._settings, exploiting=False)
         place = chances.arms.index(arm)
         event = Decided(
@@ -163,9 +163,8 @@ class Proposer:
             event = event._replace(evidence=self._evidence(request, basis, chance))
         return Proposed(event, self._decision(event, None, chance or UNKNOWN))
 
-    def _unsettled(self) -> Settled:
-        objectives = len(self._state.units)  # each with a Gram matrix of its own
-        return Settled((objectives,) if objectives > 1 else ())
+    def _unsettled(self, learner: Learner) -> Settled:
+        return Settled((learner.grams,) if learner.grams > 1 else ())
 
     def is_new(self, offer: Offered | None) -> bool:
         """Tell whether arms on offer are to be written down."""
@@ -314,7 +313,7 @@ class Proposer:
     def probabilities(self, request: Request) -> Propensities:
         """Return with what probability each arm would be chosen; nothing changes."""
         settings, learner = self._settings, self._state.ahead(request.time)
-        basis = self._basis(request, learner, self._unsettled())
+        basis = self._basis(request, learner, self._unsettled(learner))
         rng = draws(settings.seed, "", purpose="propensity")
         found = basis.probabilities(settings, exploiting=False, rng=rng)
         return Propensities(basis.arms.ids, found.values, found.errors)

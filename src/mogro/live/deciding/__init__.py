@@ -1,0 +1,1 @@
+"""From a question to a decision, and what it was based on."""

@@ -1,0 +1,1 @@
+"""Decisions with their rewards as tables: written, read, moved to files."""

@@ -1,0 +1,1 @@
+"""What an agent knows: a state that events change, and its snapshot."""

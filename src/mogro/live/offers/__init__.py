@@ -1,0 +1,1 @@
+"""What is on offer: arms, catalogues and contexts, and how they become features."""

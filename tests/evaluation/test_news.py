@@ -1,0 +1,60 @@
+"""The world of the benchmark of trade-offs: its shortcut is what agents do."""
+
+import json
+
+import numpy as np
+from benchmarks.news import NAMES, TRADE_OFFS, UNIFORM, News, probabilities
+
+import mogro
+from mogro import MOGRO
+from mogro.exploration import Settled
+
+
+def test_probabilities_of_many_are_those_of_each() -> None:
+    rng, world = np.random.default_rng(0), News()
+    policy, settled = MOGRO(dim=4, objectives=2, batch=(12,)), Settled((12,))
+    for step in range(150):
+        offers = world.offers(12, rng)
+        arms = world.stories[offers]
+        found = probabilities(policy, arms, settled)
+        if step < 30 or step % 20 == 0:
+            np.testing.assert_allclose(found, policy.probabilities(arms).values, atol=1e-9)
+        stories = offers[np.arange(12), np.asarray(policy.select(arms, rng=rng))]
+        policy.update(world.stories[stories], world.react(stories, rng))
+
+
+def test_the_shortcut_logs_what_agents_log() -> None:
+    world = News()
+    several = list(world.quick_logs(30, seed=0, rows=300))
+    quick = several[0]
+    agent = world.agent_log(0, rows=300)
+    assert set(quick.column_names) < set(agent.column_names)
+    about = [json.loads(log.schema.metadata[b"mogro"])["objectives"] for log in (quick, agent)]
+    assert about[0] == about[1]
+    for log in (quick, agent):
+        found = mogro.what_if(log, TRADE_OFFS)
+        assert found.evaluations[0].rows == 300
+        assert [one.names for one in found.evaluations] == [NAMES] * 5
+        # The mean weight is 1 up to chance: propensities are those of the choices.
+        for one in found.evaluations:
+            assert abs(one.mean_weight - 1) < 5 * one.mean_weight_error + 0.05
+    own, *others = (log["propensity"].to_numpy() for log in (agent, *several))
+    assert own.min() >= UNIFORM / 10 - 1e-12
+    for figure in (np.mean, np.median, np.std):
+        usual = np.array([figure(one) for one in others])
+        assert abs(figure(own) - usual.mean()) < 5 * usual.std()
+
+
+def test_the_truth_is_what_the_preferred_arms_are_worth() -> None:
+    world = News()
+    log = next(world.quick_logs(1, seed=1, rows=60))
+    truth = world.beside(log)
+    totals = np.zeros((len(TRADE_OFFS), 2))
+    for row in log.to_pylist():
+        beliefs = np.array(row["offered_estimates"]).reshape(-1, 2)
+        worth = world.means[[int(name.split()[1]) for name in row["offered"]]]
+        for place, weights in enumerate(TRADE_OFFS):
+            scores = beliefs @ list(weights.values())
+            best = np.flatnonzero(scores >= scores.max() - 1e-12)
+            totals[place] += worth[best].mean(axis=0)
+    np.testing.assert_allclose(truth, totals / 60)
