@@ -60,13 +60,13 @@ def write(path: Path, decisions: int) -> None:
         state.apply(event)
         fresh.append(event)
         if len(fresh) == 10_000 or position in (last, 2 * decisions):
-            journal.begin()
+            journal.begin(0)
             journal.append(position - len(fresh) + 1, fresh)
             journal.commit()
             fresh = []
         if position == last:
             content = b"".join(pack(settings, *save_state(state)))
-            journal.begin()
+            journal.begin(0)
             journal.replace_snapshot(Snapshot(position, content))
             journal.commit()
     journal.close()

@@ -190,6 +190,8 @@ def test_drawing(world: World) -> None:
     found = mogro.what_if(table, 2)
     axes = found.plot().axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "subscribe")
+    drawn = axes.lines[0].get_xdata()
+    assert len(drawn) == (found.trusted.sum() or len(found.trade_offs))
 
 
 def test_refusals(world: World) -> None:

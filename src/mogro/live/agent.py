@@ -403,7 +403,7 @@ class Agent(Kept):
         check_id(id)
         time = read_time(now, needed=self._settings.windowed)
         event = Rewarded(id, self._rewards(values, "values"), time)
-        outcome: Outcome = self._perform(lambda: self._commit(event))
+        outcome: Outcome = self._perform(lambda: self._commit(event), event)
         return outcome
 
     def expire(self, now: float) -> int:

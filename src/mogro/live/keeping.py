@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from mogro._validation import count, folder_or_file
 from mogro.live.deciding.proposals import Proposer
 from mogro.live.errors import DifferentSettings
-from mogro.live.events import Event
+from mogro.live.events import Event, Rewarded
 from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
 from mogro.live.memory.snapshot import read, write
@@ -227,12 +227,15 @@ class Kept(Questions):
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def _perform(self, work: Callable[[], T]) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed."""
+    def _perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed.
+
+        It may be known beforehand that it lets an ``event`` happen, and nothing else.
+        """
         if self._group is None:
             with self._lock:
                 return work()
-        return self._group.perform(work)
+        return self._group.perform(work, event)
 
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""

@@ -172,27 +172,36 @@ class State:
         self._count_in_flight_if_worn()
         return True
 
-    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+    def refusal(self, event: Rewarded) -> ValueError | None:
+        """Return why a reward would be refused now; None if it would not."""
         row = self.ledger.rows.get(event.id)
         if row is None:
             return _unknown(event.id)
-        for name in event.values:
-            if name not in self.units.index:
+        block, i = self.ledger.place(row)
+        stored = block.values[i].tolist()
+        for name, value in event.values.items():
+            m = self.units.index.get(name)
+            if m is None:
                 return UnknownObjective(
                     f"values: expected objectives {list(self.units.names)}, got {name!r}"
                 )
+            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
+                return ConflictingReward(
+                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
+                )
+        return None
+
+    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+        refused = self.refusal(event)
+        if refused is not None:
+            return refused
+        row = self.ledger.rows[event.id]
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
         whole = self.units.at_once and len(event.values) == len(stored)
         if whole and all(value != value for value in stored) and _is_open(block, i):  # as usual
             self._advance(event.time)
             return self._whole(event, row, block, i)
-        for name, value in event.values.items():
-            m = self.units.index[name]
-            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
-                return ConflictingReward(
-                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
-                )
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
