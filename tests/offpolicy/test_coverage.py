@@ -62,3 +62,16 @@ def test_ips_is_unbiased_on_logs_of_learning_agents() -> None:
     mean, spread = np.mean(values, axis=0), np.std(values, axis=0)
     assert (abs(mean - world.value) < 4 * spread / np.sqrt(RUNS)).all()
     np.testing.assert_allclose(np.mean(errors, axis=0), spread, rtol=0.2)
+
+
+def test_a_few_large_weights() -> None:
+    """Five rows make nine tenths of the variance; the effective size, 74, would be no guide."""
+    rng = np.random.default_rng(0)
+    weights = np.array([1.0] * 600 + [40.0] * 5)
+    held = []
+    for _ in range(2 * RUNS):
+        rewards = rng.standard_normal((len(weights), 1))
+        found = offpolicy.snips(rewards, np.full(len(weights), 0.01), weights / 100)
+        low, high = found.interval()[0]
+        held.append(low <= 0 <= high)
+    assert np.mean(held) > 0.89  # with as many degrees of freedom as the effective size 0.84

@@ -235,12 +235,15 @@ class State:
         self, event: Rewarded, row: int, block: Block, i: int, values: list[float]
     ) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
-        states = block.state[i].tolist()
+        states, start = block.state[i].tolist(), block.start.item(i)
         new, revised, repeated, late = [], 0, 0, 0
         for name, value in event.values.items():
             m = self.units.index[name]
             before = values[m]
-            if before != before:
+            if states[m] == PENDING and start + self.units.windows[m] <= self.time:
+                repeated += before == value  # closed: it waits for its condition alone
+                late += before != value
+            elif before != before:
                 values[m] = value
                 new.append(m)
                 if self.units.stamped and event.time is not None:
@@ -254,8 +257,7 @@ class State:
                 late += 1
         block.values[i] = values
         before_now = states.copy()
-        start = block.start.item(i)
-        found = self.units.settle(states, values, start, None) if start < math.inf else NOTHING
+        found = self.units.settle(states, values, start, self.time) if start < math.inf else NOTHING
         if found.learned or found.lost:
             self._settled(row, block, i, before_now, states, found.learned, found.lost)
         learned = pending = 0
