@@ -86,7 +86,8 @@ class GroupCommit:
         self._snapshot_position = 0  # of the last snapshot known of
         self._connection = 0  # the number of the one that the state was read by
         self._fresh: list[Event] = []  # applied in this round, not yet committed
-        self._told: dict[int, Any] = {}  # what events read in this round have led to
+        self._awaited: int | None = None  # position of an event whose result is wanted
+        self._result: Any = None  # of that one
         try:
             self._catch_up()
         except BaseException:
@@ -285,22 +286,21 @@ class GroupCommit:
             if event is None or self._state is None or self._state.refusal(event) is not None:
                 return False
             calls.append(self._waiting.popleft())
-        self._told = {}
         try:
-            position = self._journal.append_behind(self._position, event)
+            self._awaited = self._journal.append_behind(self._position, event)
         except BaseException:
             self._undo()
             raise
-        if position is None:
+        if self._awaited is None:
             return False
+        self._result = None
         self._catch_up()
-        result = self._told.get(position)
-        if result is None:  # a snapshot had it; asked again, it is seen what became of it
+        if self._result is None:  # a snapshot had it; asked again, it is seen what became of it
             return False
-        if isinstance(result, Exception):
-            calls[0].error = result
+        if isinstance(self._result, Exception):
+            calls[0].error = self._result
         else:
-            calls[0].result = result
+            calls[0].result = self._result
         self._finish(calls)
         return True
 
@@ -375,7 +375,9 @@ class GroupCommit:
             if position != self._position + 1 or isinstance(event, Hollow):
                 return False
             self._state = None  # if it fails in the middle
-            result = self._told[position] = state.apply(event)
+            result = state.apply(event)
+            if position == self._awaited:
+                self._result = result
             if isinstance(result, Exception):
                 if not isinstance(event, Rewarded):  # see _append_behind
                     raise JournalError(f"{journal.path}: event {position} is refused: {result}")
