@@ -109,15 +109,21 @@ def _best(
     """Return the arm of the largest optimistic score; scores (..., K) are those of estimates."""
     rows = None
     if len(arms) >= _MANY and not beliefs.batch:
+        _check_scores(scores, arms, weights)
         rows = _candidates(arms, beliefs, weights, scores)
         arms, scores = arms[rows], scores[rows]
     totals = scores + _bonuses(arms, beliefs, weights)
-    if not math.isfinite(sum_of_squares(totals)):
-        check_finite(weights, weights, "weights")
-        refuse(arms, "features")
+    _check_scores(totals, arms, weights)
     sizes = np.vecdot(np.abs(weights), np.sqrt(np.vecdot(beliefs.theta, beliefs.theta)))
     best = best_by_products(totals, arms, sizes, rng)
     return best if rows is None else np.asarray(rows[best])
+
+
+def _check_scores(scores: FloatArray, arms: FloatArray, weights: FloatArray) -> None:
+    """Refuse weights or arms whose scores are not finite."""
+    if not math.isfinite(sum_of_squares(scores)):
+        check_finite(weights, weights, "weights")
+        refuse(arms, "features")
 
 
 def _bonuses(arms: FloatArray, beliefs: Beliefs, weights: FloatArray) -> FloatArray:

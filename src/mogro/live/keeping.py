@@ -157,6 +157,11 @@ class Kept(Questions):
         [[2.0]]
         >>> folder.cleanup()
         """
+        others = (dim, features, seed, scaling, half_life, capacity, retention, patience)
+        if objectives is None and (
+            any(one is not None for one in others) or intercept or uniform or policy is not MOGRO
+        ):
+            raise ValueError("objectives: expected some beside other settings, got None")
         settings = None
         if objectives is not None:
             settings = make_settings(
@@ -173,25 +178,6 @@ class Kept(Questions):
                 uniform=uniform,
                 patience=patience,
             )
-        elif (
-            intercept
-            or uniform
-            or policy is not MOGRO
-            or any(
-                given is not None
-                for given in (
-                    dim,
-                    features,
-                    seed,
-                    scaling,
-                    half_life,
-                    capacity,
-                    retention,
-                    patience,
-                )
-            )
-        ):
-            raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")
         journal, first = open_journal(path, name, settings, types=types, timeout=timeout)

@@ -131,9 +131,9 @@ class Evaluation:
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return confidence intervals (M, 2), one objective at a time.
 
-        Student's t with :attr:`freedom`, corrected for skewness, from the martingale variance.
-        That holds for logs of learning agents too, if they are long enough for the propensities to
-        settle or are bounded away from 0.
+        Student's t with :attr:`freedom` less one, for the mean, corrected for skewness, from the
+        martingale variance. That holds for logs of learning agents too, if they are long enough for
+        the propensities to settle or are bounded away from 0.
         """
         return self._skewed(read_level(level))
 

@@ -190,13 +190,13 @@ class Learner:
             self._renew()
 
     def learn(
-        self, features: FloatArray, values: FloatArray, which: BoolArray | None, t: float
+        self, features: FloatArray, values: FloatArray, which: BoolArray | None, time: float
     ) -> None:
-        """Learn the objectives (M,) ``which`` from a decision (p,) of time t, with values (M,).
+        """Learn the objectives (M,) ``which`` from a decision (p,) of a time, with values (M,).
 
         None stands for all of them. What was in flight has arrived: the coverage stays as it is.
         """
-        weight = self._weight(t)
+        weight = self._weight(time)
         if which is not None:
             self._separate_if_apart(which)
         if which is None and weight == 1:
@@ -307,8 +307,9 @@ class Learner:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
         if arrays["model.rank"].ndim:
             self._separate()
+        own = self.save_state()
         for name in ("effective", "time", "counts"):
-            check_shape(arrays[name], name, self.save_state()[name].shape)
+            check_shape(arrays[name], name, own[name].shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
         self._model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
         self._flight.load_state(arrays)
