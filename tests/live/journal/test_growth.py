@@ -170,6 +170,21 @@ def test_what_was_forgotten_and_erased_is_not_in_the_file(tmp_path: Path) -> Non
     assert b"Lovelace" not in everything
 
 
+def test_a_reward_of_what_another_process_has_erased_leaves_nothing_behind(
+    tmp_path: Path, shop: str
+) -> None:
+    with opened(shop) as agent, opened(shop) as other:
+        agent.decide(ARMS, id="Ada Lovelace", now=0.0)
+        other.erase("Ada Lovelace")
+        with pytest.raises(mogro.errors.UnknownDecision):
+            agent.reward("Ada Lovelace", {"click": 1.0}, now=1.0)
+        kept = [bytes(event) for (event,) in query(shop, "SELECT event FROM mogro_events")]
+        assert not [event for event in kept if b"Lovelace" in event]
+        live(agent, 0, 5)
+        assert saved(agent, tmp_path / "one") == saved(other, tmp_path / "two")
+        assert len(other.log()) == 5
+
+
 def test_what_another_process_decides_meanwhile_is_erased_with_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -280,7 +280,7 @@ class GroupCommit:
         The place of a reward matters to nobody who waits for it. It goes behind what others have
         appended by one message, which no process has to answer while it holds the lock. Should
         it be refused there, because of what this process did not know yet, everybody
-        refuses it, and the caller is told. Return whether that was done.
+        refuses it, the caller is told, and it is taken back. Return whether that was done.
         """
         with self._turn:
             event = self._waiting[0].event if len(self._waiting) == 1 else None
@@ -300,10 +300,26 @@ class GroupCommit:
             return False
         if isinstance(self._result, Exception):
             calls[0].error = self._result
+            self._take_back(event, self._awaited)
         else:
             calls[0].result = self._result
         self._finish(calls)
         return True
+
+    def _take_back(self, event: Rewarded, position: int) -> None:
+        """Put a reward of nothing in the place of one that was refused: of what was erased, say.
+
+        Everybody refuses that as well, so nobody has to know which of them was read.
+        """
+        self._journal.begin(self._position)
+        try:
+            if self.event(position) == event:  # else it has gone out
+                self._journal.remove(position, position)
+                self._journal.append(position, [Rewarded("", {}, None)])
+            self._journal.commit()
+        except BaseException:
+            self._journal.rollback()
+            raise
 
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
