@@ -190,7 +190,7 @@ def test_drawing(world: World) -> None:
     found = mogro.what_if(table, 2)
     axes = found.plot().axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "subscribe")
-    drawn = axes.lines[0].get_xdata()
+    drawn = np.asarray(axes.lines[0].get_xdata())
     assert len(drawn) == (found.trusted.sum() or len(found.trade_offs))
 
 

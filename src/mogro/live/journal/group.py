@@ -151,21 +151,22 @@ class GroupCommit:
 
     def clear(
         self,
-        event: Event,
+        make: Callable[[], Event],
         *,
         erased: Collection[str] | None = None,
         before: Callable[[], None] = lambda: None,
     ) -> Any:
         """Let an event happen, and let events go out: see :func:`runs`.
 
-        ``before`` they do, something is called, with the lock held; if that fails nothing happens.
+        The event is made, and ``before`` others go out something is called, with the lock held and
+        all that is committed in the state; if either fails nothing happens.
         """
         with self.current():
             self._fresh = []
             try:
                 self._journal.begin(self._position)
                 self._catch_up()
-                result = self.apply(event)
+                result = self.apply(make())
                 self._journal.append(self._position + 1, self._fresh)
                 before()
                 self._clear(self._position + 1, erased)
