@@ -239,20 +239,21 @@ def test_many_arms_of_any_shape(kind: str, objectives: int, name: str) -> None:
         values = shape("sphere", 300, objectives, np.random.default_rng(objectives))
         values[:, 1] = 0.0
     middle = np.median(values, axis=0).tolist()
-    selection = {
+    selections: dict[str, RandomChebyshev | RandomHypervolume] = {
         "sharp Chebyshev": RandomChebyshev(rho=0.0),
         "reference": RandomChebyshev(rho=0.0, reference=middle),  # most arms are below it
         "hypervolume": RandomHypervolume(),
         "zeros": RandomHypervolume(middle),  # most arms are worth nothing
         "corners": RandomChebyshev(rho=0.0, concentration=0.5),
-    }[kind]
+    }
+    selection = selections[kind]
     answers = [found(values, selection, seed=seed) for seed in range(4)]
     mean = np.mean([answer.values for answer in answers], axis=0)
     error = np.linalg.norm([answer.errors for answer in answers], axis=0) / 4
     draws = 5000
     seen = frequencies(values, selection, draws=draws, rng=np.random.default_rng(5))
     assert mean.sum() == pytest.approx(1, abs=1e-9)
-    spread = np.hypot(np.sqrt(np.maximum(seen, 1 / draws) / draws), error)
+    spread = np.hypot(np.sqrt(np.maximum(mean, 1 / draws) / draws), error)
     assert (np.abs(mean - seen) <= 5 * spread).all()
 
 
