@@ -24,7 +24,7 @@ _PILOT = 256  # weights
 _FEW = 128  # arms that won most in the pilot: the first level
 _LEAST = 0.01  # part of the pilot from which an arm has to be known well
 _LOST = 0.3  # part of the wins of such arms that others may take, if two levels are to be better
-_STRONG = 400  # values of arms that won most in the pilot: at each weight others have to be above
+_STRONG = (300, 1200)  # values of arms that won most in the pilot, which others have to beat
 _TINY = 1e-30  # weights that single precision cannot divide by
 _CROWD = 48  # arms that might win at a weight, from which all are compared there
 _BLOCK = 1 << 15  # scores at a time, so that they stay in the cache
@@ -49,7 +49,7 @@ def estimated(scores: Scores, draws: Draws) -> tuple[FloatArray, FloatArray]:
         pilot = draws(_PILOT)
         order = np.argsort(-whole.wins(pilot()), kind="stable")
         if scores.bend and not scores.total:
-            levels = [(np.arange(arms), _SievedRace(whole, order, pilot()))]
+            levels = [(np.arange(arms), _sieved(whole, order, pilot()))]
         elif _few_decide(scores.take(order), pilot()):
             levels = [(some, _Race(scores.take(some))) for some in (order[:_FEW], order)]
     values, squares = np.zeros(arms), np.zeros(arms)
@@ -179,16 +179,14 @@ class _SievedRace:
 
     step = 1024
 
-    def __init__(self, race: _Race, order: IntArray, weights: FloatArray) -> None:
-        self.scores, self.all = race.scores, race
+    def __init__(self, race: _Race, sieve: Sieve, strong: _Race, weights: FloatArray) -> None:
+        self.scores, self.all, self.sieve, self.strong = race.scores, race, sieve, strong
         objectives = len(race.values)
-        self.strong = _Race(race.scores.take(order[: max(_STRONG // objectives, 1)]))
-        self.sieve = Sieve(race.values)
         sets = self._candidates(weights)
         crowded = self._crowded(weights, sets)
         many = float(_sizes(sets[~crowded]).sum()) / len(sets)
-        own = 300 + 30 * objectives + (20 + 4 * objectives) * many  # nanoseconds
-        self.nanoseconds = self.strong.nanoseconds + own + crowded.mean() * race.nanoseconds
+        own = 300 + 30 * objectives + (40 + 8 * objectives) * many
+        self.nanoseconds = own + strong.nanoseconds + float(crowded.mean()) * race.nanoseconds
 
     def wins(self, weights: FloatArray, known: int = 0) -> FloatArray:
         """Return how many of n weights arms (K,) win."""
@@ -213,6 +211,14 @@ class _SievedRace:
         return np.asarray((_sizes(sets) > _CROWD) | (weights.min(axis=1) <= _TINY))
 
 
+def _sieved(race: _Race, order: IntArray, weights: FloatArray) -> _SievedRace:
+    """Return what takes least time at some weights."""
+    sieve = Sieve(race.values)
+    strong = [_Race(race.scores.take(order[: n // len(race.values)])) for n in _STRONG]
+    races = [_SievedRace(race, sieve, few, weights) for few in strong]
+    return min(races, key=lambda race: race.nanoseconds)
+
+
 def _sizes(sets: IntArray) -> FloatArray:
     return np.asarray(np.bitwise_count(sets) @ np.ones(sets.shape[1], dtype=np.float32))
 
@@ -227,7 +233,9 @@ def _decided(scores: Scores, weights: FloatArray, point: IntArray, arm: IntArray
     exact = scores.each(weights.take(point, axis=0).T, arm)
     level = np.full(len(weights), np.finfo(np.float64).min)
     np.maximum.at(level, point, exact)
-    rough = _ROUGH * (np.abs(level) + np.abs(weights) @ scores.terms)
+    rough = _ROUGH * np.abs(level)
+    if not scores.bend or scores.total:
+        rough += _ROUGH * (np.abs(weights) @ scores.terms)
     level -= np.minimum(scores.slack(weights.T), rough)
     tied = exact >= level[point]
     point, arm = point[tied], arm[tied]
