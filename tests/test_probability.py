@@ -257,6 +257,25 @@ def test_many_arms_of_any_shape(kind: str, objectives: int, name: str) -> None:
     assert (np.abs(mean - seen) <= 5 * spread).all()
 
 
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_units_of_many_arms_do_not_matter(factor: float) -> None:
+    values = shape("sphere", 300, 4, np.random.default_rng(0))
+    for selection in (RandomHypervolume(), RandomChebyshev(rho=0.0)):
+        expected, scaled = found(values, selection), found(factor * values, selection, seed=1)
+        spread = np.hypot(expected.errors, scaled.errors)
+        assert (np.abs(expected.values - scaled.values) <= 7 * spread).all()
+
+
+@pytest.mark.parametrize(("arms", "objectives"), [(140, 310), (9000, 3)])
+def test_more_objectives_or_arms_than_usual(arms: int, objectives: int) -> None:
+    values = np.random.default_rng(0).random((arms, objectives))
+    result = found(values, RandomHypervolume())
+    draws = 1000
+    seen = frequencies(values, RandomHypervolume(), draws=draws, rng=np.random.default_rng(5))
+    spread = np.hypot(np.sqrt(np.maximum(result.values, 1 / draws) / draws), result.errors)
+    assert (np.abs(result.values - seen) <= 5 * spread).all()
+
+
 def test_near_ties_among_the_first_of_many_arms() -> None:
     values = shape("clusters", 1000, 3, np.random.default_rng(0))
     for selection in (RandomWeights(0.01), RandomWeights(0.2), RandomChebyshev(concentration=0.2)):

@@ -25,7 +25,7 @@ _FEW = 128  # arms that won most in the pilot: the first level
 _LEAST = 0.01  # part of the pilot from which an arm has to be known well
 _LOST = 0.3  # part of the wins of such arms that others may take, if two levels are to be better
 _STRONG = (300, 1200)  # values of arms that won most in the pilot, which others have to beat
-_TINY = 1e-30  # weights that single precision cannot divide by
+_TINY = 1e-30  # weights and scores too near to what single precision takes for nothing
 _CROWD = 48  # arms that might win at a weight, from which all are compared there
 _BLOCK = 1 << 15  # scores at a time, so that they stay in the cache
 _MANY = 8  # near winners of a weight, from which all scores are computed again
@@ -206,6 +206,7 @@ class _SievedRace:
         single = np.maximum(weights, _TINY).astype(np.float32)
         level = self.strong.table(single).max(axis=1)
         level -= _ROUGH * np.abs(level)
+        level[np.abs(level) < _TINY] = -np.inf
         return self.sieve.above(level[:, None] / single)
 
     def _crowded(self, weights: FloatArray, sets: IntArray) -> BoolArray:
@@ -215,7 +216,7 @@ class _SievedRace:
 def _sieved(race: _Race, order: IntArray, weights: FloatArray) -> _SievedRace:
     """Return what takes least time at some weights."""
     sieve = Sieve(race.values)
-    strong = [_Race(race.scores.take(order[: n // len(race.values)])) for n in _STRONG]
+    strong = [_Race(race.scores.take(order[: 1 + n // len(race.values)])) for n in _STRONG]
     races = [_SievedRace(race, sieve, few, weights) for few in strong]
     return min(races, key=lambda race: race.nanoseconds)
 

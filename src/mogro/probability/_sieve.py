@@ -9,7 +9,8 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 
-_BIN = 8  # arms with neighbouring values
+_BIN = 8  # arms with neighbouring values, at least
+_BINS = 128  # of an objective, at most
 _WORD = 64  # arms
 
 
@@ -17,18 +18,19 @@ class Sieve:
     """Arms with values (M, K), by the bins of their values in every objective."""
 
     def __init__(self, values: FloatArray) -> None:
+        arms = values.shape[1]
+        size = max(_BIN, -(-arms // _BINS))
         order = values.argsort(axis=1, kind="stable")
         bins = np.empty(values.shape, dtype=np.int32)
-        np.put_along_axis(bins, order, np.arange(values.shape[1])[None] // _BIN, axis=1)
-        ends = np.take_along_axis(values, order[:, _BIN - 1 :: _BIN], axis=1)
-        self._ends = np.ascontiguousarray(ends)  # the largest value of each bin but the last
-        number = ends.shape[1] + 1
-        arms = -(-values.shape[1] // _WORD) * _WORD
-        sets: BoolArray = np.zeros((len(values), number, arms), dtype=np.bool_)
-        np.greater_equal(
-            bins[:, None], np.arange(number)[:, None], out=sets[..., : values.shape[1]]
-        )
-        self._sets = np.packbits(sets, axis=2, bitorder="little").view("<u8")
+        np.put_along_axis(bins, order, np.arange(arms)[None] // size, axis=1)
+        ends = np.take_along_axis(values, order[:, size - 1 :: size], axis=1)
+        self._ends = np.ascontiguousarray(ends)  # the largest value of each full bin
+        number = np.arange(ends.shape[1] + 1)[:, None]
+        some: BoolArray = np.zeros((len(number), -(-arms // _WORD) * _WORD), dtype=np.bool_)
+        self._sets = []
+        for each in bins:
+            np.greater_equal(each, number, out=some[:, :arms])
+            self._sets.append(np.packbits(some, axis=1, bitorder="little").view("<u8"))
 
     def above(self, floors: FloatArray) -> IntArray:
         """Return sets of arms, (n, words), with all whose values are at least floors (n, M)."""
