@@ -228,7 +228,7 @@ def test_a_thousand_arms(kind: str, name: str) -> None:
     assert (result.errors[large] <= 0.1 * seen[large]).all()
 
 
-@pytest.mark.parametrize("objectives", [3, 6])
+@pytest.mark.parametrize("objectives", [3, 4, 6])
 @pytest.mark.parametrize(
     "kind", ["sharp Chebyshev", "reference", "hypervolume", "zeros", "corners"]
 )
@@ -266,7 +266,7 @@ def test_units_of_many_arms_do_not_matter(factor: float) -> None:
         assert (np.abs(expected.values - scaled.values) <= 7 * spread).all()
 
 
-@pytest.mark.parametrize(("arms", "objectives"), [(140, 310), (9000, 3)])
+@pytest.mark.parametrize(("arms", "objectives"), [(140, 310), (9000, 4)])
 def test_more_objectives_or_arms_than_usual(arms: int, objectives: int) -> None:
     values = np.random.default_rng(0).random((arms, objectives))
     result = found(values, RandomHypervolume())

@@ -24,6 +24,7 @@ _PILOT = 256  # weights
 _FEW = 128  # arms that won most in the pilot: the first level
 _LEAST = 0.01  # part of the pilot from which an arm has to be known well
 _LOST = 0.3  # part of the wins of such arms that others may take, if two levels are to be better
+_SIEVED = 4  # objectives from which a sieve gains more than it costs
 _STRONG = (300, 1200)  # values of arms that won most in the pilot, which others have to beat
 _TINY = 1e-30  # weights and scores too near to what single precision takes for nothing
 _CROWD = 48  # arms that might win at a weight, from which all are compared there
@@ -48,7 +49,7 @@ def estimated(scores: Scores, draws: Draws) -> tuple[FloatArray, FloatArray]:
     if arms > _FEW:
         pilot = draws(_PILOT)
         order = np.argsort(-whole.wins(pilot()), kind="stable")
-        if scores.bend and not scores.total:
+        if scores.bend and not scores.total and scores.values.shape[1] >= _SIEVED:
             levels = [(np.arange(arms), _sieved(whole, order, pilot()))]
         elif _few_decide(scores.take(order), pilot()):
             levels = [(some, _Race(scores.take(some))) for some in (order[:_FEW], order)]
@@ -186,7 +187,7 @@ class _SievedRace:
         sets = self._candidates(weights)
         crowded = self._crowded(weights, sets)
         many = float(_sizes(sets[~crowded]).sum()) / len(sets)
-        own = 300 + 30 * objectives + (40 + 8 * objectives) * many
+        own = 100 + 30 * objectives + (40 + 8 * objectives) * many
         self.nanoseconds = own + strong.nanoseconds + float(crowded.mean()) * race.nanoseconds
 
     def wins(self, weights: FloatArray, known: int = 0) -> FloatArray:
