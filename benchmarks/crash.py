@@ -32,6 +32,7 @@ from mogro.live.events import Decided, Event, Rewarded
 from mogro.live.journal import open_journal
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("sale", window=50.0, default=0.0)]
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [0.0, 0.3, 0.9]}
@@ -131,7 +132,7 @@ class Checker:
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(self.decided[visit] > 1 for visit in made)
         report.repeated += sum(self.rewarded[visit] > 1 for visit in given)
-        write(self.folder / "fold", self.state.settings, *self.state.save_state(placed=False))
+        write(self.folder / "fold", self.state.settings, *save_state(self.state, placed=False))
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")

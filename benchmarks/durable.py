@@ -13,7 +13,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
-import json
 import multiprocessing
 import sqlite3
 import statistics
@@ -35,15 +34,16 @@ from numpy.typing import NDArray
 
 import mogro
 from benchmarks.postgres import server
-from mogro.live.events import Decided, Rewarded, to_plain
+from mogro.live.events import Decided, Rewarded
 from mogro.live.journal import open_journal
+from mogro.live.journal.rows import event_bytes
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro", "sqlite3", "benchmarks.postgres"])
 OBJECTIVES = [mogro.Objective(name) for name in ("click", "watch", "stars")]
 DIM, ARMS = 20, 100
 WAYS = ("journal", "bare", "memory")
-Bytes = tuple[int, int]  # of a decided and of a rewarded event
+Bytes = tuple[tuple[bytes, ...], tuple[bytes, ...]]  # of decided and of rewarded events
 
 
 def arms() -> tuple[list[str], NDArray[np.float64]]:
@@ -102,35 +102,36 @@ class BareInserts:
                 call.clear()
 
 
-def bare_traffic(table: BareInserts, sizes: Bytes, rounds: int, latencies: list[float]) -> None:
-    """Insert as many bytes as decisions and rewards take."""
-    for _ in range(rounds):
-        for size in sizes:
+def bare_traffic(table: BareInserts, contents: Bytes, rounds: int, latencies: list[float]) -> None:
+    """Insert the bytes of decisions and rewards."""
+    for n in range(rounds):
+        for kind in contents:
             start = time.perf_counter()
-            table.insert(bytes(size))
+            table.insert(kind[n % len(kind)])
             latencies.append(time.perf_counter() - start)
 
 
-def event_sizes(path: str) -> Bytes:
-    """Return the bytes of a decision and of a reward in a journal."""
+def event_contents(path: str) -> Bytes:
+    """Return the bytes of some decisions and rewards in a journal."""
     journal, _ = open_journal(path, "agent", None, types=(), timeout=60.0)
-    sizes: dict[type, list[int]] = {Decided: [], Rewarded: []}
-    for _, event in journal.read(0):
-        content = json.dumps(to_plain(event), separators=(",", ":"))
-        sizes.setdefault(type(event), []).append(len(content))
+    events = [event for _, event in journal.read(0)]
     journal.close()
-    return round(statistics.mean(sizes[Decided])), round(statistics.mean(sizes[Rewarded]))
+    decided, rewarded = (
+        tuple(event_bytes(event) for event in events if isinstance(event, kind))[:400]
+        for kind in (Decided, Rewarded)
+    )
+    return decided, rewarded
 
 
 def traffic(
-    way: str, path: str, sizes: Bytes, threads: int, rounds: int, ready: Callable[[], object]
+    way: str, path: str, contents: Bytes, threads: int, rounds: int, ready: Callable[[], object]
 ) -> list[float]:
     """Run one process's threads one way, from when all are ready; return the latencies."""
     latencies: list[float] = []
     agent_traffic(mogro.Agent(OBJECTIVES, dim=DIM, seed=0), 50, [])  # imports, caches
     if way == "bare":
         table = BareInserts(path)
-        run = lambda: bare_traffic(table, sizes, rounds, latencies)  # noqa: E731
+        run = lambda: bare_traffic(table, contents, rounds, latencies)  # noqa: E731
     else:
         make = mogro.Agent if way == "memory" else lambda *a, **k: mogro.Agent.open(path, *a, **k)
         agent = make(OBJECTIVES, dim=DIM, seed=0)
@@ -147,25 +148,27 @@ def traffic(
 def in_process(
     way: str,
     path: str,
-    sizes: Bytes,
+    contents: Bytes,
     threads: int,
     rounds: int,
     barrier: "Barrier",
     told: "Queue[list[float]]",
 ) -> None:
     """Run one process of several."""
-    latencies = traffic(way, path, sizes, threads, rounds, barrier.wait)
+    latencies = traffic(way, path, contents, threads, rounds, barrier.wait)
     barrier.wait()
     told.put(latencies)
 
 
 def timed(
-    way: str, path: str, sizes: Bytes, *, processes: int, threads: int, rounds: int
+    way: str, path: str, contents: Bytes, *, processes: int, threads: int, rounds: int
 ) -> tuple[float, list[float]]:
     """Return the seconds that all took, and the latencies of the calls."""
     barrier, told = SERVER.Barrier(processes + 1), SERVER.Queue()
     workers = [
-        SERVER.Process(target=in_process, args=(way, path, sizes, threads, rounds, barrier, told))
+        SERVER.Process(
+            target=in_process, args=(way, path, contents, threads, rounds, barrier, told)
+        )
         for _ in range(processes)
     ]
     for worker in workers:
@@ -190,17 +193,17 @@ def measure(
     print(f"{processes} processes x {threads} threads, medians of {turns} turns")
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     latencies: dict[str, list[float]] = {way: [] for way in WAYS}
-    sizes = (0, 0)
+    contents: Bytes = ((), ())
     for _ in range(turns):
         path = new_path()
         for way in WAYS:
             took, each = timed(
-                way, path, sizes, processes=processes, threads=threads, rounds=rounds
+                way, path, contents, processes=processes, threads=threads, rounds=rounds
             )
             seconds[way].append(took)
             latencies[way] += each
             if way == "journal":
-                sizes = event_sizes(path)
+                contents = event_contents(path)
     median = {way: statistics.median(all_) for way, all_ in seconds.items()}
     for way, took in median.items():
         p50, p99 = np.quantile(latencies[way], [0.5, 0.99]) * 1000
@@ -210,6 +213,7 @@ def measure(
         )
     bar = 2 * median["bare"] + median["memory"]
     print(f"  time with a journal: {median['journal'] / bar:.2f} of 2 x bare + memory")
+    sizes = [round(statistics.mean(map(len, kind))) for kind in contents]
     print(f"  bytes of a decision and a reward: {sizes}; no call failed", flush=True)
 
 

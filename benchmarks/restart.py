@@ -26,6 +26,7 @@ from mogro.live.journal.group import snapshot_interval
 from mogro.live.journal.protocol import Snapshot
 from mogro.live.memory.snapshot import pack
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro"])
@@ -59,13 +60,13 @@ def write(path: Path, decisions: int) -> None:
         state.apply(event)
         fresh.append(event)
         if len(fresh) == 10_000 or position in (last, 2 * decisions):
-            journal.begin()
+            journal.begin(0)
             journal.append(position - len(fresh) + 1, fresh)
             journal.commit()
             fresh = []
         if position == last:
-            content = b"".join(pack(settings, *state.save_state()))
-            journal.begin()
+            content = b"".join(pack(settings, *save_state(state)))
+            journal.begin(0)
             journal.replace_snapshot(Snapshot(position, content))
             journal.commit()
     journal.close()

@@ -29,6 +29,9 @@ _NOT_NUMERIC = (
 
 # Whole folders and files that take long; single tests are marked where they stand.
 _SLOW = (
+    "../src/mogro/environments/protocol.py",
+    "../src/mogro/policies/gini_ogde.py",
+    "../src/mogro/testing",
     "evaluation",
     "experiments",
     "live/journal",
@@ -74,5 +77,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _within(item: pytest.Item, places: tuple[str, ...]) -> bool:
-    here = Path(__file__).parent
-    return any(item.path.is_relative_to(here / place) for place in places)
+    here = Path(__file__).resolve().parent
+    return any(item.path.is_relative_to((here / place).resolve()) for place in places)

@@ -78,6 +78,7 @@ def test_the_path_is_checked_before_any_plays(
         compare({"a": Own}, path=tmp_path / name)
 
 
+@pytest.mark.slow
 def test_a_plot_is_saved(tmp_path: Path) -> None:
     compare({"a": Own}, path=tmp_path / "plot.PNG")
     found = compare({"a": Own}, path=str(tmp_path / "plot.svg"))

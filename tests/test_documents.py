@@ -13,7 +13,7 @@ DOCUMENTS = [
 ]
 
 
-QUICK = {"README.md", "combinatorial.md", "effective.md", "first.md", "front.md", "plain.md"}
+QUICK = {"README.md", "combinatorial.md", "first.md", "front.md", "plain.md"}
 
 
 @pytest.mark.parametrize(

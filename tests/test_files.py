@@ -127,6 +127,7 @@ for save in range(149):
 """
 
 
+@pytest.mark.slow
 @needs_locks
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "policy").write_bytes(b"old")

@@ -148,3 +148,20 @@ def test_many_arms_are_passed_over_without_changing_the_choice(seed: int, n: int
     arms = np.random.default_rng(seed + 1).standard_normal((600, 3))
     wanted = oracle.optimistic_values(log, rewards, arms) @ [0.3, 0.7]
     assert policy.select(arms, rng=np.random.default_rng(0)) == wanted.argmax()
+
+
+@pytest.mark.parametrize("K", [6, 600])
+def test_weights_that_are_no_numbers_are_refused_by_name(K: int) -> None:
+    class Own:
+        weight = 0.5
+
+        def weights(
+            self, objectives: int, *, step: int, batch: tuple[int, ...], rng: object
+        ) -> FloatArray:
+            return np.full((*batch, objectives), self.weight)
+
+    own = Own()
+    policy, _, _, arms = learned(0, 50, K=K, scalarization=own)
+    own.weight = np.nan
+    with pytest.raises(ValueError, match="weights: expected finite values"):
+        policy.select(arms, rng=np.random.default_rng(0))

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._products import damping, dot, matvec, minus, outer, without
 from mogro._spectrum import (
     HUGE,
     RENEW_EVERY,
@@ -44,7 +45,6 @@ __all__ = [
 
 
 _EPS = float(np.finfo(np.float64).eps)
-_SMALL = 128  # numbers up to which calling einsum costs more than it gains
 _SHARP = 1e-9  # accepted rounding of a variance
 _LOSSY = 1e4  # an update that shrinks a variance by more than this loses over four digits
 _NOTHING = 1e-26  # a squared share of an observation that is rounding for certain
@@ -224,22 +224,22 @@ class LinearModel:
         norms = np.vdot(features, features)  # their sum
         if not norms < HUGE:
             self._refuse(features, rewards)
-        product = _matvec(self._solution, features)
+        product = matvec(self._solution, features)
         errors = product[..., d:]
         errors -= rewards  # below V^+ x: the negative errors of prediction
         if not np.vdot(product, product) < HUGE:
             self._refuse(features, rewards)
-        variance = abs(_dot(features, product[..., :d]))  # below 0 by rounding only
+        variance = abs(dot(features, product[..., :d]))  # below 0 by rounding only
         stale = variance > _LOSSY
         if norms * _EPS > _SHARP * self.ridge > 0:
             stale = stale | self._is_blurred(features)
         self._append(features, rewards)
-        product *= _damping(variance)
-        self._solution = _minus(self._solution, _outer(product, product[..., :d]))
+        product *= damping(variance)
+        self._solution = minus(self._solution, outer(product, product[..., :d]))
         left = np.square(errors)
         if not self._full:
             if self._traces is not None:
-                self._traces = self._traces + _dot(features, features)
+                self._traces = self._traces + dot(features, features)
             stale = stale | self._explore(features, product, variance, left)
         every = self._pending == self._most
         if every or (np.count_nonzero(stale) if self.batch else stale):
@@ -280,7 +280,7 @@ class LinearModel:
         self._renew()
         change = self.theta - before
         residual = rewards - features @ np.swapaxes(self.theta, -1, -2)
-        squares = (residual**2).sum(axis=-2) + _dot(change @ gram, change)
+        squares = (residual**2).sum(axis=-2) + dot(change @ gram, change)
         self._squares = self._squares + squares
         self._totals = self._totals + rewards.sum(axis=-2)
         self._seal()
@@ -361,28 +361,28 @@ class LinearModel:
         of the range of V by as much.
         """
         product = features @ self.inverse
-        variances = np.maximum(_dot(product, features), 0)
+        variances = np.maximum(dot(product, features), 0)
         diagonal = self._diagonal()[..., None, :]
-        reach = np.sqrt(_dot(product * diagonal, product))
+        reach = np.sqrt(dot(product * diagonal, product))
         rounding = relative_rounding(self.dim, self.count) * reach
         if self._full:
             return variances, rounding
         units = self._units[..., None, :]
         part = features / units @ self._null
-        size = np.sqrt(_dot(part, part))
+        size = np.sqrt(dot(part, part))
         with np.errstate(divide="ignore", invalid="ignore"):
             unit = part / size[..., None]
-            outside = size / np.sqrt(_dot(unit * (diagonal / units**2), unit))
+            outside = size / np.sqrt(dot(unit * (diagonal / units**2), unit))
             own = features / np.sqrt(diagonal)
         own = np.where(np.isinf(units), 0, own)
         blur = float(np.finfo(features.dtype).eps) + self._blur[..., None]
-        slack = 8 * (rounding + blur * np.sqrt(_dot(own, own)))
+        slack = 8 * (rounding + blur * np.sqrt(dot(own, own)))
         never = (np.isinf(units) & (features != 0)).any(axis=-1)
         return np.where(never | ((size > 0) & (outside > slack)), np.inf, variances), rounding
 
     def _masses(self) -> FloatArray:
         """Return bounds (*batch, 1, M) on rewards and fits, in the 2-norm over the history."""
-        fits = np.sqrt(_dot(np.square(self.theta), self._diagonal()[..., None, :]))
+        fits = np.sqrt(dot(np.square(self.theta), self._diagonal()[..., None, :]))
         squares = np.sqrt(np.maximum(self._squares, 0))
         return np.asarray(squares + (1 + math.sqrt(self.dim)) * fits)[..., None, :]
 
@@ -487,7 +487,7 @@ class LinearModel:
     def _is_blurred(self, features: FloatArray) -> BoolArray:
         """Tell for whom large features over a small ridge would leave rounding in the inverse."""
         variances = np.einsum("...ii->...i", self._solution[..., : self.dim, :])
-        return np.asarray(_dot(features * variances, features) * _EPS > _SHARP)
+        return np.asarray(dot(features * variances, features) * _EPS > _SHARP)
 
     def _explore(
         self, features: FloatArray, product: FloatArray, variance: FloatArray, left: FloatArray
@@ -502,22 +502,22 @@ class LinearModel:
         if not self._sized:
             self._size(features)
         own = features / self._units
-        scaled = _matvec(self._null, own)
-        size = _dot(scaled, scaled)
+        scaled = matvec(self._null, own)
+        size = dot(scaled, scaled)
         some = size > _NOTHING
         if not np.count_nonzero(some):
             return np.asarray(some)
-        part = _matvec(self._unseen, features)
+        part = matvec(self._unseen, features)
         mass = (1 + variance) * self._trace()
-        new = np.asarray((mass < _CLEAR * _dot(part, part)) & some & (mass > TINY))
+        new = np.asarray((mass < _CLEAR * dot(part, part)) & some & (mass > TINY))
         if np.count_nonzero(new):
             where = np.nonzero(new) if new.ndim else ...
             left[where] = 0
             self._add_direction(where, product, variance, part, scaled)
-            turned = np.where(new, 4 * _EPS * np.sqrt(_dot(own, own) / np.maximum(size, TINY)), 0)
+            turned = np.where(new, 4 * _EPS * np.sqrt(dot(own, own) / np.maximum(size, TINY)), 0)
             self._blur = np.asarray(np.maximum(self._blur, turned))
         if np.count_nonzero(some ^ new):
-            growth = _dot(np.square(scaled), self._diagonal() / np.square(self._units))
+            growth = dot(np.square(scaled), self._diagonal() / np.square(self._units))
             doubtful = some & ~new
             share = np.where(doubtful, size * (size / np.where(doubtful, growth, 1)), 0)
             self._hidden = np.asarray(self._hidden + share)
@@ -543,17 +543,17 @@ class LinearModel:
         units.
         """
         d = self.dim
-        direction = _matvec(self._unseen[where], part[where])  # once more: without rounding of x
-        size = np.sqrt(_dot(direction, direction))[..., None]
+        direction = matvec(self._unseen[where], part[where])  # once more: without rounding of x
+        size = np.sqrt(dot(direction, direction))[..., None]
         direction /= size
         # V^+ - k u' - u k' + (1 + v) u u', of which - k k' / (1 + v) has been done.
         step = np.negative(product[where])
         step[..., :d] += direction * (np.sqrt(1 + np.asarray(variance)[where])[..., None] / size)
-        self._solution[where] += _outer(step, step[..., :d])
-        self._unseen = _without(self._unseen, where, _outer(direction, direction))
-        unit = _matvec(self._null[where], scaled[where])
-        unit /= np.sqrt(_dot(unit, unit))[..., None]
-        self._null = _without(self._null, where, _outer(unit, unit))
+        self._solution[where] += outer(step, step[..., :d])
+        self._unseen = without(self._unseen, where, outer(direction, direction))
+        unit = matvec(self._null[where], scaled[where])
+        unit /= np.sqrt(dot(unit, unit))[..., None]
+        self._null = without(self._null, where, outer(unit, unit))
         self._rank = self._rank.copy()
         self._rank[where] += 1
         known = self._rank == d
@@ -575,8 +575,8 @@ class LinearModel:
         self._sums[..., : self.dim, :] += (1 - scale) * (self.ridge * np.eye(self.dim))
         self._renew()
         change, gone = self.theta - before, scale[..., 0]
-        self._squares = self._squares + gone * _dot(change @ gram, change)
-        self._squares += (1 - gone) * self.ridge * _dot(self.theta, self.theta)
+        self._squares = self._squares + gone * dot(change @ gram, change)
+        self._squares += (1 - gone) * self.ridge * dot(self.theta, self.theta)
 
     def _renew(self, stale: BoolArray | None = None) -> None:
         """Compute inverse and estimates from the sums, for all learners or for the stale ones."""
@@ -625,49 +625,3 @@ def _width(size: int) -> int:
     With one, its sums of squares would be taken by a BLAS dot.
     """
     return max(size, 2)
-
-
-def _minus(matrices: FloatArray, change: FloatArray) -> FloatArray:
-    """Return new matrices, less a temporary: the old ones may be in others' hands."""
-    return np.subtract(matrices, change, out=change)
-
-
-def _without(matrices: FloatArray, where: Any, change: FloatArray) -> FloatArray:
-    """Return new matrices: less a change, a temporary, at an index of the batch axes."""
-    if where is ...:
-        return _minus(matrices, change)
-    fresh = matrices.copy()
-    fresh[where] -= change
-    return fresh
-
-
-def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
-    # Backwards NumPy adds up by itself, one product after the other.
-    last = slice(None, None, -1)
-    place: Any = last if left.ndim == right.ndim == 1 else (..., last)
-    products: FloatArray = np.vecdot(left[place], right[place])
-    return products
-
-
-def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return products (..., n) of matrices (..., n, d), as they come, and vectors (..., d)."""
-    if matrices.ndim == 2 and matrices.shape[1] > 1:
-        return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
-    return np.asarray(np.matvec(matrices, vectors))
-
-
-def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
-    if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
-        return np.asarray(left[:, None].dot(right[None]))
-    if left.size <= _SMALL:
-        return np.asarray(left[..., :, None] * right[..., None, :])
-    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
-
-
-def _damping(variance: FloatArray) -> FloatArray | float:
-    """Return ``1 / sqrt(1 + variance)``, (..., 1); a plain number for one learner, for speed."""
-    if not variance.ndim:
-        return 1 / math.sqrt(1 + variance)
-    return np.asarray(1 / np.sqrt(1 + variance))[..., None]

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.evaluation.worlds import OBJECTIVES, make_table, other_direction, small_world
+from tests.evaluation.worlds import (
+    OBJECTIVES,
+    make_table,
+    one_sided_table,
+    other_direction,
+    small_world,
+)
 
 import mogro
 from mogro import Objective, offpolicy
@@ -156,16 +162,7 @@ def test_a_policy_with_beliefs_goes_by_them() -> None:
 
 
 def test_without_support_it_says_so_first() -> None:
-    n = 300
-    table = make_table(
-        OBJECTIVES,
-        rewards=np.ones((n, 2)),
-        propensities=np.ones(n),
-        chosen=np.zeros(n, dtype=int),
-        offered=[["a", "b"]] * n,
-        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
-        features=np.tile(np.eye(2), (n, 1, 1)),
-    )
+    table = one_sided_table()
     for predictions in (True, False):
         found = mogro.evaluate(table, {"subscribe": 1}, predictions=predictions)
         assert str(found).startswith("NO SUPPORT: 100%")

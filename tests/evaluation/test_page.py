@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
-from tests.evaluation.worlds import OBJECTIVES, make_table, small_world
+from tests.evaluation.worlds import OBJECTIVES, make_table, one_sided_table, small_world
 
+import mogro
 from mogro import Objective
 from mogro.cli import main
 from mogro.evaluation import make_page
@@ -65,6 +66,31 @@ def test_page(table: pa.Table) -> None:
     assert checker.seen.count("svg") == 4
 
 
+def test_only_what_can_be_trusted_is_drawn_if_anything_can() -> None:
+    rng = np.random.default_rng(0)
+    n = 600
+    # The second arm, which one trade-off wants, was seldom chosen.
+    chosen = (rng.random(n) < 0.02).astype(int)
+    log = make_table(
+        OBJECTIVES,
+        rewards=rng.random((n, 2)),
+        propensities=np.where(chosen, 0.02, 0.98),
+        chosen=chosen,
+        offered=[["a", "b"]] * n,
+        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
+        features=np.tile(np.eye(2), (n, 1, 1)),
+    )
+    asked = [{"click": 1.0}, {"subscribe": 1.0}]
+    trusted = mogro.what_if(log, asked).trusted
+    assert trusted.tolist() == [True, False]
+    words = read(make_page(log, asked)).text
+    several = len(mogro.what_if(log).trade_offs)
+    (caption,) = [one for one in words if one.endswith(", and where they may be")]
+    count = int(caption.split(": ")[1].split()[0])
+    assert "trade-offs that can be trusted" in caption
+    assert 1 <= count < several
+
+
 def test_names_are_escaped() -> None:
     n = 50
     rng = np.random.default_rng(0)
@@ -85,16 +111,7 @@ def test_names_are_escaped() -> None:
 
 
 def test_no_support_comes_first() -> None:
-    n = 300
-    log = make_table(
-        OBJECTIVES,
-        rewards=np.ones((n, 2)),
-        propensities=np.ones(n),
-        chosen=np.zeros(n, dtype=int),
-        offered=[["a", "b"]] * n,
-        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
-        features=np.tile(np.eye(2), (n, 1, 1)),
-    )
+    log = one_sided_table()
     words = read(make_page(log, [{"subscribe": 1}])).text
     shown = [each for each in words if "{" not in each]
     assert shown[:2] == ["What if", "What if"]  # the title, and the heading

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.evaluation.worlds import OBJECTIVES, Run, World, make_table, small_world
+from tests.evaluation.worlds import Run, World, make_table, one_sided_table, small_world
 
 import mogro
 from mogro import Objective, WhatIf
@@ -153,16 +153,7 @@ def test_directions(world: World) -> None:
 
 
 def test_without_support_nothing_looks_fine() -> None:
-    n = 300
-    table = make_table(
-        OBJECTIVES,
-        rewards=np.ones((n, 2)),
-        propensities=np.ones(n),
-        chosen=np.zeros(n, dtype=int),
-        offered=[["a", "b"]] * n,
-        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (n, 1, 1)),
-        features=np.tile(np.eye(2), (n, 1, 1)),
-    )
+    table = one_sided_table()
     found = mogro.what_if(table, 1)
     assert "NO SUPPORT" in str(found).splitlines()[0]
     assert "no estimate" in str(found)
@@ -199,6 +190,8 @@ def test_drawing(world: World) -> None:
     found = mogro.what_if(table, 2)
     axes = found.plot().axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "subscribe")
+    drawn = np.asarray(axes.lines[0].get_xdata())
+    assert len(drawn) == (found.trusted.sum() or len(found.trade_offs))
 
 
 def test_refusals(world: World) -> None:

@@ -67,6 +67,19 @@ def _lists(values: list[np.ndarray] | np.ndarray) -> Any:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.concatenate(flat, dtype=float)))
 
 
+def one_sided_table(rows: int = 300) -> pa.Table:
+    """Return a log in which one of two arms was always chosen, for certain."""
+    return make_table(
+        OBJECTIVES,
+        rewards=np.ones((rows, 2)),
+        propensities=np.ones(rows),
+        chosen=np.zeros(rows, dtype=int),
+        offered=[["a", "b"]] * rows,
+        estimates=np.tile([[1.0, 0.0], [0.0, 1.0]], (rows, 1, 1)),
+        features=np.tile(np.eye(2), (rows, 1, 1)),
+    )
+
+
 class Run(NamedTuple):
     """A log, and the parameters (n, M, d) that were believed at each decision, per unit."""
 

@@ -7,6 +7,7 @@ import mogro
 from mogro.live.events import Event
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 
 
 def replayed(like: mogro.Agent, events: Iterable[Event], path: Path) -> None:
@@ -16,4 +17,4 @@ def replayed(like: mogro.Agent, events: Iterable[Event], path: Path) -> None:
     state = State(settings)
     for event in events:
         assert not isinstance(state.apply(event), Exception)
-    write(path, state.settings, *state.save_state(placed=False))
+    write(path, state.settings, *save_state(state, placed=False))

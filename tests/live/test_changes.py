@@ -229,6 +229,17 @@ def test_policies_for_another_number_of_objectives(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
+def test_a_condition_that_was_met_by_its_default_stays_met() -> None:
+    sale = mogro.Objective("sale", window=5.0, default=1.0)
+    agent = mogro.Agent([sale, mogro.Objective("stars", given="sale")], dim=1, seed=1)
+    agent.decide({"a": [1.0]}, id="visit", now=0.0)
+    agent.expire(5.0)
+    agent.change(replace(sale, default=0.0))
+    agent.reward("visit", {"stars": 4.0}, now=6.0)
+    assert agent.observations == {"sale": 1.0, "stars": 1.0}
+    assert agent.theta == pytest.approx(np.array([[1.0], [4.0]]))
+
+
 def test_refusals() -> None:
     agent = mogro.Agent([SALES, CLICK], dim=3, seed=1)
     stars = mogro.Objective("stars", given="click")

@@ -118,6 +118,25 @@ def test_dwell_given_a_click_is_learned_from_clicks_only() -> None:
     assert agent.counters["pending"] == 0
 
 
+def test_a_condition_may_come_after_the_window_has_closed() -> None:
+    objectives = [
+        mogro.Objective("sale"),
+        mogro.Objective("returned", given="sale", window=9.0, default=0.0),
+        mogro.Objective("stars", given="sale", window=9.0),
+    ]
+    agent = mogro.Agent(objectives, dim=1, seed=0)
+    for n in range(2):
+        agent.decide({"x": [1.0]}, id=str(n), now=0.0)
+    assert agent.reward("0", {"stars": 5.0}, now=1.0) == Outcome(pending=1)
+    late = {"returned": 1.0, "stars": 3.0}
+    assert agent.reward("1", late, now=9.0) == Outcome(late=2)
+    for n in range(2):
+        assert agent.reward(str(n), {"sale": 1.0}, now=20.0) == Outcome(learned=1)
+    assert agent.observations == {"sale": 2.0, "returned": 2.0, "stars": 1.0}
+    assert agent.theta == pytest.approx(np.array([[1.0], [0.0], [5.0]]))
+    assert agent.counters["pending"] == 0
+
+
 def test_a_condition_never_calls_for_exploration_by_itself() -> None:
     objectives = [
         mogro.Objective("click"),

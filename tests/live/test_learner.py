@@ -147,3 +147,16 @@ def test_an_objective_with_a_condition_is_covered_as_its_condition_is() -> None:
     assert inverse is not None
     assert inverse[0] == pytest.approx(np.linalg.pinv(np.outer(x, x)))
     assert inverse[1] == pytest.approx(inverse[0])
+
+
+def test_decisions_that_count_for_nothing_any_more_are_in_flight_until_they_land() -> None:
+    """After two thousand half-lives the weight of a decision is zero, to the last bit."""
+    learner = Learner(2, (0,), ridge=0.0, half_life=mogro.HalfLife(time=1.0), explores=True)
+    old, new = np.array([[1.0, 0.0]]), np.array([0.0, 1.0])
+    learner.depart(old[0], 0.0)
+    learner.advance(2000.0)
+    learner.count_in_flight(old, np.ones((1, 1), bool), np.zeros(1))
+    learner.learn(old[0], np.ones(1), None, 0.0)
+    learner.depart(new, 2000.0)
+    learner.advance(2001.0)
+    assert learner.coverage().inverse[0] == pytest.approx(np.diag([0.0, 2.0]))

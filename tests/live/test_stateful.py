@@ -34,6 +34,11 @@ WORLDS = {
         mogro.Objective("last", window=10.0, revise="last"),
         mogro.Objective("rating", given="most"),
     ],
+    "late conditions": [
+        mogro.Objective("sale"),
+        mogro.Objective("returned", given="sale", window=10.0, default=0.0),
+        mogro.Objective("stars", given="sale", window=20.0, revise="last"),
+    ],
 }
 # Small integers: in general position, collinear, equal and zero.
 POOL = {

@@ -320,3 +320,11 @@ def test_a_few_large_weights_make_intervals_wider() -> None:
     np.testing.assert_allclose(found.interval()[0] / found.error[0], [-reach, reach], rtol=1e-6)
     score = found.scores(found.interval()[:, 0])
     assert NormalDist().cdf(float(score[0])) == pytest.approx(0.975)
+
+
+def test_a_bootstrap_of_48_goes_to_its_extremes_once_in_49() -> None:
+    found = offpolicy.snips(*draw(3, 800).weighted, replicates=48, rng=np.random.default_rng(0))
+    assert found.replicates is not None
+    ends = np.stack([found.replicates.max(axis=0), found.replicates.min(axis=0)], axis=1)
+    expected = found.value[:, None] - found.error[:, None] * ends
+    np.testing.assert_allclose(found.bootstrap_interval(1 - 2 / 49), expected)

@@ -109,14 +109,17 @@ class SlowAgent:
         before = {m: (made.status[m], self.value(made, m)) for m in range(len(self.objectives))}
         for name, value in values.items():
             m = self.index[name]
-            if before[m][0] == "pending" or not made.came[m]:
+            closed = self.is_closed(made, m, self.now)
+            if not closed if before[m][0] == "pending" else not made.came[m]:
                 made.came[m].append((now, value))
         self.settle(made, self.now)
         counted = [0] * 5
         for name, value in values.items():
             m = self.index[name]
             status, old = before[m]
-            if old is None:
+            if status == "pending" and self.is_closed(made, m, self.now):
+                counted[3 if value == old else 4] += 1
+            elif old is None:
                 late = status != "pending" or made.status[m] not in ("pending", "learned")
                 counted[4 if late else 0 if made.status[m] == "learned" else 1] += 1
             elif status == "pending":
@@ -132,6 +135,10 @@ class SlowAgent:
         if self.objectives[m].revise == "max":
             return max(value for _, value in made.came[m])
         return max(made.came[m])[1] if self.objectives[m].revise else made.came[m][0][1]
+
+    def is_closed(self, made: Made, m: int, now: float) -> bool:
+        window = self.objectives[m].window
+        return window is not None and made.start + window <= now
 
     def expire(self, now: float) -> int:
         """Close windows one after the other, in the order of their ends; return how much closed."""
@@ -172,7 +179,7 @@ class SlowAgent:
             if learned is None or learned <= 0:
                 made.status[m] = "unmet"
                 return True
-        closed = one.window is not None and made.start + one.window <= now
+        closed = self.is_closed(made, m, now)
         value = self.value(made, m)
         at_once = one.default is None and one.revise is None
         if value is not None and (closed or at_once):

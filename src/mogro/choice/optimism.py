@@ -11,10 +11,12 @@ from typing import cast
 
 import numpy as np
 
+from mogro._spans import sum_of_squares
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray, unwarned
+from mogro._ties import picked
+from mogro._validation import BoolArray, FloatArray, IntArray, unwarned
 from mogro.choice.beliefs import Beliefs
-from mogro.choice.best import best_by_products, best_by_score, check_finite
+from mogro.choice.best import best_by_products, best_by_score, check_finite, refuse
 from mogro.choice.rule import Choice, Rule
 from mogro.scalarization import Scalarization, is_nonlinear
 from mogro.selection import Selection, draw_member, is_front
@@ -56,7 +58,7 @@ def optimistic_values(arms: FloatArray, beliefs: Beliefs) -> FloatArray:
 def _widths(beliefs: Beliefs) -> FloatArray:
     """Return what is added for an arm of variance 1, (..., M)."""
     objectives = beliefs.theta.shape[-2]
-    return np.asarray(2 * np.sqrt(2 / (objectives + 1) * beliefs.noise))
+    return np.asarray(np.sqrt(8 / (objectives + 1) * beliefs.noise))
 
 
 def values_in_round(
@@ -81,7 +83,6 @@ def choose_optimistically(
         return Choice(draw_member(selection, values, rng=rng), None, ~no, no)
     scalarization = cast("Scalarization", selection)
     weights = scalarization.weights(objectives, step=step, batch=batch, rng=rng)
-    check_finite(weights, weights, "weights")
     if is_nonlinear(scalarization):
         values = optimistic_values(arms, beliefs)
         check_finite(values, arms)
@@ -89,12 +90,17 @@ def choose_optimistically(
         scores = scalarization.score(beliefs.estimates(arms), weights)
     else:
         scores = np.matvec(arms, np.vecmat(weights, beliefs.theta))
-        check_finite(scores, arms)
         chosen = _best(arms, beliefs, weights, scores, rng)
-    best = scores.max(axis=-1, keepdims=True)
-    own = np.take_along_axis(scores, chosen[..., None], axis=-1) if batch else scores[chosen]
-    margin = _NEAR * np.maximum(np.abs(best), np.abs(own))
-    return Choice(chosen, weights, np.asarray(own < best - margin)[..., 0], no)
+    return Choice(chosen, weights, _is_another(scores, chosen), no)
+
+
+def _is_another(scores: FloatArray, chosen: IntArray) -> BoolArray:
+    """Tell whether arms (...) are others than the best by scores (..., K)."""
+    if scores.ndim == 1:
+        top, mine = scores.max().item(), scores.item(chosen)
+        return np.asarray(mine < top - _NEAR * max(abs(top), abs(mine)))
+    best, own = scores.max(axis=-1), picked(scores, chosen, 0)
+    return np.asarray(own < best - _NEAR * np.maximum(np.abs(best), np.abs(own)))
 
 
 def _best(
@@ -103,25 +109,33 @@ def _best(
     """Return the arm of the largest optimistic score; scores (..., K) are those of estimates."""
     rows = None
     if len(arms) >= _MANY and not beliefs.batch:
+        _check_scores(scores, arms, weights)
         rows = _candidates(arms, beliefs, weights, scores)
         arms, scores = arms[rows], scores[rows]
     totals = scores + _bonuses(arms, beliefs, weights)
-    check_finite(totals, arms)
+    _check_scores(totals, arms, weights)
     sizes = np.vecdot(np.abs(weights), np.sqrt(np.vecdot(beliefs.theta, beliefs.theta)))
     best = best_by_products(totals, arms, sizes, rng)
     return best if rows is None else np.asarray(rows[best])
 
 
+def _check_scores(scores: FloatArray, arms: FloatArray, weights: FloatArray) -> None:
+    """Refuse weights or arms whose scores are not finite."""
+    if not math.isfinite(sum_of_squares(scores)):
+        check_finite(weights, weights, "weights")
+        refuse(arms, "features")
+
+
 def _bonuses(arms: FloatArray, beliefs: Beliefs, weights: FloatArray) -> FloatArray:
     """Return what optimism adds to weighted estimates, (..., K)."""
     inverse, _ = beliefs.coverage
-    reach = weights * _widths(beliefs)
+    widths = _widths(beliefs)
     if inverse.shape[-3] == 1:  # the same standard error, up to the noise, for every objective
         errors = np.sqrt(np.maximum(np.vecdot(arms @ inverse[..., 0, :, :], arms), 0))
-        return np.asarray(reach.sum(axis=-1, keepdims=True) * errors)
+        return np.asarray(np.vecdot(weights, widths)[..., None] * errors)
     wide = arms[..., None, :, :]
     errors = np.sqrt(np.maximum(np.vecdot(wide @ inverse, wide), 0))
-    return np.asarray(np.vecmat(reach, errors))
+    return np.asarray(np.vecmat(weights * widths, errors))
 
 
 def _candidates(

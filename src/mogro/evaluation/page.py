@@ -80,9 +80,14 @@ def _fronts(found: WhatIf, asked: int) -> str:
     labels = [in_words(one) for one in found.trade_offs]
     if len(names) == 1:
         return _page.paragraph("There is one objective, and no trade-off.")
+    which = "trade-offs"
+    if found.trusted.any() and not found.trusted.all():  # boxes of the others would dwarf these
+        which = "trade-offs that can be trusted"
+        bounds[~found.trusted] = values[~found.trusted] = np.nan
+    shown = int(np.isfinite(values).all(axis=1).sum())
     drawn = [
         _page.regions(
-            f"{names[a]} and {names[b]}: {len(values)} trade-offs, and where they may be",
+            f"{names[a]} and {names[b]}: {shown} {which}, and where they may be",
             labels,
             values[:, [a, b]],
             bounds[:, [a, b]],

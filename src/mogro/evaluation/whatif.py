@@ -170,16 +170,20 @@ class WhatIf:
         )
 
     def plot(self, *, level: float = 0.95) -> "Drawing":
-        """Draw the front that one could have had, the first two objectives; needs matplotlib."""
+        """Draw the front that one could have had, the first two objectives; needs matplotlib.
+
+        Those trade-offs that can be trusted, if any can.
+        """
         from mogro._plots import house_style, panels
 
-        bounds = self.interval(level)
+        keep = self.trusted if self.trusted.any() else ~self.trusted
+        values, bounds = self.value[keep], self.interval(level)[keep]
         with house_style():
             drawing, axes = panels(1, 1, width=4.5, height=3.5)
             panel = axes[0, 0]
             second = min(1, len(self.units) - 1)
-            x, y = self.value[:, 0], self.value[:, second]
-            spans = [abs(bounds[:, m].T - self.value[:, m]) for m in (0, second)]
+            x, y = values[:, 0], values[:, second]
+            spans = [abs(bounds[:, m].T - values[:, m]) for m in (0, second)]
             panel.errorbar(
                 *(x, y), xerr=spans[0], yerr=spans[1], fmt="o", color="#0072B2", elinewidth=0.8
             )

@@ -403,7 +403,7 @@ class Agent(Kept):
         check_id(id)
         time = read_time(now, needed=self._settings.windowed)
         event = Rewarded(id, self._rewards(values, "values"), time)
-        outcome: Outcome = self._perform(lambda: self._commit(event))
+        outcome: Outcome = self._perform(lambda: self._commit(event), event)
         return outcome
 
     def expire(self, now: float) -> int:
@@ -497,18 +497,21 @@ class Agent(Kept):
         for id in ids:
             check_id(id)
         gone = set(ids)
-        with self._current():
+
+        def make() -> Erased:
             held = gone & self._state.ledger.rows.keys()
             left = gone - held
             if left and self._group is not None:
                 left -= {decided_id(event) for _, event in self._group.events()}
             for id in left:
                 self._proposer.number(id)  # raises
-            event = Erased(tuple(self._proposer.number(id) for id in ids if id in held))
+            return Erased(tuple(self._proposer.number(id) for id in ids if id in held))
+
+        with self._current():
             if self._group is None:
-                self._commit(event)
+                self._commit(make())
             else:
-                self._group.clear(event, erased=gone)
+                self._group.clear(make, erased=gone)
         return len(gone)
 
     def learn(self, log: Any) -> int:

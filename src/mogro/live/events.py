@@ -270,10 +270,12 @@ def to_plain(event: Event) -> dict[str, Any]:
     return {"event": _NAMES[type(event)], "version": VERSION} | _plain_fields(event)
 
 
-def from_plain(plain: dict[str, Any]) -> Event:
-    """Return the event that :func:`to_plain` was given, to the bit."""
+def from_plain(plain: dict[str, Any], *, evidence: bool = True) -> Event:
+    """Return the event that :func:`to_plain` was given, to the bit; without ``evidence``, if so."""
     fields = dict(plain)
     name, version = fields.pop("event"), fields.pop("version")
+    if not evidence and "evidence" in fields:
+        fields["evidence"] = None
     if version != VERSION or name not in _KINDS:
         raise ValueError(f"event: expected version {VERSION} of {list(_KINDS)}, got {plain}")
     event: Event = _KINDS[name](**_parsed_fields(fields))

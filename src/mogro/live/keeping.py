@@ -9,11 +9,12 @@ from typing import Any, Self, TypeVar
 from mogro._validation import count, folder_or_file
 from mogro.live.deciding.proposals import Proposer
 from mogro.live.errors import DifferentSettings
-from mogro.live.events import Event
+from mogro.live.events import Event, Rewarded
 from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 from mogro.live.objective import Objective
 from mogro.live.offers.arms import ArmReader
 from mogro.live.offers.bilinear import Bilinear
@@ -50,7 +51,7 @@ class Kept(Questions):
         """
         place = folder_or_file(path, "path")
         with self._current():
-            numbers, arrays = self._state.save_state(placed=False)
+            numbers, arrays = save_state(self._state, placed=False)
         write(place, self._settings, numbers, arrays)
 
     @classmethod
@@ -156,6 +157,11 @@ class Kept(Questions):
         [[2.0]]
         >>> folder.cleanup()
         """
+        others = (dim, features, seed, scaling, half_life, capacity, retention, patience)
+        if objectives is None and (
+            any(one is not None for one in others) or intercept or uniform or policy is not MOGRO
+        ):
+            raise ValueError("objectives: expected some beside other settings, got None")
         settings = None
         if objectives is not None:
             settings = make_settings(
@@ -172,25 +178,6 @@ class Kept(Questions):
                 uniform=uniform,
                 patience=patience,
             )
-        elif (
-            intercept
-            or uniform
-            or policy is not MOGRO
-            or any(
-                given is not None
-                for given in (
-                    dim,
-                    features,
-                    seed,
-                    scaling,
-                    half_life,
-                    capacity,
-                    retention,
-                    patience,
-                )
-            )
-        ):
-            raise ValueError("objectives: expected some beside other settings, got None")
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")
         journal, first = open_journal(path, name, settings, types=types, timeout=timeout)
@@ -226,12 +213,15 @@ class Kept(Questions):
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def _perform(self, work: Callable[[], T]) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed."""
+    def _perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed.
+
+        It may be known beforehand that it lets an ``event`` happen, and nothing else.
+        """
         if self._group is None:
             with self._lock:
                 return work()
-        return self._group.perform(work)
+        return self._group.perform(work, event)
 
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""

@@ -155,6 +155,7 @@ class Units:
         """Find out what is final by now of a decision shown then, and note it in the states."""
         learned: list[tuple[int, float]] = []
         lost: list[int] = []
+        before = states.copy()
         for m in self.order:
             if states[m] != PENDING:
                 continue
@@ -163,7 +164,9 @@ class Units:
             if condition is not None:
                 if states[condition] == PENDING:
                     continue
-                if not self._met(condition, states, values):
+                # What still waits beside a condition that was final before had it met: by a
+                # default, perhaps, that is another one now.
+                if before[condition] == PENDING and not self._met(condition, states, values):
                     states[m] = UNMET
                     lost.append(m)
                     continue

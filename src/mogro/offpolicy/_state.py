@@ -87,6 +87,9 @@ class State:
             columns = self.layout.fill(rows, part, self.settings.cap)
             groups = None if arms is None else arms[part]
             self.moments.add(columns, groups)
+            weights = columns[0] if self.layout.seen is None else columns[self.layout.weight]
+            squares = weights * weights
+            self.fourths = self.fourths + np.vecdot(squares, squares)
             if rows.noise is not None:
                 self._add_noise(columns, rows.noise[part], groups)
             if self.settings.replicates:
@@ -108,8 +111,6 @@ class State:
         self.lost += rows.lost
         seen = rows.weights if rows.observed is None else rows.weights[:, None] * rows.observed
         self.largest = np.maximum(self.largest, seen.max(axis=0))
-        squares = (seen * seen).T
-        self.fourths = self.fourths + np.vecdot(squares, squares)
         if len(self.mass) and rows.mass is not None and rows.arms is not None:
             self.mass = self.mass + rows.mass
             self.pulls += np.bincount(rows.arms, minlength=len(self.mass))

@@ -131,9 +131,9 @@ class Evaluation:
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return confidence intervals (M, 2), one objective at a time.
 
-        Student's t with :attr:`freedom`, corrected for skewness, from the martingale variance.
-        That holds for logs of learning agents too, if they are long enough for the propensities to
-        settle or are bounded away from 0.
+        Student's t with :attr:`freedom` less one, for the mean, corrected for skewness, from the
+        martingale variance. That holds for logs of learning agents too, if they are long enough for
+        the propensities to settle or are bounded away from 0.
         """
         return self._skewed(read_level(level))
 
@@ -155,12 +155,13 @@ class Evaluation:
     def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
         """Return Studentised intervals (M, 2) of the Poisson bootstrap.
 
-        They need ``replicates=`` when the sums are made, 500 or more for 95 %.
+        They need ``replicates=`` when the sums are made, 500 or more for 95 %. Of R replicates the
+        (R + 1) p-th in order is the quantile p, without which intervals would be too narrow.
         """
         if self.replicates is None:
             raise ValueError("replicates: expected some for the bootstrap, got none")
         low = (1 - read_level(level)) / 2
-        steps = np.quantile(self.replicates, (1 - low, low), axis=0).T
+        steps = np.quantile(self.replicates, (1 - low, low), axis=0, method="weibull").T
         return np.asarray(self.value[:, None] - self.error[:, None] * steps)
 
     def likelihood_interval(

@@ -94,7 +94,9 @@ class GiniOGDE(ArmPolicy):
 
     def _step(self, arms: int) -> float:
         """Return the first step, which falls like the root of the rounds."""
-        return math.sqrt(2 * math.log(2 / self.delta)) / (1 - (arms if arms > 1 else 4) ** -0.5)
+        return math.sqrt(2 * math.log(2 / self.delta)) / (
+            1 - 1 / math.sqrt(arms if arms > 1 else 4)
+        )
 
     def _start(self, arms: int) -> _Mixed:
         nothing = super()._start(arms)

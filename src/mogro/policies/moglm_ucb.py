@@ -11,7 +11,7 @@ from mogro._validation import FloatArray, IntArray, real
 from mogro.pareto import random_member
 from mogro.policies.own_learner import OwnLearner
 
-_HALVINGS = 60
+_STEPS = 12  # from far outside; the last ones change rounding only
 
 
 @dataclass
@@ -132,14 +132,15 @@ def _in_ball(theta: FloatArray, metric: FloatArray, radius: float) -> FloatArray
         return theta
     values, vectors = np.linalg.eigh(metric[outside[:-1]])
     values = np.maximum(values, np.finfo(np.float64).tiny)
-    parts = np.matvec(np.swapaxes(vectors, -1, -2), theta[outside])
-    high = values.max(axis=-1) * np.sqrt(np.vecdot(parts, parts)) / radius  # short enough
-    low = np.zeros_like(high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        shrunk = parts * (values / (values + middle[..., None]))
-        long = np.sqrt(np.vecdot(shrunk, shrunk)) > radius
-        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    whole = values * np.matvec(np.swapaxes(vectors, -1, -2), theta[outside])
+    c = np.zeros((*whole.shape[:-1], 1))
+    for _ in range(_STEPS):  # of Newton, for one over the length: c rises, never too far
+        parts = whole / (values + c)
+        lengths = np.sqrt(np.vecdot(parts, parts))[..., None]
+        slope = np.vecdot(parts, parts / (values + c))[..., None]
+        c = c + np.maximum(lengths / radius - 1, 0) * lengths**2 / slope
+    parts = whole / (values + c)
+    parts *= np.minimum(radius / np.sqrt(np.vecdot(parts, parts))[..., None], 1)
     found = theta.copy()
-    found[outside] = np.matvec(vectors, parts * (values / (values + high[..., None])))
+    found[outside] = np.matvec(vectors, parts)
     return found

@@ -24,10 +24,10 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.journal, name)
 
-    def commit(self) -> None:
+    def commit(self, *given: Any) -> None:
         time.sleep(0.02)
         self.commits += 1
-        self.journal.commit()
+        self.journal.commit(*given)
 
 
 def test_threads_share_a_commit(tmp_path: Path) -> None:

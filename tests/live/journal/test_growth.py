@@ -10,6 +10,7 @@ from tests.live.journal.worlds import ARMS, in_memory, live, opened, query, save
 
 import mogro
 from mogro.live.errors import DamagedJournal
+from mogro.live.journal.sqlite import SQLiteJournal
 
 
 def events(shop: str) -> int:
@@ -167,6 +168,26 @@ def test_what_was_forgotten_and_erased_is_not_in_the_file(tmp_path: Path) -> Non
         everything = b"".join(path.read_bytes() for path in tmp_path.glob("shop.db*"))
     assert b"Babbage" in everything
     assert b"Lovelace" not in everything
+
+
+def test_what_another_process_decides_meanwhile_is_erased_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path / "shop.db") as agent, opened(tmp_path / "shop.db") as other:
+        agent.decide(ARMS, id="Ada Lovelace", now=0.0)
+        agent.withdraw("Ada Lovelace", now=0.0)
+        agent.forget(before=1.0)
+        begin, meanwhile = SQLiteJournal.begin, [other]
+
+        def begin_later(journal: SQLiteJournal, after: int = 0) -> None:
+            if meanwhile:
+                meanwhile.pop().decide(ARMS, id="Ada Lovelace", now=2.0)
+            begin(journal, after)
+
+        monkeypatch.setattr(SQLiteJournal, "begin", begin_later)
+        assert agent.erase("Ada Lovelace") == 1
+        assert agent.decisions() == other.decisions() == ()
+        assert len(agent.log()) == 0
 
 
 @pytest.mark.parametrize("kept", [True, False])

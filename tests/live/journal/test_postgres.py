@@ -18,6 +18,8 @@ from tests.live.journal.worlds import ARMS, in_memory, live, opened, query, save
 
 import mogro
 from mogro.live.errors import JournalError, JournalUnavailable
+from mogro.live.events import Rewarded
+from mogro.live.journal.rows import event_rows
 
 
 @pytest.fixture
@@ -80,6 +82,38 @@ def test_slow_transactions_beside_readers(tmp_path: Path, database: str) -> None
     assert seen[-1] == 11 + 4 * 12
     with mogro.Agent.open(database) as again:
         assert saved(again, tmp_path / "again") == (tmp_path / "reader").read_bytes()
+
+
+def test_rewards_that_contradict_each_other_at_the_same_time(tmp_path: Path, database: str) -> None:
+    """Both were right by what their processes knew: the first counts, and the second is told."""
+    outcomes: dict[str, list[float]] = {}
+    conflicts: list[str] = []
+    start = threading.Barrier(3)
+
+    def give(worker: int) -> None:
+        with opened(database) as agent:
+            for n in range(40):
+                agent.decide(ARMS, id=str(n), now=10.0)
+                start.wait()
+                try:
+                    agent.reward(str(n), {"click": float(worker)}, now=10.0)
+                    outcomes.setdefault(str(n), []).append(float(worker))
+                except mogro.errors.ConflictingReward:
+                    conflicts.append(str(n))
+            start.wait()
+            agent.save(tmp_path / str(worker))
+
+    for thread in in_threads(*(lambda k=k: give(k) for k in range(3))):
+        thread.join()
+    assert len(conflicts) == 80
+    with mogro.Agent.open(database) as again:
+        for n in range(40):
+            (told,) = outcomes[str(n)]
+            assert again.decision(str(n)).rewards == {"click": told}
+        assert again.counters["learned"] == 40
+        again.save(tmp_path / "again")
+        assert again.log().num_rows == 40
+    assert len({(tmp_path / name).read_bytes() for name in ("0", "1", "2", "again")}) == 1
 
 
 def test_a_lock_that_is_held_too_long(database: str) -> None:
@@ -145,7 +179,7 @@ def test_a_connection_cut_in_the_middle_of_a_commit(
     with opened(by_wire(database, wire), timeout=5.0) as agent:
         agent.decide(ARMS, id="a", now=0.0)
         cuts = [order]
-        wire.sent = lambda content: cuts.pop() if cuts and b"COMMIT\0" in content else "pass"
+        wire.sent = lambda content: cuts.pop() if cuts and b"COMMIT;" in content else "pass"
         if order == "cut":  # the commit never reached the server
             with pytest.raises(JournalUnavailable):
                 agent.decide(ARMS, id="b", now=1.0)
@@ -191,14 +225,16 @@ def test_a_connection_cut_anywhere(tmp_path: Path, database: str, wire: Wire) ->
         assert agent.counters["decisions"] == 16
 
 
+@pytest.mark.parametrize("end", ["stop", "crash"])
 def test_a_server_that_is_restarted_in_the_middle_of_traffic(
-    tmp_path: Path, postgres: Server, database: str
+    tmp_path: Path, postgres: Server, database: str, end: str
 ) -> None:
+    """Nothing acknowledged is lost; nobody goes on from what others had not been told yet."""
     done = threading.Event()
     acknowledged: list[str] = []
 
     def traffic(worker: int) -> None:
-        with opened(database, timeout=30.0) as agent:
+        with opened(database, timeout=30.0, snapshot_every=100) as agent:
             n = 0
             while not done.is_set():
                 visit = f"{worker} {n}"
@@ -212,14 +248,16 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
                         call()
                 acknowledged.append(visit)
                 n += 1
+            agent.save(tmp_path / str(worker))
 
     threads = in_threads(*(lambda k=k: traffic(k) for k in range(3)))
-    for _ in range(2):
+    for _ in range(2 if end == "stop" else 5):
         time.sleep(0.3)
-        postgres.stop()
+        getattr(postgres, end)()
         before = len(acknowledged)
         postgres.start()
         while len(acknowledged) < before + 6:
+            assert all(thread.is_alive() for thread in threads)
             time.sleep(0.01)
     done.set()
     for thread in threads:
@@ -227,6 +265,34 @@ def test_a_server_that_is_restarted_in_the_middle_of_traffic(
     assert len(set(acknowledged)) == len(acknowledged)
     with mogro.Agent.open(database) as agent:
         assert agent.counters["decisions"] == agent.counters["learned"] == len(acknowledged)
+        assert {record.decision.id for record in agent.decisions()} == set(acknowledged)
+
+
+def test_what_was_read_and_is_lost_did_not_happen(
+    tmp_path: Path, postgres: Server, database: str
+) -> None:
+    """An event can be seen before it is on the disk, and be lost with the server."""
+    with opened(database) as one, opened(database) as two:
+        one.decide(ARMS, id="a", now=0.0)
+        two.decide(ARMS, id="b", now=0.0)
+        position = query(database, "SELECT max(position) FROM mogro_events")[0][0]
+        for _ in range(5):  # it may reach the disk in time
+            (row,) = event_rows(position + 1, [Rewarded("a", {"click": 1.0}, 1.0)])
+            with psycopg.connect(database, autocommit=True) as connection:
+                connection.execute("SET synchronous_commit = off")
+                connection.execute("INSERT INTO mogro_events VALUES (1, %s, %s, %s)", row)
+                assert one.counters["learned"] == 1
+                postgres.crash()
+            postgres.start()
+            lost = query(database, "SELECT max(position) FROM mogro_events")[0][0] == position
+            if lost:
+                break
+            query(database, f"DELETE FROM mogro_events WHERE position > {position}")
+        assert lost
+        two.reward("b", {"click": 0.5}, now=2.0)  # in its place
+        assert one.counters["learned"] == 1
+        assert one.decision("a").rewards == {}
+        assert saved(one, tmp_path / "one") == saved(two, tmp_path / "two")
 
 
 def test_a_user_who_may_not_write(database: str) -> None:

@@ -89,7 +89,7 @@ class Proposer:
             basis.arms.id(place),
             basis.arms.learned(place),
             None if uniform else choice.weights,
-            basis.beliefs.theta @ x,
+            basis.beliefs.theta.dot(x),
             exploring,
             uniform,
             learning is None or bool(learning),

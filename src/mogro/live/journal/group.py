@@ -21,11 +21,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.live.events import Event, Hollow
+from mogro.live.events import Event, Hollow, Rewarded
 from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
 from mogro.live.memory.snapshot import pack, unpack
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import save_state
 from mogro.live.settings import Settings
 
 T = TypeVar("T")
@@ -36,8 +37,9 @@ _SHARE = 50  # decisions held for each event between snapshots, at most: a snaps
 class _Call:
     """What one caller asks for, and what became of it."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], Any], event: Rewarded | None) -> None:
         self.work = work
+        self.event = event  # all that the work would apply, if that is known
         self.leads = False  # it carries out all that wait
         self.done = False
         self.told = threading.Lock()  # released when one of these is true
@@ -82,20 +84,25 @@ class GroupCommit:
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
+        self._connection = 0  # the number of the one that the state was read by
         self._fresh: list[Event] = []  # applied in this round, not yet committed
+        self._awaited: int | None = None  # position of an event whose result is wanted
+        self._result: Any = None  # of that one
         try:
             self._catch_up()
         except BaseException:
             journal.close()
             raise
 
-    def perform(self, work: Callable[[], T]) -> T:
+    def perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
         """Carry out what a caller asks for, and return its result when that is committed.
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
+        If it does nothing but apply an ``event``, that may be appended unseen: see
+        :meth:`_append_behind`.
         """
         self._check_open()
-        call = _Call(work)
+        call = _Call(work, event)
         try:
             self._await_turn(call)
             if call.leads:
@@ -144,21 +151,22 @@ class GroupCommit:
 
     def clear(
         self,
-        event: Event,
+        make: Callable[[], Event],
         *,
         erased: Collection[str] | None = None,
         before: Callable[[], None] = lambda: None,
     ) -> Any:
         """Let an event happen, and let events go out: see :func:`runs`.
 
-        ``before`` they do, something is called, with the lock held; if that fails nothing happens.
+        The event is made, and ``before`` others go out something is called, with the lock held and
+        all that is committed in the state; if either fails nothing happens.
         """
         with self.current():
             self._fresh = []
             try:
-                self._journal.begin()
+                self._journal.begin(self._position)
                 self._catch_up()
-                result = self.apply(event)
+                result = self.apply(make())
                 self._journal.append(self._position + 1, self._fresh)
                 before()
                 self._clear(self._position + 1, erased)
@@ -181,7 +189,7 @@ class GroupCommit:
 
     def _snapshot(self, position: int) -> Snapshot:
         assert self._state is not None
-        return Snapshot(position, b"".join(pack(self._state.settings, *self._state.save_state())))
+        return Snapshot(position, b"".join(pack(self._state.settings, *save_state(self._state))))
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -266,20 +274,51 @@ class GroupCommit:
         if call.leads:
             self._hand_over(call)
 
+    def _append_behind(self, calls: list[_Call]) -> bool:
+        """Append the event of the one call that waits, if there is no more to it.
+
+        The place of a reward matters to nobody who waits for it. It goes behind what others have
+        appended by one message, which no process has to answer while it holds the lock. Should
+        it be refused there, because of what this process did not know yet, everybody
+        refuses it, and the caller is told. Return whether that was done.
+        """
+        with self._turn:
+            event = self._waiting[0].event if len(self._waiting) == 1 else None
+            if event is None or self._state is None or self._state.refusal(event) is not None:
+                return False
+            calls.append(self._waiting.popleft())
+        try:
+            self._awaited = self._journal.append_behind(self._position, event)
+        except BaseException:
+            self._undo()
+            raise
+        if self._awaited is None:
+            return False
+        self._result = None
+        self._catch_up()
+        if self._result is None:  # a snapshot had it; asked again, it is seen what became of it
+            return False
+        if isinstance(self._result, Exception):
+            calls[0].error = self._result
+        else:
+            calls[0].result = self._result
+        self._finish(calls)
+        return True
+
     def _round(self, calls: list[_Call]) -> None:
         journal = self._journal
         ending = False
         self._fresh = []
+        if self._append_behind(calls):
+            return
         try:
-            journal.begin()
+            journal.begin(self._position)
             self._catch_up()
             calls += self._taken()
             for call in calls:
                 self._carry_out(call)
-            if self._fresh:
-                journal.append(self._position + 1, self._fresh)
             ending = True
-            journal.commit()
+            journal.commit(self._position + 1, self._fresh)
         except BaseException as error:
             if isinstance(error, Exception) or not (ending and journal.committed):
                 self._undo()
@@ -316,31 +355,41 @@ class GroupCommit:
         """Bring the state to the last event committed."""
         if self._state is None:
             self._restart()
-        if not self._follow():  # what comes next has gone out: a snapshot is in its place
-            missing = self._position + 1
+        while not self._follow():
+            missing, connection = self._position + 1, self._connection
             self._restart()
-            if self._position < missing or not self._follow():
+            if connection == self._journal.connections and self._position < missing:
                 raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
 
     def _follow(self) -> bool:
-        """Apply the events after those in the state; return whether they are all there."""
-        state = self._state
+        """Apply the events after those in the state.
+
+        Return False if the state cannot be brought up to date so: because what comes next has gone
+        out, and a snapshot is in its place; or because the connection is another one, and what was
+        read by the last may be lost with the server it came from, where it was not on the disk yet.
+        """
+        state, journal = self._state, self._journal
         assert state is not None
-        for position, event in self._journal.read(self._position):
+        for position, event in journal.read(self._position, evidence=False):
+            if self._connection != journal.connections:
+                return False
             if position != self._position + 1 or isinstance(event, Hollow):
                 return False
             self._state = None  # if it fails in the middle
-            refused = state.apply(event)
-            if isinstance(refused, Exception):
-                raise JournalError(
-                    f"{self._journal.path}: event {self._position + 1} is refused: {refused}"
-                )
+            result = state.apply(event)
+            if position == self._awaited:
+                self._result = result
+            if isinstance(result, Exception):
+                if not isinstance(event, Rewarded):  # see _append_behind
+                    raise JournalError(f"{journal.path}: event {position} is refused: {result}")
+                state.position = position
             self._position += 1
             self._state = state
-        return True
+        return self._connection == journal.connections
 
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
+        self._connection = self._journal.connections
         state, position = State(self.settings), 0
         snapshot = self._journal.snapshot()
         if snapshot is not None:
@@ -368,12 +417,15 @@ class GroupCommit:
     def _write_snapshot(self) -> None:
         journal, clears = self._journal, self.settings.retention < math.inf
         made = None if clears else self._snapshot(self._position)
-        journal.begin()
+        journal.begin(self._position)
         try:
             if made is None:
                 self._catch_up()
                 self._clear(self._position)
-            elif journal.snapshot_position() < made.position:
+            elif (
+                self._connection == journal.connections
+                and journal.snapshot_position() < made.position
+            ):
                 journal.replace_snapshot(made)
             journal.commit()
         except BaseException:

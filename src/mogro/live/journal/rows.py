@@ -18,15 +18,22 @@ def event_rows(position: int, events: Iterable[Event]) -> list[tuple[int, bytes,
     """Return position, content and checksum of events from a position on."""
     rows = []
     for place, event in enumerate(events, position):
-        content = json.dumps(to_plain(event), separators=(",", ":")).encode()
-        rows.append((place, content, _checksum(place, content)))
+        content = event_bytes(event)
+        rows.append((place, content, checksum(place, content)))
     return rows
 
 
-def event_from_row(path: str, position: int, content: bytes, checksum: int) -> Event:
-    """Return the event that a row holds."""
+def event_bytes(event: Event) -> bytes:
+    """Return an event as it is written."""
+    return json.dumps(to_plain(event), separators=(",", ":")).encode()
+
+
+def event_from_row(
+    path: str, position: int, content: bytes, expected: int, *, evidence: bool = True
+) -> Event:
+    """Return the event that a row holds; without the ``evidence`` of a decision, if so."""
     try:
-        if _checksum(position, content) != checksum:
+        if checksum(position, content) != expected:
             raise ValueError("its checksum does not match")
         plain = json.loads(content)
         if plain["version"] > EVENT_VERSION:
@@ -34,7 +41,7 @@ def event_from_row(path: str, position: int, content: bytes, checksum: int) -> E
                 f"{path}: event {position} is of version {plain['version']}, "
                 f"known here is {EVENT_VERSION}"
             )
-        return from_plain(plain)
+        return from_plain(plain, evidence=evidence)
     except NewerJournal:
         raise
     except Exception as error:  # a damaged event can fail in any way
@@ -66,5 +73,6 @@ def check_settings(
     raise DifferentSettings(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
 
 
-def _checksum(position: int, content: bytes) -> int:
+def checksum(position: int, content: bytes) -> int:
+    """Return the checksum of an event at a position."""
     return zlib.crc32(content, position & 0xFFFFFFFF)

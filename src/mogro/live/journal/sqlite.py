@@ -9,7 +9,7 @@ import json
 import random
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class SQLiteJournal(TableJournal):
     """
 
     _VIEW = "BEGIN"
+    connections = 1
 
     def __init__(
         self, path: str, name: str, settings: dict[str, Any] | None, *, timeout: float
@@ -73,15 +74,20 @@ class SQLiteJournal(TableJournal):
             self.close()
             raise
 
-    def begin(self) -> None:
+    def begin(self, after: int = 0) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
         self.rollback()  # if the last one could not be undone
         with self._turnstile:
             self._execute("BEGIN IMMEDIATE")
 
-    def commit(self) -> None:
-        """Let everything since :meth:`begin` reach the disk."""
+    def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
+        """Append events, and let everything since :meth:`begin` reach the disk."""
+        if events:
+            self.append(position, events)
         self._execute("COMMIT")
+
+    def append_behind(self, after: int, event: Event) -> None:
+        """Leave it: there is no way to a server that could be spared."""
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; SQLite may have done so already."""

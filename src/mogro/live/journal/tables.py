@@ -62,19 +62,22 @@ class TableJournal(ABC):
             *(self._agent, first, last),
         )
 
-    def read(self, after: int) -> Iterator[tuple[int, Event]]:
+    def read(self, after: int, *, evidence: bool = True) -> Iterator[tuple[int, Event]]:
         """Yield the events after a position, with their own, in order."""
         while True:
-            rows = self._query(
-                "SELECT position, event, checksum FROM mogro_events"
-                " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
-                *(self._agent, after, ROWS),
-            )
+            rows = self._rows(after)
             for row in rows:
-                yield row[0], event_from_row(self.path, *row)
+                yield row[0], event_from_row(self.path, *row, evidence=evidence)
             if len(rows) < ROWS:
                 return
             after = rows[-1][0]
+
+    def _rows(self, after: int) -> list[Any]:
+        return self._query(
+            "SELECT position, event, checksum FROM mogro_events"
+            " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
+            *(self._agent, after, ROWS),
+        )
 
     @contextmanager
     def view(self) -> Iterator[None]:

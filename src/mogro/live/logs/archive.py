@@ -38,7 +38,7 @@ def move_out(
         gone = [position not in held for position in log["position"].to_pylist()]
         write_draft(log, gone, folder, event.file)
 
-    dropped: int = group.clear(event, before=write)
+    dropped: int = group.clear(lambda: event, before=write)
     if folder is not None:
         finish_drafts(folder, names)
     return dropped

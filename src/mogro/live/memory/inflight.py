@@ -66,19 +66,18 @@ class InFlight:
     def remove_many(self, features: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         """Take several out, (n, p), of weights (n,), where ``which``, (n, G)."""
         self.gather()
-        gone = np.sign(weights).astype(np.int64) @ which.astype(np.int64)
-        self._waiting = [n - own for n, own in zip(self._waiting, gone.tolist(), strict=True)]
+        gone = which.sum(axis=0).tolist()
+        self._waiting = [n - own for n, own in zip(self._waiting, gone, strict=True)]
         for g, mine in enumerate(which.T):
-            some = features[mine]
-            self._sums[g] -= (some.T * weights[mine]) @ some
-            self._removed[g] += np.abs(weights[mine]) @ np.square(some)
+            outer = _outer_sum(features[mine], weights[mine])
+            self._sums[g] -= outer
+            self._removed[g] += np.diagonal(outer)
 
     def recount(self, features: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         """Add up anew: decisions (n, p) of weights (n,), where ``which``, (n, G)."""
-        self._sums = np.zeros_like(self._sums)
+        self._sums = np.array([_outer_sum(features[own], weights[own]) for own in which.T])
         self._departed = []
-        self._waiting = [0] * len(self._waiting)
-        self.remove_many(features, which, -weights)
+        self._waiting = which.sum(axis=0).tolist()
         self._removed[...] = 0
         self._summed = True
 
@@ -166,3 +165,8 @@ class InFlight:
         self._summed = True
         self._waiting = arrays["waiting"].astype(np.int64).tolist()
         self._removed = arrays["removed"].astype(np.float64)
+
+
+def _outer_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the sum (p, p) of the outer products of decisions (n, p), of weights (n,)."""
+    return np.asarray((features.T * weights) @ features)

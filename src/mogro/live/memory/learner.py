@@ -121,12 +121,18 @@ class Learner:
             theta=self.theta,
             inverse=inverse,
             unseen=unseen,
-            counts=self.effective,
+            counts=self._counts(),
             ranks=model.rank[None] if self._together else model.rank,
             squares=self._squares,
             totals=model.totals if self._together else model.totals[:, 0],
             coverage=self.coverage(),  # type: ignore[arg-type]
         )
+
+    def _counts(self) -> FloatArray | int:
+        """Return the observations of every objective; a plain number is looked at faster."""
+        if self._together and self._keep is None and self._period is None:
+            return int(self.effective.item(0))
+        return self.effective
 
     def coverage(self) -> Coverage:
         """Return V of what was observed plus what is in flight, ready to be inverted."""
@@ -184,13 +190,13 @@ class Learner:
             self._renew()
 
     def learn(
-        self, features: FloatArray, values: FloatArray, which: BoolArray | None, t: float
+        self, features: FloatArray, values: FloatArray, which: BoolArray | None, time: float
     ) -> None:
-        """Learn the objectives (M,) ``which`` from a decision (p,) of time t, with values (M,).
+        """Learn the objectives (M,) ``which`` from a decision (p,) of a time, with values (M,).
 
         None stands for all of them. What was in flight has arrived: the coverage stays as it is.
         """
-        weight = self._weight(t)
+        weight = self._weight(time)
         if which is not None:
             self._separate_if_apart(which)
         if which is None and weight == 1:
@@ -301,8 +307,9 @@ class Learner:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
         if arrays["model.rank"].ndim:
             self._separate()
+        own = self.save_state()
         for name in ("effective", "time", "counts"):
-            check_shape(arrays[name], name, self.save_state()[name].shape)
+            check_shape(arrays[name], name, own[name].shape)
         parts = {name: array for name, array in arrays.items() if name.startswith("model.")}
         self._model.load_state({name.removeprefix("model."): one for name, one in parts.items()})
         self._flight.load_state(arrays)

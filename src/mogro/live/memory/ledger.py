@@ -90,6 +90,39 @@ class Ledger:
         self.ids[row] = self.arms[row] = ""
         self._free.append(row)
 
+    def complete(self, row: int, capacity: int | None) -> int:
+        """Keep a decision with nothing pending; return how many were dropped to make room."""
+        self.completed.append(row)
+        dropped = 0
+        while capacity is not None and len(self.completed) > capacity:
+            self.drop(self.completed.popleft())
+            dropped += 1
+        return dropped
+
+    def drop_aged(self, oldest: float) -> int:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        dropped = 0
+        while self.completed:
+            block, i = self.place(self.completed[0])
+            if block.time.item(i) >= oldest:
+                break
+            self.drop(self.completed.popleft())
+            dropped += 1
+        return dropped
+
+    def drop_before(self, time: float) -> int:
+        """Drop all completed decisions that were made before a time."""
+        kept, before = [], len(self.completed)
+        for row in self.completed:
+            block, i = self.place(row)
+            if block.time[i] < time:
+                self.drop(row)
+            else:
+                kept.append(row)
+        self.completed.clear()
+        self.completed.extend(kept)
+        return before - len(kept)
+
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
         found = [

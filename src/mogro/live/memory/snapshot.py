@@ -42,6 +42,7 @@ from mogro._files import write_whole
 from mogro.live.errors import DamagedSnapshot
 from mogro.live.memory.ledger_arrays import Arrays
 from mogro.live.memory.state import State
+from mogro.live.memory.state_arrays import load_state
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.settings import Settings, from_plain_settings
 
@@ -101,7 +102,7 @@ def unpack(
         arrays = _arrays(header["arrays"], body)
         _check_sizes(header["settings"], arrays)
         state = State(make_settings(header["settings"]))
-        state.load_state(header["numbers"], arrays)
+        load_state(state, header["numbers"], arrays)
     except DamagedSnapshot as error:
         raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from None
     except Exception as error:  # a damaged file can fail in any way

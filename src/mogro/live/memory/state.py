@@ -7,7 +7,6 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray
 from mogro.live.errors import (
     ConflictingReward,
-    DamagedSnapshot,
     UnknownDecision,
     UnknownObjective,
 )
@@ -47,7 +45,6 @@ from mogro.live.memory.ledger import (
     Block,
     Ledger,
 )
-from mogro.live.memory.ledger_arrays import Arrays, load_ledger, save_ledger
 from mogro.live.memory.windows import Windows, find_windows
 from mogro.live.objective import (
     DEFAULTED,
@@ -175,27 +172,36 @@ class State:
         self._count_in_flight_if_worn()
         return True
 
-    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+    def refusal(self, event: Rewarded) -> ValueError | None:
+        """Return why a reward would be refused now; None if it would not."""
         row = self.ledger.rows.get(event.id)
         if row is None:
             return _unknown(event.id)
-        for name in event.values:
-            if name not in self.units.index:
+        block, i = self.ledger.place(row)
+        stored = block.values[i].tolist()
+        for name, value in event.values.items():
+            m = self.units.index.get(name)
+            if m is None:
                 return UnknownObjective(
                     f"values: expected objectives {list(self.units.names)}, got {name!r}"
                 )
+            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
+                return ConflictingReward(
+                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
+                )
+        return None
+
+    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+        refused = self.refusal(event)
+        if refused is not None:
+            return refused
+        row = self.ledger.rows[event.id]
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
         whole = self.units.at_once and len(event.values) == len(stored)
         if whole and all(value != value for value in stored) and _is_open(block, i):  # as usual
             self._advance(event.time)
             return self._whole(event, row, block, i)
-        for name, value in event.values.items():
-            m = self.units.index[name]
-            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
-                return ConflictingReward(
-                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
-                )
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
@@ -229,12 +235,15 @@ class State:
         self, event: Rewarded, row: int, block: Block, i: int, values: list[float]
     ) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
-        states = block.state[i].tolist()
+        states, start = block.state[i].tolist(), block.start.item(i)
         new, revised, repeated, late = [], 0, 0, 0
         for name, value in event.values.items():
             m = self.units.index[name]
             before = values[m]
-            if before != before:
+            if states[m] == PENDING and start + self.units.windows[m] <= self.time:
+                repeated += before == value  # closed: it waits for its condition alone
+                late += before != value
+            elif before != before:
                 values[m] = value
                 new.append(m)
                 if self.units.stamped and event.time is not None:
@@ -248,8 +257,7 @@ class State:
                 late += 1
         block.values[i] = values
         before_now = states.copy()
-        start = block.start.item(i)
-        found = self.units.settle(states, values, start, None) if start < math.inf else NOTHING
+        found = self.units.settle(states, values, start, self.time) if start < math.inf else NOTHING
         if found.learned or found.lost:
             self._settled(row, block, i, before_now, states, found.learned, found.lost)
         learned = pending = 0
@@ -346,7 +354,7 @@ class State:
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._settle(row, *self.ledger.place(row))
         self._count_in_flight_if_worn()
-        self._windows = find_windows(self.ledger, self.units, self.settings.patience)
+        self.find_windows()
         return True
 
     def _keep_defaults(self, units: Units) -> None:
@@ -422,7 +430,7 @@ class State:
                 closing.teach(self.learner)
         self.time = now
         if self.settings.retention < math.inf:
-            self._drop_aged()
+            self.counters.forgotten += self.ledger.drop_aged(now - self.settings.retention)
         if closing is None:
             return 0
         self._windows.drop(now)
@@ -443,11 +451,7 @@ class State:
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, as long as there is capacity for it."""
-        completed, capacity = self.ledger.completed, self.settings.capacity
-        completed.append(row)
-        while capacity is not None and len(completed) > capacity:
-            self.ledger.drop(completed.popleft())
-            self.counters.forgotten += 1
+        self.counters.forgotten += self.ledger.complete(row, self.settings.capacity)
 
     def _erased(self, event: Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
@@ -468,31 +472,12 @@ class State:
         self._count_in_flight_if_worn()
         return dropped
 
-    def _drop_aged(self) -> None:
-        """Drop completed decisions that are too old, as far as all completed before are, too."""
-        completed, oldest = self.ledger.completed, self.time - self.settings.retention
-        while completed:
-            block, i = self.ledger.place(completed[0])
-            if block.time.item(i) >= oldest:
-                break
-            self.ledger.drop(completed.popleft())
-            self.counters.forgotten += 1
-
     def _hollow(self, event: Hollow) -> int:
         self.counters.decisions += event.decisions
         return self._advance(event.time)
 
     def _forgotten(self, event: Forgotten | Compacted) -> int:
-        kept, dropped = [], 0
-        for row in self.ledger.completed:
-            block, i = self.ledger.place(row)
-            if block.time[i] < event.before:
-                self.ledger.drop(row)
-                dropped += 1
-            else:
-                kept.append(row)
-        self.ledger.completed.clear()
-        self.ledger.completed.extend(kept)
+        dropped = self.ledger.drop_before(event.before)
         self.counters.forgotten += dropped
         return dropped
 
@@ -518,6 +503,10 @@ class State:
         Offered: _offered,
     }
 
+    def find_windows(self) -> None:
+        """Find out anew which windows are open."""
+        self._windows = find_windows(self.ledger, self.units, self.settings.patience)
+
     def _count_in_flight_if_worn(self) -> None:
         if self.learner.worn:
             self._count_in_flight()
@@ -526,60 +515,6 @@ class State:
         part = self.ledger.gather(self.ledger.pending())
         waiting = (part.state == PENDING) & (part.flags & TEACHES > 0)[:, None]
         self.learner.count_in_flight(part.features, waiting, part.time)
-
-    def save_state(self, *, placed: bool = True) -> tuple[dict[str, Any], Arrays]:
-        """Return all that changes: plain numbers by name, and arrays by name.
-
-        Unless ``placed``, without its place in a journal.
-        """
-        arrays = save_ledger(self.ledger)
-        learned = self.learner.save_state()  # copied: threads go on while it is written
-        arrays |= {f"learner.{name}": one.copy() for name, one in learned.items()}
-        arrays["time"] = np.array([self.time])
-        arrays["agreement"] = np.array(self.agreement)
-        if not placed:
-            arrays["ledger.position"] = np.zeros_like(arrays["ledger.position"])
-        held = set(arrays["ledger.serial"].tolist())
-        kept = [
-            (number, self.units.index[name], default)
-            for (number, name), default in self.defaults.items()
-            if number in held and name in self.units.index
-        ]
-        arrays["defaults.place"] = np.array([one[:2] for one in kept], np.int64).reshape(-1, 2)
-        arrays["defaults.value"] = np.array([one[2] for one in kept], np.float64)
-        last, offers = (self.position, self.offers) if placed else (0, {})
-        arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
-        own = {
-            "numbers": self.numbers,
-            "position": last,
-            "changed": self.changed * placed,
-            "offers": list(offers),
-        }
-        return asdict(self.counters) | own, arrays
-
-    def load_state(self, numbers: dict[str, Any], arrays: Arrays) -> None:
-        """Take over what :meth:`save_state` of a state with equal settings gave."""
-        counted = dict(numbers)
-        self.numbers = _whole(counted.pop("numbers"))
-        self.position = _whole(counted.pop("position"))
-        self.changed = _whole(counted.pop("changed"))
-        places = arrays["offers"].astype(np.int64).tolist()
-        self.offers = dict(zip(counted.pop("offers"), places, strict=True))
-        if counted.keys() != {field.name for field in fields(Counters)}:
-            raise DamagedSnapshot("its counters are not those of an agent")
-        self.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
-        self.time = float(arrays["time"].astype(np.float64).item())
-        agreed, weight = arrays["agreement"].astype(np.float64).tolist()
-        self.agreement = agreed, weight
-        load_ledger(self.ledger, arrays, decisions=self.counters.decisions)
-        names, kept = self.units.names, arrays["defaults.value"].astype(np.float64).tolist()
-        learned = arrays["defaults.place"].astype(np.int64).tolist()
-        self.defaults = {
-            (number, names[m]): one for (number, m), one in zip(learned, kept, strict=True)
-        }
-        own = {name: one for name, one in arrays.items() if name.startswith("learner.")}
-        self.learner.load_state({name.removeprefix("learner."): one for name, one in own.items()})
-        self._windows = find_windows(self.ledger, self.units, self.settings.patience)
 
 
 def new_learner(settings: Settings) -> Learner:
@@ -605,9 +540,3 @@ def _is_open(block: Block, i: int) -> bool:
 
 def _unknown(id: str) -> UnknownDecision:
     return UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
-
-
-def _whole(number: Any) -> int:
-    if type(number) is not int or number < 0:
-        raise DamagedSnapshot(f"expected a count, got {str(number)[:40]}")
-    return number
