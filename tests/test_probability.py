@@ -17,6 +17,7 @@ from mogro import (
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.probability import Probabilities, selection_probabilities
+from mogro.scalarization import Scalarization
 from mogro.selection import EffectiveFront, ParetoFront, Selection
 
 RANDOM: dict[str, RandomWeights | RandomChebyshev | RandomHypervolume] = {
@@ -184,9 +185,16 @@ def test_scores_of_users_are_asked() -> None:
     assert (result.errors > 0).all()
 
 
-def test_errors_are_honest() -> None:
-    values = np.random.default_rng(3).normal(size=(60, 4))
-    for selection in (RandomWeights(), RandomChebyshev(), RandomHypervolume()):
+@pytest.mark.parametrize(
+    ("arms", "selections"),  # of many arms most are ruled out at once
+    [
+        (60, [RandomWeights(), RandomChebyshev(), RandomHypervolume()]),
+        (150, [RandomHypervolume()]),
+    ],
+)
+def test_errors_are_honest(arms: int, selections: list[Scalarization]) -> None:
+    values = np.random.default_rng(3).normal(size=(arms, 4))
+    for selection in selections:
         rng = np.random.default_rng(4)
         truth = frequencies(values, selection, draws=200_000, rng=rng)
         runs = [found(values, selection, seed=seed) for seed in range(40)]
@@ -218,6 +226,63 @@ def test_a_thousand_arms(kind: str, name: str) -> None:
     assert (np.abs(result.values - seen) <= 5 * spread).all()
     large = seen >= 0.02
     assert (result.errors[large] <= 0.1 * seen[large]).all()
+
+
+@pytest.mark.parametrize("objectives", [3, 4, 6])
+@pytest.mark.parametrize(
+    "kind", ["sharp Chebyshev", "reference", "hypervolume", "zeros", "corners"]
+)
+@pytest.mark.parametrize("name", [*SHAPES, "one constant"])
+def test_many_arms_of_any_shape(kind: str, objectives: int, name: str) -> None:
+    values = shape(name, 300, objectives, np.random.default_rng(objectives))
+    if name == "one constant":
+        values = shape("sphere", 300, objectives, np.random.default_rng(objectives))
+        values[:, 1] = 0.0
+    middle = np.median(values, axis=0).tolist()
+    selections: dict[str, RandomChebyshev | RandomHypervolume] = {
+        "sharp Chebyshev": RandomChebyshev(rho=0.0),
+        "reference": RandomChebyshev(rho=0.0, reference=middle),  # most arms are below it
+        "hypervolume": RandomHypervolume(),
+        "zeros": RandomHypervolume(middle),  # most arms are worth nothing
+        "corners": RandomChebyshev(rho=0.0, concentration=0.5),
+    }
+    selection = selections[kind]
+    answers = [found(values, selection, seed=seed) for seed in range(4)]
+    mean = np.mean([answer.values for answer in answers], axis=0)
+    error = np.linalg.norm([answer.errors for answer in answers], axis=0) / 4
+    draws = 5000
+    seen = frequencies(values, selection, draws=draws, rng=np.random.default_rng(5))
+    assert mean.sum() == pytest.approx(1, abs=1e-9)
+    spread = np.hypot(np.sqrt(np.maximum(mean, 1 / draws) / draws), error)
+    assert (np.abs(mean - seen) <= 5 * spread).all()
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_units_of_many_arms_do_not_matter(factor: float) -> None:
+    values = shape("sphere", 300, 4, np.random.default_rng(0))
+    for selection in (RandomHypervolume(), RandomChebyshev(rho=0.0)):
+        expected, scaled = found(values, selection), found(factor * values, selection, seed=1)
+        spread = np.hypot(expected.errors, scaled.errors)
+        assert (np.abs(expected.values - scaled.values) <= 7 * spread).all()
+
+
+@pytest.mark.parametrize(("arms", "objectives"), [(140, 310), (9000, 4)])
+def test_more_objectives_or_arms_than_usual(arms: int, objectives: int) -> None:
+    values = np.random.default_rng(0).random((arms, objectives))
+    result = found(values, RandomHypervolume())
+    draws = 1000
+    seen = frequencies(values, RandomHypervolume(), draws=draws, rng=np.random.default_rng(5))
+    spread = np.hypot(np.sqrt(np.maximum(result.values, 1 / draws) / draws), result.errors)
+    assert (np.abs(result.values - seen) <= 5 * spread).all()
+
+
+def test_near_ties_among_the_first_of_many_arms() -> None:
+    values = shape("clusters", 1000, 3, np.random.default_rng(0))
+    for selection in (RandomWeights(0.01), RandomWeights(0.2), RandomChebyshev(concentration=0.2)):
+        result = found(values, selection)
+        seen = frequencies(values, selection, draws=5000, rng=np.random.default_rng(5))
+        spread = np.hypot(np.sqrt(np.maximum(seen, 1 / 5000) / 5000), result.errors)
+        assert (np.abs(result.values - seen) <= 5 * spread).all()
 
 
 def test_an_objective_without_observations_decides_nothing() -> None:

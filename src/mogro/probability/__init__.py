@@ -192,10 +192,10 @@ def _contenders(values: FloatArray, *, strictly: bool) -> IntArray:
     low = values.min(axis=0)
     span = values.max(axis=0) - low
     total = ((values - low) / np.where(span > 0, span, 1)).sum(axis=1)
-    strong = values[np.argsort(-total, kind="stable")[:_STRONG]]
+    columns = np.ascontiguousarray(values.T)
     beaten: BoolArray = np.zeros(len(values), dtype=np.bool_)
-    for one in strong:
-        beaten |= (values < one).all(axis=1)
+    for arm in np.argsort(-total, kind="stable")[:_STRONG]:
+        beaten |= (columns < columns[:, arm, None]).all(axis=0)
     return np.flatnonzero(~beaten)
 
 

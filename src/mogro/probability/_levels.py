@@ -2,6 +2,7 @@
 
 Where few arms win nearly always, half of the time is spent on them alone, at many weights, and half
 on the difference that all others make, at fewer. Otherwise all arms are compared at all weights.
+Where scores are minima, a few arms say at each weight which others can be better at all.
 Scores are computed in single precision, and again in double precision where that might not tell
 arms apart.
 """
@@ -12,6 +13,7 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.probability._scores import Scores, shares
+from mogro.probability._sieve import Sieve, members
 
 Draws = Callable[[int], Callable[[], FloatArray]]
 
@@ -22,6 +24,10 @@ _PILOT = 256  # weights
 _FEW = 128  # arms that won most in the pilot: the first level
 _LEAST = 0.01  # part of the pilot from which an arm has to be known well
 _LOST = 0.3  # part of the wins of such arms that others may take, if two levels are to be better
+_SIEVED = 4  # objectives from which a sieve gains more than it costs
+_STRONG = (300, 1200)  # values of arms that won most in the pilot, which others have to beat
+_TINY = 1e-30  # weights and scores too near to what single precision takes for nothing
+_CROWD = 48  # arms that might win at a weight, from which all are compared there
 _BLOCK = 1 << 15  # scores at a time, so that they stay in the cache
 _MANY = 8  # near winners of a weight, from which all scores are computed again
 _ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
@@ -38,20 +44,22 @@ def estimated(scores: Scores, draws: Draws) -> tuple[FloatArray, FloatArray]:
         Given a number n, a power of two, returns what draws n weights, (n, M), again and again.
     """
     arms = len(scores.values)
-    sizes, order = [arms], np.arange(arms)
+    whole = _Race(scores)
+    levels: list[tuple[IntArray, _Race | _SievedRace]] = [(np.arange(arms), whole)]
     if arms > _FEW:
         pilot = draws(_PILOT)
-        order = np.argsort(-_Race(scores).wins(pilot()), kind="stable")
-        if _few_decide(scores.take(order), pilot()):
-            sizes = [_FEW, arms]
+        order = np.argsort(-whole.wins(pilot()), kind="stable")
+        if scores.bend and not scores.total and scores.values.shape[1] >= _SIEVED:
+            levels = [(np.arange(arms), _sieved(whole, order, pilot()))]
+        elif _few_decide(scores.take(order), pilot()):
+            levels = [(some, _Race(scores.take(some))) for some in (order[:_FEW], order)]
     values, squares = np.zeros(arms), np.zeros(arms)
     known = 0
-    for size in sizes:
-        some = order[:size]
-        found, points = _replicates(_Race(scores.take(some)), draws, known, _TIME / len(sizes))
+    for some, race in levels:
+        found, points = _replicates(race, draws, known, _TIME / len(levels))
         values[some] += found.mean(axis=0)
         squares[some] += found.var(axis=0, ddof=1) / len(found)
-        known = size
+        known = len(some)
     values = np.maximum(values, 0)
     return values / values.sum(), np.maximum(np.sqrt(squares), 1 / (points * len(found)))
 
@@ -65,7 +73,7 @@ def _few_decide(scores: Scores, weights: FloatArray) -> bool:
 
 
 def _replicates(
-    race: "_Race", draws: Draws, known: int, nanoseconds: float
+    race: "_Race | _SievedRace", draws: Draws, known: int, nanoseconds: float
 ) -> tuple[FloatArray, int]:
     """Return what arms win, less what the first ones win among themselves, (replicates, K).
 
@@ -76,11 +84,10 @@ def _replicates(
     points = int(np.clip(2.0 ** np.floor(np.log2(weights / fewest)), _FEWEST, _MOST))
     found = np.zeros((int(np.clip(weights // points, fewest, most)), len(race.scores.values)))
     draw = draws(points)
-    step = max(1, _BLOCK * (1 if race.scores.bend else 8) // found.shape[1])
     for won in found:
         drawn = draw()
-        for i in range(0, points, step):
-            won += race.wins(drawn[i : i + step], known)
+        for i in range(0, points, race.step):
+            won += race.wins(drawn[i : i + race.step], known)
     return found / points, points
 
 
@@ -97,11 +104,17 @@ class _Race:
         self.faithful = bool((exact == rough).all())  # what differs still does
 
     @property
+    def step(self) -> int:
+        """How many weights to compare at a time."""
+        return max(1, _BLOCK * (1 if self.scores.bend else 8) // len(self.scores.values))
+
+    @property
     def nanoseconds(self) -> float:
         """How long one weight takes, about."""
         objectives, arms = self.values.shape
-        each = 0.6 + 0.4 * objectives if self.scores.bend else 0.7 + 0.03 * objectives
-        return float(arms * each)
+        if self.scores.bend:
+            return float(arms * (0.6 + 0.4 * objectives))
+        return float(arms * (0.7 + 0.03 * objectives) + 8 * objectives)  # to draw it counts here
 
     def table(self, weights: FloatArray) -> FloatArray:
         """Return scores (n, K) for weights (n, M), in single precision."""
@@ -149,14 +162,68 @@ class _Race:
         many = np.count_nonzero(near)
         if many == points:
             return np.bincount(best, minlength=arms).astype(np.float64)
+        if many <= _MANY * points:
+            point, arm = np.divmod(np.flatnonzero(near), arms)
+            return _decided(self.scores, weights, point, arm)[:arms]
         if self.faithful:
             equal = table == level[:, None]
             if np.count_nonzero(equal) == many:
                 return np.asarray((1 / equal.sum(axis=1)) @ equal)
-        if many > _MANY * points:
-            scores = self.scores.take(np.arange(arms))
-            return np.asarray(points * shares(scores.table(weights.T), scores.slack(weights.T)))
-        return _decided(self.scores, weights, best, near)
+        scores = self.scores.take(np.arange(arms))
+        return np.asarray(points * shares(scores.table(weights.T), scores.slack(weights.T)))
+
+
+class _SievedRace:
+    """Arms whose scores are minima: few can be above the best of some strong ones.
+
+    Where weights are tiny or many arms might win, all are compared.
+    """
+
+    step = 1024
+
+    def __init__(self, race: _Race, sieve: Sieve, strong: _Race, weights: FloatArray) -> None:
+        self.scores, self.all, self.sieve, self.strong = race.scores, race, sieve, strong
+        objectives = len(race.values)
+        sets = self._candidates(weights)
+        crowded = self._crowded(weights, sets)
+        many = float(_sizes(sets[~crowded]).sum()) / len(sets)
+        own = 100 + 30 * objectives + (40 + 8 * objectives) * many
+        self.nanoseconds = own + strong.nanoseconds + float(crowded.mean()) * race.nanoseconds
+
+    def wins(self, weights: FloatArray, known: int = 0) -> FloatArray:
+        """Return how many of n weights arms (K,) win."""
+        sets = self._candidates(weights)
+        crowded = self._crowded(weights, sets)
+        sets[crowded] = 0
+        point, arm = members(sets)
+        won = _decided(self.scores, weights, point, arm)
+        rest = weights[crowded]
+        for i in range(0, len(rest), self.all.step):
+            won += self.all.wins(rest[i : i + self.all.step])
+        return won
+
+    def _candidates(self, weights: FloatArray) -> IntArray:
+        """Return sets (n, words) with all arms that might win."""
+        single = np.maximum(weights, _TINY).astype(np.float32)
+        level = self.strong.table(single).max(axis=1)
+        level -= _ROUGH * np.abs(level)
+        level[np.abs(level) < _TINY] = -np.inf
+        return self.sieve.above(level[:, None] / single)
+
+    def _crowded(self, weights: FloatArray, sets: IntArray) -> BoolArray:
+        return np.asarray((_sizes(sets) > _CROWD) | (weights.min(axis=1) <= _TINY))
+
+
+def _sieved(race: _Race, order: IntArray, weights: FloatArray) -> _SievedRace:
+    """Return what takes least time at some weights."""
+    sieve = Sieve(race.values)
+    strong = [_Race(race.scores.take(order[: 1 + n // len(race.values)])) for n in _STRONG]
+    races = [_SievedRace(race, sieve, few, weights) for few in strong]
+    return min(races, key=lambda race: race.nanoseconds)
+
+
+def _sizes(sets: IntArray) -> FloatArray:
+    return np.asarray(np.bitwise_count(sets) @ np.ones(sets.shape[1], dtype=np.float32))
 
 
 def _highest(table: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -164,18 +231,17 @@ def _highest(table: FloatArray) -> tuple[IntArray, FloatArray]:
     return best, table[np.arange(len(best)), best]
 
 
-def _decided(scores: Scores, weights: FloatArray, best: IntArray, near: BoolArray) -> FloatArray:
-    """Return what arms (K,) win where several are near the best, in double precision."""
-    arms = near.shape[1]
-    point, arm = np.divmod(np.flatnonzero(near), arms)
-    several = np.bincount(point, minlength=len(best)) > 1
-    mine = several[point]
-    point, arm = point[mine], arm[mine]
-    starts = np.flatnonzero(np.append(True, point[1:] != point[:-1]))
-    lengths = np.diff(np.append(starts, len(point)))
-    exact = scores.each(weights[point].T, arm)
-    level = np.maximum.reduceat(exact, starts) - scores.slack(weights[point[starts]].T)
-    tied = exact >= np.repeat(level, lengths)
-    share = tied / np.repeat(np.add.reduceat(tied.astype(np.float64), starts), lengths)
-    alone = np.bincount(best[~several], minlength=arms)
-    return np.asarray(np.bincount(arm, share, minlength=arms) + alone)
+def _decided(scores: Scores, weights: FloatArray, point: IntArray, arm: IntArray) -> FloatArray:
+    """Return what arms (K,) win at points where these are near the best, in double precision."""
+    exact = scores.each(weights.take(point, axis=0).T, arm)
+    level = np.full(len(weights), np.finfo(np.float64).min)
+    np.maximum.at(level, point, exact)
+    rough = _ROUGH * np.abs(level)
+    if not scores.bend or scores.total:
+        rough += _ROUGH * (np.abs(weights) @ scores.terms)
+    level -= np.minimum(scores.slack(weights.T), rough)
+    tied = exact >= level[point]
+    point, arm = point[tied], arm[tied]
+    share = 1 / np.bincount(point, minlength=len(weights))[point]
+    won = np.bincount(arm, share, minlength=len(scores.values))
+    return won.astype(np.float64)  # of nothing, numbers are integers
