@@ -17,12 +17,12 @@ test: .venv/ready-for-tests
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 	$(BIN)/python -m tests.kernels --others -m "not slow" $(KERNELS)
 
 # For every day: what takes long is left out, and properties are tried on few examples.
 test-fast: .venv/ready-for-tests
-	$(BIN)/pytest -n auto -m "not slow" --hypothesis-profile fast
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile fast
 
 # All that looks at numbers, as other processors would compute them.
 test-kernels: .venv/ready-for-tests

@@ -1,6 +1,7 @@
 """What is marked for all tests at once."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,13 @@ def _agents_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as ``numeric`` what other kernels could change, and as ``slow`` what takes long."""
     for item in items:
-        if not _within(item, _NOT_NUMERIC):
+        if not _within(item.path, _NOT_NUMERIC):
             item.add_marker("numeric")
-        if _within(item, _SLOW):
+        if _within(item.path, _SLOW):
             item.add_marker("slow")
 
 
-def _within(item: pytest.Item, places: tuple[str, ...]) -> bool:
+@cache
+def _within(path: Path, places: tuple[str, ...]) -> bool:
     here = Path(__file__).resolve().parent
-    return any(item.path.is_relative_to((here / place).resolve()) for place in places)
+    return any(path.is_relative_to((here / place).resolve()) for place in places)
