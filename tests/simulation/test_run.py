@@ -38,6 +38,7 @@ def assert_same(one: Trace, other: Trace) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MAKERS)
 def test_cut_into_parts_it_is_the_same_to_the_bit(name: str, kind: Any) -> None:
