@@ -555,6 +555,19 @@ def test_warnings_are_never_false(x: FloatArray, rounds: int, threshold: float) 
     assert not caught or policy.exploring
 
 
+def test_no_warning_where_the_threshold_is_reached_up_to_rounding() -> None:
+    rng = np.random.default_rng(0)
+    units = rng.standard_normal((50, 1, 3))
+    for x in units / np.linalg.norm(units, axis=-1, keepdims=True):
+        policy = mogro.MOGRO(3, 1, threshold=2.0, rounds=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(2):
+                policy.update(x[policy.select(x, rng=rng)], np.ones(1))
+            policy.select(x, rng=rng)
+        assert not policy.exploring
+
+
 @pytest.mark.parametrize("exploration", [None, "uniform", mogro.WeakestDirection, 3])
 def test_what_is_no_exploration_is_refused(exploration: object) -> None:
     with pytest.raises(ValueError, match="exploration"):

@@ -14,6 +14,7 @@ from mogro.choice import Beliefs, is_optimistic
 from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
     DEFAULT_SHARE,
+    SATISFIED,
     Exploration,
     WeakestDirection,
     check_exploration,
@@ -159,7 +160,7 @@ class MOGRO(LinearPolicy):
             # No arm has more along the direction, so that V along it cannot grow by more.
             left = max(self.rounds - learned.step, 0)
             reach = found.value + left * float(found.direction @ arm) ** 2
-            if threshold > reach:
+            if threshold > SATISFIED * reach:
                 learned.warned = True
                 warnings.warn(self._unreachable(threshold, reach), stacklevel=2)
         learned.exploring, learned.empty = np.asarray(exploring), empty
@@ -188,7 +189,7 @@ class MOGRO(LinearPolicy):
         bound = trace / np.maximum(rank, 1)
         given = default_threshold(features) if self.threshold is None else self.threshold
         threshold = np.asarray(given)
-        hopeless = learned.exploring & (threshold > bound)
+        hopeless = learned.exploring & (threshold > SATISFIED * bound)
         if not hopeless.any():
             return None
         worst = np.where(hopeless, threshold - bound, -np.inf).argmax()
