@@ -15,7 +15,6 @@ import copy
 import math
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -24,6 +23,7 @@ from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, Jour
 from mogro.live.events import Event, Hollow, Rewarded
 from mogro.live.journal.clearing import runs
 from mogro.live.journal.protocol import Journal, Snapshot
+from mogro.live.journal.turns import Call, Turns
 from mogro.live.memory.snapshot import pack, unpack
 from mogro.live.memory.state import State
 from mogro.live.memory.state_arrays import save_state
@@ -32,20 +32,6 @@ from mogro.live.settings import Settings
 T = TypeVar("T")
 
 _SHARE = 50  # decisions held for each event between snapshots, at most: a snapshot holds them all
-
-
-class _Call:
-    """What one caller asks for, and what became of it."""
-
-    def __init__(self, work: Callable[[], Any], event: Rewarded | None) -> None:
-        self.work = work
-        self.event = event  # all that the work would apply, if that is known
-        self.leads = False  # it carries out all that wait
-        self.done = False
-        self.told = threading.Lock()  # released when one of these is true
-        self.told.acquire()
-        self.result: Any = None
-        self.error: BaseException | None = None
 
 
 class GroupCommit:
@@ -78,9 +64,7 @@ class GroupCommit:
         self._process = os.getpid()
         self._closed = False
         self._lock = threading.RLock()  # of the state and the journal
-        self._turn = threading.Lock()  # of the next two
-        self._waiting: deque[_Call] = deque()
-        self._leader: int | None = None  # a thread
+        self._turns = Turns()
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._snapshot_position = 0  # of the last snapshot known of
@@ -102,13 +86,14 @@ class GroupCommit:
         :meth:`_append_behind`.
         """
         self._check_open()
-        call = _Call(work, event)
+        call = Call(work, event)
         try:
-            self._await_turn(call)
+            if not self._turns.join(call):
+                raise JournalError(f"{self._journal.path}: called again from within a call")
             if call.leads:
                 self._lead(call)
         except BaseException:  # an interrupt: others go on
-            self._withdraw(call)
+            self._turns.withdraw(call)
             raise
         assert call.done
         if call.error is not None:
@@ -208,73 +193,30 @@ class GroupCommit:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _await_turn(self, call: _Call) -> None:
-        """Return when a call is carried out, or has to lead."""
-        with self._turn:
-            if self._leader == threading.get_ident():
-                raise JournalError(f"{self._journal.path}: called again from within a call")
-            self._waiting.append(call)
-            if self._leader is None:
-                self._leader = threading.get_ident()
-                call.leads = True
-                return
-        call.told.acquire()
-        with self._turn:
-            if call.leads:
-                self._leader = threading.get_ident()
-
-    def _lead(self, own: _Call) -> None:
+    def _lead(self, own: Call) -> None:
         """Carry out all calls that wait, one's own among them, and let the next one lead."""
-        calls: list[_Call] = []
+        calls: list[Call] = []
         with self._lock:
             try:
                 self._check_open()
                 self._round(calls)
             except Exception as error:
-                calls = calls or self._taken()
+                calls = calls or self._turns.take()
                 for call in calls:
                     call.error = error if call is own else _copy(error)
                     call.done = True
             except BaseException:  # an interrupt is for this thread only
                 others = [call for call in calls if not call.done and call is not own]
-                with self._turn:
-                    self._waiting.extendleft(reversed(others))
+                self._turns.put_back(others)
                 raise
             else:
-                self._tell(calls, own)
+                self._turns.tell(calls, own)
                 self._take_snapshot_if_due()
             finally:
-                self._tell(calls, own)
-        self._hand_over(own)
+                self._turns.tell(calls, own)
+        self._turns.hand_over(own)
 
-    def _taken(self) -> list[_Call]:
-        with self._turn:
-            return [self._waiting.popleft() for _ in range(len(self._waiting))]
-
-    def _tell(self, calls: list[_Call], own: _Call) -> None:
-        """Let those go on whose calls are done."""
-        for call in calls:
-            if call.done and call is not own and call.told.locked():
-                call.told.release()
-
-    def _hand_over(self, own: _Call) -> None:
-        with self._turn:
-            own.leads = False
-            self._leader = None
-            if self._waiting:
-                self._waiting[0].leads = True
-                self._leader = 0  # whichever thread that is
-                self._waiting[0].told.release()
-
-    def _withdraw(self, call: _Call) -> None:
-        """Take back a call that was interrupted."""
-        with self._turn:
-            if call in self._waiting:
-                self._waiting.remove(call)
-        if call.leads:
-            self._hand_over(call)
-
-    def _append_behind(self, calls: list[_Call]) -> bool:
+    def _append_behind(self, calls: list[Call]) -> bool:
         """Append the event of the one call that waits, if there is no more to it.
 
         The place of a reward matters to nobody who waits for it. It goes behind what others have
@@ -282,11 +224,11 @@ class GroupCommit:
         it be refused there, because of what this process did not know yet, everybody
         refuses it, the caller is told, and it is taken back. Return whether that was done.
         """
-        with self._turn:
-            event = self._waiting[0].event if len(self._waiting) == 1 else None
-            if event is None or self._state is None or self._state.refusal(event) is not None:
-                return False
-            calls.append(self._waiting.popleft())
+        call = self._turns.take_single(self._is_accepted)
+        if call is None or call.event is None:
+            return False
+        calls.append(call)
+        event = call.event
         try:
             self._awaited = self._journal.append_behind(self._position, event)
         except BaseException:
@@ -299,12 +241,17 @@ class GroupCommit:
         if self._result is None:  # a snapshot had it; asked again, it is seen what became of it
             return False
         if isinstance(self._result, Exception):
-            calls[0].error = self._result
+            call.error = self._result
             self._take_back(event, self._awaited)
         else:
-            calls[0].result = self._result
+            call.result = self._result
         self._finish(calls)
         return True
+
+    def _is_accepted(self, call: Call) -> bool:
+        """Tell whether a call is an event and nothing else, which the state would not refuse."""
+        state, event = self._state, call.event
+        return event is not None and state is not None and state.refusal(event) is None
 
     def _take_back(self, event: Rewarded, position: int) -> None:
         """Put a reward of nothing in the place of one that was refused: of what was erased, say.
@@ -321,7 +268,7 @@ class GroupCommit:
             self._journal.rollback()
             raise
 
-    def _round(self, calls: list[_Call]) -> None:
+    def _round(self, calls: list[Call]) -> None:
         journal = self._journal
         ending = False
         self._fresh = []
@@ -330,7 +277,7 @@ class GroupCommit:
         try:
             journal.begin(self._position)
             self._catch_up()
-            calls += self._taken()
+            calls += self._turns.take()
             for call in calls:
                 self._carry_out(call)
             ending = True
@@ -343,7 +290,7 @@ class GroupCommit:
             raise
         self._finish(calls)
 
-    def _finish(self, calls: list[_Call]) -> None:
+    def _finish(self, calls: list[Call]) -> None:
         for call in calls:
             call.done = True
         state, self._state = self._state, None  # if an interrupt comes in between
@@ -357,7 +304,7 @@ class GroupCommit:
             self._fresh = []
         self._journal.rollback()
 
-    def _carry_out(self, call: _Call) -> None:
+    def _carry_out(self, call: Call) -> None:
         call.result = call.error = None
         before = len(self._fresh)
         try:
