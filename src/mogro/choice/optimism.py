@@ -68,7 +68,7 @@ def _errors(arms: FloatArray, beliefs: Beliefs) -> FloatArray:
     wide = arms if arms.ndim == 2 else arms[..., None, :, :]
     variances = np.vecdot(wide @ inverse, wide)
     np.maximum(variances, 0, out=variances)
-    return np.sqrt(variances, out=variances)
+    return np.asarray(np.sqrt(variances, out=variances))
 
 
 def _widths(beliefs: Beliefs) -> FloatArray:
