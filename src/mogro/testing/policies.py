@@ -165,8 +165,8 @@ def _play(
 
 def _check_arm(arm: object, arms: int, batch: tuple[int, ...]) -> None:
     if batch:
-        assert np.shape(arm) == batch, f"select: expected shape {batch}, got {arm!r}"
         chosen = np.asarray(arm)
+        assert chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}"
         integers = np.issubdtype(chosen.dtype, np.integer)
         assert integers, f"select: expected integers, got {arm!r}"
         inside = bool(((chosen >= 0) & (chosen < arms)).all())
