@@ -181,7 +181,8 @@ def _edges(
 def _ratios(values: FloatArray, rates: FloatArray) -> FloatArray:
     """Return values / rates, infinite where the rate is not positive."""
     ratios = np.full(rates.shape, np.inf)
-    return np.divide(values, rates, out=ratios, where=rates > _FLAT)
+    np.divide(values, rates, out=ratios, where=rates > _FLAT)
+    return ratios
 
 
 def _to_sphere(start: FloatArray, edges: FloatArray) -> FloatArray:

@@ -38,7 +38,8 @@ def draw(figure: Figure, out: Path) -> None:
         cuttings = cut(drawing, image)
         _write_png(folder / f"{figure.name}.png", image, dpi=drawing.dpi)
         with write_whole(folder / f"{figure.name}.svg", parents=True) as file:
-            FigureCanvasSVG(drawing).print_svg(file, metadata={"Date": None})
+            vectors: Any = FigureCanvasSVG(drawing)
+            vectors.print_svg(file, metadata={"Date": None})
     shutil.rmtree(panel_folder(figure, out), ignore_errors=True)
     for name, pixels in cuttings.items():
         _write_png(panel_folder(figure, out) / f"{name}.png", pixels, dpi=100)
