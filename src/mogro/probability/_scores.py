@@ -7,6 +7,7 @@ import numpy as np
 from mogro._validation import FloatArray, IntArray
 
 SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
+_TINY = 5e-7  # the most that may be, of minima
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,13 @@ class Scores:
     def slack(self, weights: FloatArray) -> FloatArray:
         """Return the difference up to which scores are equal for weights (M, n), (n,)."""
         return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ np.abs(weights)))
+
+    def tolerance(self, weights: FloatArray, level: FloatArray) -> FloatArray:
+        """Return the same for scores near a level (n,); tiny weights have scores below any slack."""
+        slack = self.slack(weights)
+        if self.bend and not self.total:
+            return np.minimum(slack, _TINY * np.abs(level))
+        return slack
 
 
 def shares(scores: FloatArray, slack: FloatArray) -> FloatArray:

@@ -1,0 +1,105 @@
+"""Estimates of winning probabilities by two-phase sampling of weights, on shifted lattices.
+
+First the arms that won most in a pilot are compared with each other, at many weights. Then all arms
+are compared at some of these weights, so many for each winner of the first phase that its losses to
+all others are known well; each stands for several.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mogro._streams import Rng
+from mogro._validation import FloatArray, IntArray
+from mogro.probability._race import BoundedRace, Points, Race, bounded
+from mogro.probability._scores import Scores
+
+Draws = Callable[[int], Callable[[], FloatArray]]
+
+_TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
+_REPLICATES = (8, 16)  # of a lattice, fewest and most
+_MOST, _FEWEST = 1024, 16  # weights of a replicate
+_PILOT = 512  # weights
+_FEW = 128  # arms of the first phase
+_LEAST = 0.008  # probability in the first phase from which an arm has to be known well
+_ENOUGH = 400  # weights at which such an arm is compared with all
+_TIMES = 16.0  # weights that one may stand for
+
+
+def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (K,) and their standard errors.
+
+    Parameters
+    ----------
+    scores
+        Of all arms.
+    draws
+        Given a number n, a power of two, returns what draws n weights, (n, M), again and again.
+    rng
+        Says which weights of the first phase go on to the second.
+    """
+    race = Race.of(scores)
+    if race.arms <= _FEW or sum(_TIME) / race.nanoseconds >= _MOST * _REPLICATES[1]:
+        points = _points(draws, sum(_TIME) / race.nanoseconds)
+        won, _ = race.wins(points)
+        return _summary(won, points, np.ones(race.arms))
+    pilot = _alike([draws(_PILOT)()])
+    order = np.argsort(-race.wins(pilot)[0][0], kind="stable")
+    strong = order[:_FEW]
+    few = race.take(strong)
+    points = _points(draws, _TIME[0] / few.nanoseconds)
+    first, winner = few.wins(points)
+    full: Race | BoundedRace = race
+    if bounded(race):
+        full = BoundedRace(race, few, pilot)
+    times = _times(np.bincount(winner, minlength=_FEW), _TIME[1] / full.nanoseconds)
+    rows = _every(winner, times, rng)
+    some = points.take(rows)._replace(times=times[winner[rows]])
+    second = full.wins(some)
+    won = second[0] if isinstance(second, tuple) else second
+    won[:, strong] += first - few.wins(some)[0]
+    each = np.full(race.arms, times.max())
+    each[strong] = times
+    return _summary(won, points, each)
+
+
+def _points(draws: Draws, number: float) -> Points:
+    """Return about as many weights, in replicates of a lattice."""
+    fewest, most = _REPLICATES
+    size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
+    draw = draws(size)
+    return _alike([draw() for _ in range(int(np.clip(number // size, fewest, most)))])
+
+
+def _alike(drawn: list[FloatArray]) -> Points:
+    number = sum(len(weights) for weights in drawn)
+    replicate = np.repeat(np.arange(len(drawn)), len(drawn[0]))
+    return Points(np.concatenate(drawn), np.ones(number), replicate, len(drawn))
+
+
+def _times(counts: IntArray, budget: float) -> FloatArray:
+    """Return how many weights one stands for, by the arm that won it in the first phase."""
+    large = counts >= _LEAST * counts.sum()
+    each = min(_ENOUGH, 0.75 * budget / max(1, np.count_nonzero(large)))
+    rest = budget - np.minimum(counts, each)[large].sum()
+    alike = counts[~large].sum() / max(1.0, rest)
+    return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
+
+
+def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
+    """Return rows, in rising order: of each kind, one of so many that follow each other."""
+    order = np.argsort(kinds, kind="stable")
+    counts = np.bincount(kinds, minlength=len(times))
+    place = np.arange(len(kinds)) - np.repeat(np.cumsum(counts) - counts, counts)
+    start = np.floor(rng.random(len(times)) * times)
+    kind = kinds[order]
+    return np.sort(order[(place - start[kind]) % times[kind] == 0])
+
+
+def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (K,) and errors, if one weight decides for so many (K,)."""
+    size = len(points.times) / points.replicates
+    found = won / size
+    values = np.maximum(found.mean(axis=0), 0)
+    errors = np.sqrt(found.var(axis=0, ddof=1) / len(found))
+    return values / values.sum(), np.maximum(errors, times / len(points.times))
