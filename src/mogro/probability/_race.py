@@ -40,9 +40,8 @@ class Race:
 
     def __init__(self, scores: Scores, values: FloatArray, terms: FloatArray) -> None:
         self.scores, self.values, self.terms = scores, values, terms
-        self._pure = bool(scores.bend and not scores.total)
         self._positive = bool((values >= 0).all())
-        self._distinct = self._pure and _distinct(values)
+        self._distinct = scores.pure and _distinct(values)
 
     @classmethod
     def of(cls, scores: Scores) -> "Race":
@@ -50,7 +49,9 @@ class Race:
         near = scores.near
         unit = np.ldexp(1.0, -int(np.frexp(np.abs(near).max())[1]))
         values = np.ascontiguousarray((unit * near).T, dtype=np.float32)
-        return cls(scores, values, (unit * scores.terms).astype(np.float32))
+        # Scores that are equal up to rounding in double precision are near in single precision.
+        terms = _ROUGH * scores.terms + (0 if scores.pure else scores.slack(np.eye(len(values))))
+        return cls(scores, values, (unit * terms).astype(np.float32))
 
     def take(self, arms: IntArray) -> "Race":
         """Return a race of some of the arms, in the same unit."""
@@ -59,7 +60,7 @@ class Race:
     @property
     def arms(self) -> int:
         """How many arms there are."""
-        return self.values.shape[1]
+        return len(self.scores.values)
 
     @property
     def nanoseconds(self) -> float:
@@ -69,8 +70,12 @@ class Race:
             return float(arms * (0.6 + 0.4 * objectives) + 100)
         return float(arms * (0.5 + 0.03 * objectives) + 100)
 
-    def wins(self, points: Points) -> tuple[FloatArray, IntArray]:
-        """Return what arms win, (replicates, K), and an arm near the best of each point, (n,)."""
+    def wins(self, points: Points) -> FloatArray:
+        """Return what arms win, (replicates, K)."""
+        return self.winners(points)[0]
+
+    def winners(self, points: Points) -> tuple[FloatArray, IntArray]:
+        """Return what arms win, and an arm near the best of each point, (n,)."""
         won = np.zeros((points.replicates, self.arms))
         best = np.empty(len(points.times), dtype=np.int64)
         step = max(1, _BLOCK // self.arms)
@@ -93,7 +98,8 @@ class Race:
         table.put(top, level)
         size = points.replicates * self.arms
         place = points.replicate * self.arms + best
-        won = np.bincount(place, points.times * ~close, size).reshape(-1, self.arms)
+        won = np.bincount(place, points.times * ~close, size).astype(np.float64)
+        won = won.reshape(-1, self.arms)
         some = np.flatnonzero(close)
         if len(some):
             won += self._decided(points.take(some), table[some], level[some], low[some])
@@ -101,15 +107,18 @@ class Race:
 
     def single(self, weights: FloatArray) -> FloatArray:
         """Return weights (n, M) in single precision, up to a factor that does not matter."""
-        if not self._pure:
-            return weights.astype(np.float32)
-        least = weights.min(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.minimum(weights / least, _DEEP).astype(np.float32)
+        if self.scores.pure:  # the largest weights do not matter
+            unit = weights.min(axis=1, keepdims=True)
+            with np.errstate(over="ignore"):
+                scaled = np.clip(weights / np.where(unit > 0, unit, 1), 1, _DEEP)
+        else:
+            unit = np.abs(weights).max(axis=1, keepdims=True)
+            scaled = weights / np.where(unit > 0, unit, 1)
+        return np.asarray(scaled, dtype=np.float32)
 
     def deep(self, weights: FloatArray) -> BoolArray:
         """Tell where single precision does not serve at all."""
-        if not self._pure:
+        if not self.scores.pure:
             return np.zeros(len(weights), dtype=np.bool_)
         least = weights.min(axis=1)
         if self._positive:
@@ -118,7 +127,7 @@ class Race:
 
     def slack(self, single: FloatArray, level: FloatArray) -> FloatArray:
         """Return what single precision may do to scores near a level (n,)."""
-        return np.asarray(_ROUGH * (np.abs(level) + np.abs(single) @ self.terms))
+        return np.asarray(_ROUGH * np.abs(level) + np.abs(single) @ self.terms)
 
     def table(self, single: FloatArray) -> FloatArray:
         """Return scores (n, K) for weights (n, M), in single precision."""
@@ -160,7 +169,7 @@ class BoundedRace:
 
     def __init__(self, race: Race, strong: Race, points: Points) -> None:
         self._race, self._strong = race, strong
-        self._sieve = None if race.scores.total else Sieve(race.values)
+        self._sieve = Sieve(race.values) if race.scores.pure else None
         objectives = len(race.values)
         crowded, point, _ = self._candidates(points.weights)
         crowd = float(crowded.mean())
@@ -176,7 +185,7 @@ class BoundedRace:
         won = decided(self._race.scores, points, point, arm)
         rest = np.flatnonzero(crowded)
         if len(rest):
-            won = won + self._race.wins(points.take(rest))[0]
+            won += self._race.wins(points.take(rest))
         return won
 
     def _candidates(self, weights: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
@@ -203,20 +212,20 @@ class BoundedRace:
         """Return what scores (n, K) would be if one of the two smallest weights were the least."""
         rows = np.arange(len(single))
         left = single.copy()
-        parts = []
+        bound = np.full((len(single), self._race.arms), np.inf, dtype=np.float32)
         for _ in range(2):
             least = left.argmin(axis=1)
             modified = single * np.float32(self._race.scores.total)
             modified[rows, least] += single[rows, least]
-            parts.append(modified @ self._race.values)
+            np.minimum(bound, modified @ self._race.values, out=bound)
             left[rows, least] = np.inf
-        return np.minimum(*parts, out=parts[0])
+        return bound
 
 
 def bounded(race: Race) -> bool:
     """Tell whether a bound gains more than it costs."""
     scores = race.scores
-    return bool(scores.bend) and len(race.values) >= _BOUNDED[scores.total == 0]
+    return bool(scores.bend) and len(race.values) >= _BOUNDED[scores.pure]
 
 
 def decided(scores: Scores, points: Points, point: IntArray, arm: IntArray) -> FloatArray:

@@ -18,8 +18,9 @@ Draws = Callable[[int], Callable[[], FloatArray]]
 
 _TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
 _REPLICATES = (8, 16)  # of a lattice, fewest and most
-_MOST, _FEWEST = 1024, 16  # weights of a replicate
+_MOST, _FEWEST = 2048, 16  # weights of a replicate
 _PILOT = 512  # weights
+_ALL = 12_000  # weights at which all arms are compared, if that can be done
 _FEW = 128  # arms of the first phase
 _LEAST = 0.008  # probability in the first phase from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
@@ -39,25 +40,21 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    if race.arms <= _FEW or sum(_TIME) / race.nanoseconds >= _MOST * _REPLICATES[1]:
+    if race.arms <= _FEW or sum(_TIME) / race.nanoseconds >= _ALL:
         points = _points(draws, sum(_TIME) / race.nanoseconds)
-        won, _ = race.wins(points)
-        return _summary(won, points, np.ones(race.arms))
+        return _summary(race.wins(points), points, np.ones(race.arms))
     pilot = _alike([draws(_PILOT)()])
-    order = np.argsort(-race.wins(pilot)[0][0], kind="stable")
+    order = np.argsort(-race.wins(pilot)[0], kind="stable")
     strong = order[:_FEW]
     few = race.take(strong)
     points = _points(draws, _TIME[0] / few.nanoseconds)
-    first, winner = few.wins(points)
-    full: Race | BoundedRace = race
-    if bounded(race):
-        full = BoundedRace(race, few, pilot)
+    first, winner = few.winners(points)
+    full = BoundedRace(race, few, pilot) if bounded(race) else race
     times = _times(np.bincount(winner, minlength=_FEW), _TIME[1] / full.nanoseconds)
     rows = _every(winner, times, rng)
     some = points.take(rows)._replace(times=times[winner[rows]])
-    second = full.wins(some)
-    won = second[0] if isinstance(second, tuple) else second
-    won[:, strong] += first - few.wins(some)[0]
+    won = full.wins(some)
+    won[:, strong] += first - few.wins(some)
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
@@ -80,9 +77,9 @@ def _alike(drawn: list[FloatArray]) -> Points:
 def _times(counts: IntArray, budget: float) -> FloatArray:
     """Return how many weights one stands for, by the arm that won it in the first phase."""
     large = counts >= _LEAST * counts.sum()
-    each = min(_ENOUGH, 0.75 * budget / max(1, np.count_nonzero(large)))
+    each = float(np.clip(0.75 * budget / max(1, np.count_nonzero(large)), 1, _ENOUGH))
     rest = budget - np.minimum(counts, each)[large].sum()
-    alike = counts[~large].sum() / max(1.0, rest)
+    alike = counts[~large].sum() / np.maximum(1, rest)
     return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
 
 

@@ -30,6 +30,11 @@ class Scores:
     total: float
     sizes: FloatArray
 
+    @property
+    def pure(self) -> bool:
+        """Whether scores are minima only."""
+        return bool(self.bend) and not self.total
+
     def take(self, arms: IntArray) -> "Scores":
         """Return the scores of some arms."""
         return Scores(self.values[arms], self.bend, self.total, self.sizes)
@@ -55,7 +60,7 @@ class Scores:
 
     @property
     def terms(self) -> FloatArray:
-        """What rounding of a sum goes by, (M,), next to the score."""
+        """What rounding of a sum of :attr:`near` goes by, (M,), next to the score."""
         if not self.bend:
             return np.asarray(np.ptp(self.values, axis=0))
         return np.asarray(self.total * np.abs(self.values).max(axis=0))
@@ -85,9 +90,9 @@ class Scores:
         return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ np.abs(weights)))
 
     def tolerance(self, weights: FloatArray, level: FloatArray) -> FloatArray:
-        """Return the same for scores near a level (n,); tiny weights have scores below any slack."""
+        """Return that for scores near a level (n,): minima with tiny weights may be below it."""
         slack = self.slack(weights)
-        if self.bend and not self.total:
+        if self.pure:
             return np.minimum(slack, _TINY * np.abs(level))
         return slack
 
