@@ -112,7 +112,7 @@ class RandomWeights:
         logs += least * np.log(rng.dirichlet(np.add(concentration, 1), batch))
         with np.errstate(over="ignore"):
             draws = np.exp((logs - logs.max(axis=-1, keepdims=True)) / least)
-        return draws / draws.sum(axis=-1, keepdims=True)
+        return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
 
     def dirichlet(self, objectives: int) -> tuple[float, ...]:
         """Return the parameters of the Dirichlet distribution, one for each objective."""

@@ -42,6 +42,8 @@ class Race:
         self.scores, self.values, self.terms = scores, values, terms
         self._positive = bool((values >= 0).all())
         self._distinct = scores.pure and _distinct(values)
+        # Memory that is used again and again is faster.
+        self._space = np.empty((2, max(1, _BLOCK // self.arms), self.arms), dtype=np.float32)
 
     @classmethod
     def of(cls, scores: Scores) -> "Race":
@@ -78,10 +80,8 @@ class Race:
         """Return what arms win, and an arm near the best of each point, (n,)."""
         won = np.zeros((points.replicates, self.arms))
         best = np.empty(len(points.times), dtype=np.int64)
-        step = max(1, _BLOCK // self.arms)
-        for i in range(0, len(best), step):
-            part = points.take(slice(i, i + step))
-            won += self._wins(part, best[i : i + step])
+        for rows in self.blocks(len(best)):
+            won += self._wins(points.take(rows), best[rows])
         return won, best
 
     def _wins(self, points: Points, best: IntArray) -> FloatArray:
@@ -104,6 +104,11 @@ class Race:
         if len(some):
             won += self._decided(points.take(some), table[some], level[some], low[some])
         return won
+
+    def blocks(self, points: int) -> list[slice]:
+        """Return which weights to compare at a time."""
+        step = self._space.shape[1]
+        return [slice(i, i + step) for i in range(0, points, step)]
 
     def single(self, weights: FloatArray) -> FloatArray:
         """Return weights (n, M) in single precision, up to a factor that does not matter."""
@@ -130,18 +135,31 @@ class Race:
         return np.asarray(_ROUGH * np.abs(level) + np.abs(single) @ self.terms)
 
     def table(self, single: FloatArray) -> FloatArray:
-        """Return scores (n, K) for weights (n, M), in single precision."""
+        """Return scores (n, K) for a block of weights (n, M), until the next are asked for."""
+        least, other = self._space[:, : len(single)]
         if not self.scores.bend:
-            return np.asarray(single @ self.values)
-        least = np.dot(single[:, :1], self.values[:1])  # faster than to broadcast a product
-        other = np.empty_like(least)
+            return np.matmul(single, self.values, out=least)
+        np.dot(single[:, :1], self.values[:1], out=least)  # faster than to broadcast a product
         for m in range(1, len(self.values)):
             np.dot(single[:, m, None], self.values[m, None], out=other)
             np.minimum(least, other, out=least)
         if self.scores.total:
             np.matmul(single * np.float32(self.scores.total), self.values, out=other)
             least += other
-        return np.asarray(least)
+        return least
+
+    def bound(self, single: FloatArray) -> FloatArray:
+        """Return what scores (n, K) would be if one of the two smallest weights were the least."""
+        bound, other = self._space[:, : len(single)]
+        rows = np.arange(len(single))
+        left = single.copy()
+        for out in (bound, other):
+            least = left.argmin(axis=1)
+            modified = single * np.float32(self.scores.total)
+            modified[rows, least] += single[rows, least]
+            np.matmul(modified, self.values, out=out)
+            left[rows, least] = np.inf
+        return np.minimum(bound, other, out=bound)
 
     def _decided(
         self, points: Points, table: FloatArray, level: FloatArray, low: FloatArray
@@ -190,36 +208,27 @@ class BoundedRace:
 
     def _candidates(self, weights: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
         """Return where all are to be compared; elsewhere numbers of points, and who might win."""
-        strong = self._strong
-        single = self._race.single(weights)
-        level = strong.table(single).max(axis=1)
-        level -= self._race.slack(single, level)
-        if self._sieve is None:
-            above = self._bound(single) >= level[:, None]
-            crowded = np.asarray(above.sum(axis=1) > _CROWD)
-            above[crowded] = False
-            point, arm = np.divmod(np.flatnonzero(above), self._race.arms)
-        else:
+        race, strong = self._race, self._strong
+        single = race.single(weights)
+        level = np.concatenate(
+            [strong.table(single[i]).max(axis=1) for i in strong.blocks(len(single))]
+        )
+        level -= race.slack(single, level)
+        if self._sieve is not None:
             level[np.abs(level) < 1 / _DEEP] = -np.inf
             sets = self._sieve.above(level[:, None] / single)
             crowded = np.asarray(np.bitwise_count(sets).sum(axis=1, dtype=np.int64) > _CROWD)
-            crowded |= self._race.deep(weights)
+            crowded |= race.deep(weights)
             sets[crowded] = 0
-            point, arm = members(sets)
-        return crowded, point, arm
-
-    def _bound(self, single: FloatArray) -> FloatArray:
-        """Return what scores (n, K) would be if one of the two smallest weights were the least."""
-        rows = np.arange(len(single))
-        left = single.copy()
-        bound = np.full((len(single), self._race.arms), np.inf, dtype=np.float32)
-        for _ in range(2):
-            least = left.argmin(axis=1)
-            modified = single * np.float32(self._race.scores.total)
-            modified[rows, least] += single[rows, least]
-            np.minimum(bound, modified @ self._race.values, out=bound)
-            left[rows, least] = np.inf
-        return bound
+            return crowded, *members(sets)
+        places = []
+        crowded = np.zeros(len(single), dtype=np.bool_)
+        for i in race.blocks(len(single)):
+            above = race.bound(single[i]) >= level[i, None]
+            crowded[i] = np.count_nonzero(above, axis=1) > _CROWD
+            above[crowded[i]] = False
+            places.append(np.flatnonzero(above) + i.start * race.arms)
+        return crowded, *np.divmod(np.concatenate(places), race.arms)
 
 
 def bounded(race: Race) -> bool:

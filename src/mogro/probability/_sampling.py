@@ -18,7 +18,7 @@ Draws = Callable[[int], Callable[[], FloatArray]]
 
 _TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
 _REPLICATES = (8, 16)  # of a lattice, fewest and most
-_MOST, _FEWEST = 2048, 16  # weights of a replicate
+_MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
 _FEW = 128  # arms of the first phase
@@ -77,7 +77,7 @@ def _alike(drawn: list[FloatArray]) -> Points:
 def _times(counts: IntArray, budget: float) -> FloatArray:
     """Return how many weights one stands for, by the arm that won it in the first phase."""
     large = counts >= _LEAST * counts.sum()
-    each = float(np.clip(0.75 * budget / max(1, np.count_nonzero(large)), 1, _ENOUGH))
+    each = float(np.clip(0.75 * budget / max(1, int(large.sum())), 1, _ENOUGH))
     rest = budget - np.minimum(counts, each)[large].sum()
     alike = counts[~large].sum() / np.maximum(1, rest)
     return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
