@@ -69,8 +69,8 @@ class Race:
         """How long one weight takes, about."""
         objectives, arms = self.values.shape
         if self.scores.bend:
-            return float(arms * (0.6 + 0.4 * objectives) + 100)
-        return float(arms * (0.5 + 0.03 * objectives) + 100)
+            return float(arms * (0.8 + 0.22 * objectives) + 60 + 12 * objectives)
+        return float(arms * (0.55 + 0.015 * objectives) + 100 + 5 * objectives)
 
     def wins(self, points: Points) -> FloatArray:
         """Return what arms win, (replicates, K)."""

@@ -21,9 +21,10 @@ _REPLICATES = (8, 16)  # of a lattice, fewest and most
 _MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
-_FEW = 128  # arms of the first phase
-_LEAST = 0.008  # probability in the first phase from which an arm has to be known well
+_FEW = (32, 64, 128)  # arms of the first phase
+_LEAST = 0.007  # probability from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
+_SEVERAL = 100  # wins from which an arm's own spread is its error
 _TIMES = 16.0  # weights that one may stand for
 
 
@@ -40,17 +41,19 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    if race.arms <= _FEW or sum(_TIME) / race.nanoseconds >= _ALL:
+    if race.arms <= _FEW[-1] or sum(_TIME) / race.nanoseconds >= _ALL:
         points = _points(draws, sum(_TIME) / race.nanoseconds)
         return _summary(race.wins(points), points, np.ones(race.arms))
     pilot = _alike([draws(_PILOT)()])
-    order = np.argsort(-race.wins(pilot)[0], kind="stable")
-    strong = order[:_FEW]
+    wins = race.wins(pilot)[0]
+    number, part = _few(wins, race)
+    strong = np.argsort(-wins, kind="stable")[:number]
     few = race.take(strong)
+    full = BoundedRace(race, few, pilot) if bounded(race) else race
     points = _points(draws, _TIME[0] / few.nanoseconds)
     first, winner = few.winners(points)
-    full = BoundedRace(race, few, pilot) if bounded(race) else race
-    times = _times(np.bincount(winner, minlength=_FEW), _TIME[1] / full.nanoseconds)
+    counts = np.bincount(winner, minlength=number)
+    times = _times(counts, _LEAST / part * len(winner), _TIME[1] / full.nanoseconds)
     rows = _every(winner, times, rng)
     some = points.take(rows)._replace(times=times[winner[rows]])
     won = full.wins(some)
@@ -58,6 +61,25 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
+
+
+def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
+    """Return how many arms to compare first, by wins in the pilot, and their part of all wins.
+
+    That is the part of those who would still be among them if they had won once less. More of them
+    take more time, fewer lose more to others.
+    """
+    falling = -np.sort(-wins)
+    important = max(1, np.count_nonzero(wins >= _LEAST * _PILOT))
+    each = min(_ENOUGH, 0.75 * _TIME[1] / (important * race.nanoseconds * 0.4))
+    best, found = np.inf, (0, 0.0)
+    for number in _FEW:
+        part = max(0.05, float(wins[wins > max(1, falling[number])].sum() / _PILOT))
+        points = min(_MOST * _REPLICATES[1], _TIME[0] * len(wins) / race.nanoseconds / number)
+        square = part / (0.01 * points) + (1 - part) / (part * each)
+        if square < best:
+            best, found = square, (number, part)
+    return found
 
 
 def _points(draws: Draws, number: float) -> Points:
@@ -74,9 +96,9 @@ def _alike(drawn: list[FloatArray]) -> Points:
     return Points(np.concatenate(drawn), np.ones(number), replicate, len(drawn))
 
 
-def _times(counts: IntArray, budget: float) -> FloatArray:
+def _times(counts: IntArray, least: float, budget: float) -> FloatArray:
     """Return how many weights one stands for, by the arm that won it in the first phase."""
-    large = counts >= _LEAST * counts.sum()
+    large = counts >= least
     each = float(np.clip(0.75 * budget / max(1, int(large.sum())), 1, _ENOUGH))
     rest = budget - np.minimum(counts, each)[large].sum()
     alike = counts[~large].sum() / np.maximum(1, rest)
@@ -95,8 +117,12 @@ def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
 
 def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return estimates (K,) and errors, if one weight decides for so many (K,)."""
-    size = len(points.times) / points.replicates
-    found = won / size
+    number = len(points.times)
+    found = won * (points.replicates / number)
     values = np.maximum(found.mean(axis=0), 0)
-    errors = np.sqrt(found.var(axis=0, ddof=1) / len(found))
-    return values / values.sum(), np.maximum(errors, times / len(points.times))
+    squares = found.var(axis=0, ddof=1) / len(found)
+    # Few wins say little of their own spread: that of all such arms says as much.
+    few = values * number < _SEVERAL * times
+    plain = values[few] * times[few] / number
+    squares[few] = (squares[few] + plain * (squares[few].sum() / max(float(plain.sum()), 1e-300))) / 2
+    return values / values.sum(), np.maximum(np.sqrt(squares), times / number)
