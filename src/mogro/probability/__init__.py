@@ -7,7 +7,6 @@ weights are spent on these, and fewer on what all others take from them. Indepen
 standard errors.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -171,8 +170,8 @@ def _of_own(
     return Probabilities(*whole)
 
 
-def _on_lattice(law: Law, rng: Rng, points: int) -> Callable[[], FloatArray]:
-    return partial(Lattice.of(law, points, rng=rng).draw, rng=rng)
+def _on_lattice(law: Law, rng: Rng, points: int, replicates: int) -> FloatArray:
+    return Lattice.of(law, points, rng=rng).draw(replicates, rng=rng)
 
 
 def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
@@ -258,8 +257,8 @@ def _of_users(values: FloatArray, selection: Scalarization, step: int, rng: Rng)
     kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes))
     scores = Scores(kinds, 0.0, 1.0, sizes)
 
-    def draws(points: int) -> Callable[[], FloatArray]:
-        return lambda: _drawn(selection, points, values.shape[1], step, rng)
+    def draws(points: int, replicates: int) -> FloatArray:
+        return _drawn(selection, points * replicates, values.shape[1], step, rng)
 
     found = estimated(scores, draws, rng)
     return Probabilities(*((part / copies)[kind] for part in found))

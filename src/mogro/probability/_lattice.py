@@ -16,8 +16,8 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 
-# Generators a of the lattices (1, a, a^2, ...) / n; of 400 tried, best for 2, 3, 4, 9 dimensions.
-GENERATORS = {16: 3, 32: 7, 64: 11, 128: 29, 256: 39, 512: 119, 1024: 399, 2048: 893}
+# Generators a of the lattices (1, a, a^2, ...) / n, best of some tried for 3 to 10 objectives.
+GENERATORS = {16: 3, 32: 5, 64: 11, 128: 59, 256: 59, 512: 185, 1024: 131}
 _NODES = 257  # at which the quantiles of a Beta number are computed; others are interpolated
 _TAIL = 1e-9  # no quantile of a lattice is further out
 _DEEP = 600.0  # logarithms of weights near the end of double precision
@@ -153,19 +153,20 @@ class Lattice:
         parts = sticks if deep else np.exp(sticks)
         return cls(np.concatenate([parts, parts], axis=2), steps, deep)
 
-    def draw(self, *, rng: Rng) -> FloatArray:
-        """Return weights (n, M), up to a factor for each point."""
+    def draw(self, replicates: int, *, rng: Rng) -> FloatArray:
+        """Return weights (replicates * n, M), up to a factor for each point."""
         _, coordinates, twice = self.parts.shape
         points = twice // 2
         combine = np.add if self.deep else np.multiply
-        weights = np.empty((coordinates + 1, points))
-        left = np.full(points, combine.identity, dtype=np.float64)
-        shifts = (rng.random(coordinates) * points).astype(np.int64)
-        for m, (step, shift) in enumerate(zip(self.steps, shifts, strict=True)):
-            place = np.arange(points) * step % points + shift
-            combine(left, self.parts[0, m].take(place), out=weights[m])
-            combine(left, self.parts[1, m].take(place), out=left)
-        weights[-1] = left
+        weights = np.empty((coordinates + 1, replicates, points))
+        left = weights[-1]
+        left[:] = 0 if self.deep else 1
+        shifts = (rng.random((coordinates, replicates, 1)) * points).astype(np.int64)
+        for m, step in enumerate(self.steps):
+            places = np.arange(points) * step % points + shifts[m]
+            combine(left, self.parts[0, m].take(places), out=weights[m])
+            combine(left, self.parts[1, m].take(places), out=left)
+        weights = weights.reshape(len(weights), -1)
         if self.deep:
             weights = np.exp(weights - weights.max(axis=0))
         return np.ascontiguousarray(weights.T)

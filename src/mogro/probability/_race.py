@@ -138,7 +138,7 @@ class Race:
         """Return scores (n, K) for a block of weights (n, M), until the next are asked for."""
         least, other = self._space[:, : len(single)]
         if not self.scores.bend:
-            return np.matmul(single, self.values, out=least)
+            return np.asarray(np.matmul(single, self.values, out=least))
         np.dot(single[:, :1], self.values[:1], out=least)  # faster than to broadcast a product
         for m in range(1, len(self.values)):
             np.dot(single[:, m, None], self.values[m, None], out=other)
@@ -146,7 +146,7 @@ class Race:
         if self.scores.total:
             np.matmul(single * np.float32(self.scores.total), self.values, out=other)
             least += other
-        return least
+        return np.asarray(least)
 
     def bound(self, single: FloatArray) -> FloatArray:
         """Return what scores (n, K) would be if one of the two smallest weights were the least."""
@@ -159,7 +159,7 @@ class Race:
             modified[rows, least] += single[rows, least]
             np.matmul(modified, self.values, out=out)
             left[rows, least] = np.inf
-        return np.minimum(bound, other, out=bound)
+        return np.asarray(np.minimum(bound, other, out=bound))
 
     def _decided(
         self, points: Points, table: FloatArray, level: FloatArray, low: FloatArray

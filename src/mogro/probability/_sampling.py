@@ -14,9 +14,9 @@ from mogro._validation import FloatArray, IntArray
 from mogro.probability._race import BoundedRace, Points, Race, bounded
 from mogro.probability._scores import Scores
 
-Draws = Callable[[int], Callable[[], FloatArray]]
+Draws = Callable[[int, int], FloatArray]
 
-_TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
+_TIME = (5e6, 5e6)  # nanoseconds for either phase, about
 _REPLICATES = (8, 16)  # of a lattice, fewest and most
 _MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
@@ -25,6 +25,7 @@ _FEW = (32, 64, 128)  # arms of the first phase
 _LEAST = 0.007  # probability from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
 _SEVERAL = 100  # wins from which an arm's own spread is its error
+_TINY = float(np.finfo(np.float64).tiny)
 _TIMES = 16.0  # weights that one may stand for
 
 
@@ -36,7 +37,7 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     scores
         Of all arms.
     draws
-        Given a number n, a power of two, returns what draws n weights, (n, M), again and again.
+        Given a number n, a power of two, and one of replicates, r, draws weights (r * n, M).
     rng
         Says which weights of the first phase go on to the second.
     """
@@ -44,7 +45,7 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     if race.arms <= _FEW[-1] or sum(_TIME) / race.nanoseconds >= _ALL:
         points = _points(draws, sum(_TIME) / race.nanoseconds)
         return _summary(race.wins(points), points, np.ones(race.arms))
-    pilot = _alike([draws(_PILOT)()])
+    pilot = _alike(draws, _PILOT, 1)
     wins = race.wins(pilot)[0]
     number, part = _few(wins, race)
     strong = np.argsort(-wins, kind="stable")[:number]
@@ -70,7 +71,7 @@ def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
     take more time, fewer lose more to others.
     """
     falling = -np.sort(-wins)
-    important = max(1, np.count_nonzero(wins >= _LEAST * _PILOT))
+    important = max(1, int((wins >= _LEAST * _PILOT).sum()))
     each = min(_ENOUGH, 0.75 * _TIME[1] / (important * race.nanoseconds * 0.4))
     best, found = np.inf, (0, 0.0)
     for number in _FEW:
@@ -86,14 +87,12 @@ def _points(draws: Draws, number: float) -> Points:
     """Return about as many weights, in replicates of a lattice."""
     fewest, most = _REPLICATES
     size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
-    draw = draws(size)
-    return _alike([draw() for _ in range(int(np.clip(number // size, fewest, most)))])
+    return _alike(draws, size, int(np.clip(number // size, fewest, most)))
 
 
-def _alike(drawn: list[FloatArray]) -> Points:
-    number = sum(len(weights) for weights in drawn)
-    replicate = np.repeat(np.arange(len(drawn)), len(drawn[0]))
-    return Points(np.concatenate(drawn), np.ones(number), replicate, len(drawn))
+def _alike(draws: Draws, size: int, replicates: int) -> Points:
+    replicate = np.repeat(np.arange(replicates), size)
+    return Points(draws(size, replicates), np.ones(len(replicate)), replicate, replicates)
 
 
 def _times(counts: IntArray, least: float, budget: float) -> FloatArray:
@@ -122,7 +121,7 @@ def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatA
     values = np.maximum(found.mean(axis=0), 0)
     squares = found.var(axis=0, ddof=1) / len(found)
     # Few wins say little of their own spread: that of all such arms says as much.
-    few = values * number < _SEVERAL * times
-    plain = values[few] * times[few] / number
-    squares[few] = (squares[few] + plain * (squares[few].sum() / max(float(plain.sum()), 1e-300))) / 2
+    few = (values * number < _SEVERAL * times) & (values > 0)
+    plain = values[few] * times[few]
+    squares[few] = (squares[few] + plain * (squares[few].sum() / max(plain.sum(), _TINY))) / 2
     return values / values.sum(), np.maximum(np.sqrt(squares), times / number)
