@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mogro._plots import Drawing, house_style, panels
 from mogro._validation import FloatArray
 from mogro.live.deciding.decisions import Decision
 from mogro.live.memory.learner import Learner
@@ -17,8 +18,6 @@ from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
     from mogro.theory import Diagnosis
 
 _SHOWN = 5  # rivals that an explanation tells about
@@ -56,10 +55,8 @@ class Front:
 
     __repr__ = __str__
 
-    def plot(self) -> "Drawing":
+    def plot(self) -> Drawing:
         """Draw the first two objectives; areas are shares of weights. Needs matplotlib."""
-        from mogro._plots import house_style, panels
-
         with house_style():
             drawing, axes = panels(1, 1, width=4.5, height=3.5)
             panel, second = axes[0, 0], min(1, len(self.objectives) - 1)

@@ -19,12 +19,10 @@ class Learner(Protocol):
 
     def select(self, features: Any, *, rng: Any) -> Any:
         """Choose an arm, or one for each learner of the batch."""
-        ...
 
     @property
     def update(self) -> Callable[..., None]:
         """Learn the reward of the arm with these features, with a parameter ``arm`` its place."""
-        ...
 
 
 MakePolicy = Callable[..., Learner]

@@ -25,11 +25,9 @@ class World(Protocol):
     @property
     def sizes(self) -> tuple[int, int, int]:
         """(d, K, M)."""
-        ...
 
     def instance(self, number: int, seed: int) -> LinearEnvironment:
         """Return an instance, the same for equal arguments."""
-        ...
 
 
 @dataclass(frozen=True)
