@@ -1,7 +1,6 @@
 """Policies side by side in an environment: a table, and the plot of their regrets."""
 
 import base64
-import html
 import io
 import itertools
 import math
@@ -15,6 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro import _page
 from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval, band
 from mogro._plots import Axes, Drawing, curve, house_style, legend, looks, panels
@@ -185,20 +185,13 @@ class Comparison:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f"<th>{html.escape(column)}</th>" for column in ("policy", *map(_title, self.columns))
-        )
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td>"
-            + "".join(f"<td>{_text(number)}</td>" for number in row.values())
-            + "</tr>"
-            for name, row in self.table.items()
-        )
+        rows = [[name, *map(_text, row.values())] for name, row in self.table.items()]
+        shown = _page.table(["policy", *map(_title, self.columns)], rows)
         image = io.BytesIO()
         with house_style():
             self.plot().savefig(image, format="png")
         data = base64.b64encode(image.getvalue()).decode()
-        return f'<table><tr>{heads}</tr>{rows}</table><img src="data:image/png;base64,{data}">'
+        return f'{shown}<img src="data:image/png;base64,{data}">'
 
 
 def compare(

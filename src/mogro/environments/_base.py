@@ -1,5 +1,9 @@
 """What worlds share: how they show themselves and, the linear ones, their reward model."""
 
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -33,7 +37,15 @@ def zero_or_one(means: FloatArray, rng: Rng) -> FloatArray:
 
 
 class World:
-    """How a world shows itself: its sizes, and its noise if that has one size."""
+    """How a world shows itself: its sizes, and its noise if that has one size.
+
+    A subclass is a data class. Copies are made anew of what it was given, and so read-only, too.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        given: Any = self
+        arguments = {one.name: getattr(self, one.name) for one in fields(given) if one.init}
+        return partial(type(self), **arguments), ()
 
     def _facts(self) -> dict[str, str]:
         facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}

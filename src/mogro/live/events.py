@@ -8,7 +8,7 @@ reading it gives the same bits.
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,20 +240,8 @@ Event = (
     | Hollow
 )
 
-_KINDS: dict[str, type[Any]] = {
-    "decided": Decided,
-    "rewarded": Rewarded,
-    "activated": Activated,
-    "withdrawn": Withdrawn,
-    "changed": Changed,
-    "expired": Expired,
-    "forgotten": Forgotten,
-    "offered": Offered,
-    "imported": Imported,
-    "compacted": Compacted,
-    "erased": Erased,
-    "hollow": Hollow,
-}
+# Files know events by the names of their classes.
+_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Event)}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 

@@ -1,11 +1,11 @@
 """What an agent shows of itself, all in the user's units and directions."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mogro import _page
 from mogro._plots import Drawing, house_style, panels
 from mogro._validation import FloatArray
 from mogro.live.deciding.decisions import Decision
@@ -245,12 +245,7 @@ def text(state: State) -> str:
 
 def html(state: State) -> str:
     """Describe an agent for a notebook."""
-    names, rows = _objectives(state)
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<p>{escape(_heading(state))}</p><table><tr>{head}</tr>{body}</table>"
+    return _page.paragraph(_heading(state)) + _page.table(*_objectives(state))
 
 
 def _reason(decision: Decision) -> str:

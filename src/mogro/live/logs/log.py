@@ -139,30 +139,33 @@ def make_log(state: State, written: dict[int, Written] | None, *, largest: int) 
         _evidence(known.get(serial), settings.units, step=serial, largest=most)
         for serial in block.serial.tolist()
     ]
+    vector = pa.list_(pa.float64())
+    weights = [None if math.isnan(one[0]) else one for one in block.weights]
+
+    def kept(name: str, kind: Any = vector) -> dict[str, Any]:
+        return {name: pa.array([getattr(one, name) for one in found], kind)}
+
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array(arms, pa.string()),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        "features": pa.array(list(block.features), pa.list_(pa.float64())),
-        "weights": pa.array(
-            [None if math.isnan(one[0]) else one for one in block.weights],
-            pa.list_(pa.float64()),
-        ),
+        **kept("basis", pa.int64()),
+        "features": pa.array(list(block.features), vector),
+        **kept("context"),
+        "weights": pa.array(weights, vector),
+        **kept("propensity", pa.float64()),
+        **kept("propensity_error", pa.float64()),
+        **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
+        **kept("offered", pa.list_(pa.string())),
+        **kept("offered_features"),
+        **kept("offered_estimates"),
     }
-    for name, flag in _FLAGS.items():
-        columns[name] = pa.array((block.flags & flag) > 0)
-    kinds = {"basis": pa.int64(), "offered": pa.list_(pa.string())}
-    kinds |= dict.fromkeys(("propensity", "propensity_error"), pa.float64())
-    for name in _Row._fields:
-        kind = kinds.get(name, pa.list_(pa.float64()))
-        columns[name] = pa.array([getattr(one, name) for one in found], kind)
     for m, name in enumerate(settings.units.names):
         values, there, status = outcomes(state, block, m)
         columns[f"reward_{name}"] = pa.array(values, mask=~there)
         columns[f"status_{name}"] = pa.array(status, pa.string())
-    names = [*_FIRST, *(name for name in columns if name not in _FIRST)]
-    table = pa.table({name: columns[name] for name in names})
+    table = pa.table(columns)
     return table.replace_schema_metadata({"mogro": json.dumps(describe(settings))})
 
 
@@ -173,22 +176,6 @@ _FLAGS = {
     "teaches": TEACHES,
     "observed": OBSERVED,
 }
-_FIRST = (
-    "id",
-    "time",
-    "arm",
-    "position",
-    "basis",
-    "features",
-    "context",
-    "weights",
-    "propensity",
-    "propensity_error",
-    *_FLAGS,
-    "offered",
-    "offered_features",
-    "offered_estimates",
-)
 
 
 class _Row(NamedTuple):
