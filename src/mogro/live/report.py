@@ -233,18 +233,18 @@ def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
     if len(seen) < 2:
         return _page.paragraph("Nothing is known yet.")
     effects = theta * seen.std(axis=0) * np.abs(log.units.scale)[:, None]  # (M, p)
+    signed = effects * np.sign(log.units.scale)[:, None]
     order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
     rows = [
-        [names[j], *(f"{sign * effects[m, j]:+.3g}" for m, sign in enumerate(_signs(log.units)))]
+        [
+            names[j],
+            *(f"{sign * effects[m, j]:+.3g}" for m, sign in enumerate(np.sign(log.units.scale))),
+        ]
         for j in order[:_SHOWN].tolist()
         if effects[:, j].any()
     ]
     words = "By how much an objective changes with one standard deviation of a feature."
     return _page.paragraph(words) + _page.table(["feature", *log.units.names], rows)
-
-
-def _signs(units: Units) -> list[float]:
-    return [float(np.sign(scale)) for scale in units.scale]
 
 
 def _numbers(table: Any, name: str) -> FloatArray:

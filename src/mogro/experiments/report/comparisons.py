@@ -47,10 +47,10 @@ def lowest_regret(data: Table, *, where: str, headline: bool = False) -> list[Cl
     ]
 
 
-def regret_ratios(data: Table, one: str, other: str, *, kind: str = "effective") -> Numbers:
-    """Give, for every size, the ratio of two policies' final regrets."""
+def regret_ratios(data: Table, one: str, other: str) -> Numbers:
+    """Give, for every size, the ratio of two policies' final effective regrets."""
     for name, rows in by_size(data):
-        yield name, statistics.ratio(rows[one][kind], rows[other][kind])
+        yield name, statistics.ratio(rows[one]["effective"], rows[other]["effective"])
 
 
 def share_since(data: Table, policies: Iterable[str], moment: str) -> Numbers:

@@ -185,14 +185,11 @@ def _claim(claim: Claim) -> str:
         if len(claim.cases) > 1
         else ""
     )
+    setting = f" <em>MOGRO {text(claim.setting)}.</em>" if claim.setting else ""
     return (
-        f"<tr><td>{text(claim.says)}{_setting(claim)}{more}</td><td>{text(claim.measure)}</td>"
+        f"<tr><td>{text(claim.says)}{setting}{more}</td><td>{text(claim.measure)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
-
-
-def _setting(claim: Claim) -> str:
-    return f" <em>MOGRO {text(claim.setting)}.</em>" if claim.setting else ""
 
 
 def _absent(figure: Figure) -> str:

@@ -35,7 +35,6 @@ from mogro.live.objective import (
     PENDING,
     STATUS,
     WITHDRAWN,
-    Objective,
     Units,
 )
 from mogro.live.settings import Settings
@@ -308,9 +307,9 @@ class State:
             return ValueError(f"objectives: {error}")
         units = settings.units
         places = [old.index.get(name) for name in units.names]
-        for one in units.objectives:
-            m = old.index.get(one.name)
-            if m is not None and not _is_compatible(old.objectives[m], one):
+        for one, m in zip(units.objectives, places, strict=True):
+            was = one if m is None else old.objectives[m]
+            if (was.direction, was.offset) != (one.direction, one.offset):
                 return ValueError(
                     f"objectives: expected direction and offset of {one.name!r} to stay, got {one}"
                 )
@@ -508,11 +507,6 @@ def new_learner(settings: Settings) -> Learner:
         half_life=settings.half_life,
         explores=settings.policy.exploration is not None,
     )
-
-
-def _is_compatible(old: Objective, new: Objective) -> bool:
-    """Tell whether what is known of an objective can be said of what it becomes."""
-    return (old.direction, old.offset) == (new.direction, new.offset)
 
 
 def _is_open(block: Block, i: int) -> bool:
