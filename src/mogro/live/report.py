@@ -236,10 +236,7 @@ def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
     signed = effects * np.sign(log.units.scale)[:, None]
     order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
     rows = [
-        [
-            names[j],
-            *(f"{sign * effects[m, j]:+.3g}" for m, sign in enumerate(np.sign(log.units.scale))),
-        ]
+        [names[j], *(f"{value:+.3g}" for value in signed[:, j])]
         for j in order[:_SHOWN].tolist()
         if effects[:, j].any()
     ]
