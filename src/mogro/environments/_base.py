@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro import _page
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
@@ -57,11 +58,7 @@ class World:
         return f"{type(self).__name__}({facts})"
 
     def _repr_html_(self) -> str:
-        facts = self._facts()
-        names = "".join(f"<th>{name}</th>" for name in facts)
-        values = "".join(f"<td>{value}</td>" for value in facts.values())
-        caption = f"<caption>{type(self).__name__}</caption>"
-        return f"<table>{caption}<tr>{names}</tr><tr>{values}</tr></table>"
+        return _page.facts(type(self).__name__, self._facts())
 
 
 class StayingArms(World):

@@ -40,18 +40,9 @@ import numpy as np
 
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
+from mogro.live import events
 from mogro.live.deciding.decisions import propensities
 from mogro.live.deciding.evidence import basis_again, offered_arms
-from mogro.live.events import (
-    Changed,
-    Compacted,
-    Decided,
-    Erased,
-    Event,
-    Forgotten,
-    Imported,
-    Offered,
-)
 from mogro.live.memory.learner import Learner
 from mogro.live.memory.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
 from mogro.live.memory.state import State, new_learner
@@ -65,8 +56,8 @@ FILE = "decisions.parquet"
 class Written(NamedTuple):
     """What the journal holds of a decision."""
 
-    event: Decided
-    offered: Offered | None
+    event: events.Decided
+    offered: events.Offered | None
     settings: Settings  # of the agent then
 
 
@@ -82,7 +73,7 @@ def need_arrow() -> Any:
 
 
 def replayed(
-    settings: Settings, events: Iterable[tuple[int, Event]]
+    settings: Settings, history: Iterable[tuple[int, events.Event]]
 ) -> tuple[State, dict[int, Written]]:
     """Return a state that has forgotten nothing, and has learned nothing.
 
@@ -90,25 +81,25 @@ def replayed(
     """
     state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
-    offers: dict[int, Offered] = {}
+    offers: dict[int, events.Offered] = {}
     written: dict[int, Written] = {}
-    for position, event in events:
+    for position, event in history:
         state.position = position - 1
-        if isinstance(event, Forgotten | Compacted | Erased):
+        if isinstance(event, events.Forgotten | events.Compacted | events.Erased):
             continue
-        decided = event.decision if isinstance(event, Imported) else event
-        if isinstance(decided, Decided):
+        decided = event.decision if isinstance(event, events.Imported) else event
+        if isinstance(decided, events.Decided):
             state.ledger.rows.pop(decided.id, None)  # one of that id was forgotten
-        if isinstance(event, Decided):
+        if isinstance(event, events.Decided):
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
             written[state.counters.decisions] = Written(event, offered, state.settings)
-        if isinstance(event, Changed):
+        if isinstance(event, events.Changed):
             state.learner = new_learner(state.settings)
         state.apply(event)
-        if isinstance(event, Changed):
+        if isinstance(event, events.Changed):
             state.learner = Bystander()
-        if isinstance(event, Offered):
+        if isinstance(event, events.Offered):
             offers[state.position] = event
     return state, written
 
