@@ -173,16 +173,22 @@ class State:
         return None
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
+        row = self.ledger.rows.get(event.id)
+        if (
+            row is not None
+            and self.units.at_once
+            and event.values.keys() == self.units.index.keys()
+        ):
+            block, i = self.ledger.place(row)
+            if _is_untouched(block, i):  # as usual: nothing to refuse
+                self._advance(event.time)
+                return self._whole(event, row, block, i)
         refused = self.refusal(event)
         if refused is not None:
             return refused
         row = self.ledger.rows[event.id]
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
-        whole = self.units.at_once and len(event.values) == len(stored)
-        if whole and all(value != value for value in stored) and _is_open(block, i):  # as usual
-            self._advance(event.time)
-            return self._whole(event, row, block, i)
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
@@ -509,9 +515,12 @@ def new_learner(settings: Settings) -> Learner:
     )
 
 
-def _is_open(block: Block, i: int) -> bool:
-    """Tell whether the arm of a decision is shown, and every objective is waited for."""
-    return block.start.item(i) < math.inf and set(block.state[i].tolist()) == {PENDING}
+def _is_untouched(block: Block, i: int) -> bool:
+    """Tell whether the arm of a decision is shown, and every objective is waited for in vain."""
+    if not block.start.item(i) < math.inf:
+        return False
+    waiting = all(state == PENDING for state in block.state[i].tolist())
+    return waiting and all(value != value for value in block.values[i].tolist())
 
 
 def _unknown(id: str) -> UnknownDecision:
