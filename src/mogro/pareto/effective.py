@@ -332,7 +332,7 @@ def _best_under_weights(
 ) -> BoolArray:
     """Return whether no arm is better under the weights by more than the rounding of its terms."""
     best = np.ones(len(arm), dtype=bool)
-    step = max(1, _BLOCK // flat.shape[1])
+    step = max(1, _BLOCK // (flat.shape[1] * flat.shape[2]))
     for i in range(0, len(arm), step):
         part = slice(i, i + step)
         one, own, w = problem[part], arm[part], weights[part]
