@@ -103,6 +103,19 @@ def test_tiny_concentrations(concentration: float | list[float]) -> None:
     assert (np.abs(result.values - seen) <= 5 * spread).all()
 
 
+@pytest.mark.parametrize("arms", [30, 300])
+@pytest.mark.parametrize("concentration", [0.02, [0.02, 0.05, 0.01]])
+def test_minima_at_tiny_weights(concentration: float | list[float], arms: int) -> None:
+    values = np.random.default_rng(1).normal(size=(arms, 3))
+    middle = np.median(values, axis=0).tolist()  # most scores are below 0 then
+    for reference in (None, middle):
+        selection = RandomChebyshev(reference, rho=0.0, concentration=concentration)
+        result = found(values, selection)
+        seen = frequencies(values, selection, draws=5000, rng=np.random.default_rng(2))
+        spread = np.hypot(np.sqrt(np.maximum(result.values, 2e-4) / 5000), result.errors)
+        assert (np.abs(result.values - seen) <= 5 * spread).all()
+
+
 def test_corners_tie_up_to_rounding() -> None:
     values = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 5.0]])
     result = found(values, RandomWeights(0.01))

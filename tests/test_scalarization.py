@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import betainc
 
 import mogro
 from mogro._validation import FloatArray
@@ -30,6 +31,20 @@ def test_weights_are_dirichlet(concentration: float | list[float]) -> None:
 @pytest.mark.parametrize("concentration", [2, 2.0, np.int64(2), np.float32(2)])
 def test_any_number_is_a_concentration(concentration: float) -> None:
     assert RandomWeights(concentration) == RandomWeights(2.0)
+
+
+def test_tiny_weights_have_their_law() -> None:
+    weights = draw(RandomWeights(0.02), 3, 20_000)
+    assert (weights > 0).mean() > 0.999
+    for bound in (1e-5, 1e-17, 1e-50, 1e-100):
+        part = float(betainc(0.02, 0.04, bound))
+        assert abs((weights < bound).mean(axis=0) - part).max() < 4 * np.sqrt(part / 20_000)
+
+
+def test_the_smallest_concentrations_give_corners() -> None:
+    weights = draw(RandomWeights([5e-324, 1e-300, 1e-310]), 3, 200)
+    np.testing.assert_array_equal(weights.max(axis=1), 1)
+    assert (weights.argmax(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats, real, simplex
 
+_SMALL = 0.1  # concentrations below which NumPy draws Dirichlet weights as broken sticks
 _PAIRWISE = 8  # numbers from which NumPy adds otherwise than one after the other
 
 
@@ -27,7 +28,6 @@ class Scalarization(Protocol):
         self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Return weights, (*batch, M) or broadcastable; ``step`` arms were selected before."""
-        ...
 
 
 class NonlinearScalarization(Scalarization, Protocol):
@@ -35,7 +35,6 @@ class NonlinearScalarization(Scalarization, Protocol):
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        ...
 
 
 def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:
@@ -100,7 +99,18 @@ class RandomWeights:
                 return draws
             draws = rng.standard_exponential((*batch, objectives))
             return draws / np.add.reduce(draws, axis=-1, keepdims=True)
-        return rng.dirichlet(self.dirichlet(objectives), batch)
+        concentration = self.dirichlet(objectives)
+        if max(concentration) >= _SMALL:
+            return rng.dirichlet(concentration, batch)
+        # NumPy would round small weights to zero. A Gamma number with parameter a is one with
+        # a + 1, times the power 1 / a of a uniform number. All logarithms are shrunk alike, for
+        # the least concentration may be any number.
+        least = min(concentration)
+        logs = np.log1p(-rng.random((*batch, objectives))) * np.divide(least, concentration)
+        logs += least * np.log(rng.dirichlet(np.add(concentration, 1), batch))
+        with np.errstate(over="ignore"):
+            draws = np.exp((logs - logs.max(axis=-1, keepdims=True)) / least)
+        return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
 
     def dirichlet(self, objectives: int) -> tuple[float, ...]:
         """Return the parameters of the Dirichlet distribution, one for each objective."""

@@ -25,6 +25,23 @@ def frequencies(
     return won / (_CHUNK * -(-draws // _CHUNK))
 
 
+def wins(
+    values: FloatArray, weights: FloatArray, bend: float, total: float, sizes: FloatArray
+) -> FloatArray:
+    """Who wins at weights (n, M) by part minimum, part sum, one after the other: (n, K)."""
+    won = np.zeros((len(weights), len(values)))
+    unit = 16 * np.finfo(float).eps * (bend + total) * sizes
+    for row, each in zip(won, weights, strict=True):
+        terms = each * values
+        scores = bend * terms.min(axis=1) + total * terms.sum(axis=1)
+        slack = float(unit @ each)  # scores that differ by less are equal up to rounding
+        if not total:  # the minimum may be far smaller than other terms
+            slack = min(slack, 5e-7 * abs(scores.max()))
+        tied = scores >= scores.max() - slack
+        row[tied] = 1 / tied.sum()
+    return won
+
+
 def two_objectives_by_grid(values: FloatArray, *, points: int) -> FloatArray:
     """Shares of uniform linear weights of two objectives, on a fine grid of midpoints."""
     first = (np.arange(points) + 0.5) / points

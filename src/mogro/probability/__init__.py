@@ -7,7 +7,6 @@ weights are spent on these, and fewer on what all others take from them. Indepen
 standard errors.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
 from mogro.pareto import front
 from mogro.probability._envelope import lines, pieces
 from mogro.probability._lattice import Dirichlet, InverseNormal, Lattice, Law
-from mogro.probability._levels import estimated
+from mogro.probability._sampling import estimated
 from mogro.probability._scores import SLACK, Scores, shares
 from mogro.scalarization import (
     FixedWeights,
@@ -141,7 +140,8 @@ def _of_own(
         law, bend, total = Dirichlet(concentration), 1.0, selection.rho
     else:
         law, bend, total = Dirichlet(selection.dirichlet(objectives)), 0.0, 1.0
-    sizes = np.abs(values[front(values)]).max(axis=0)
+    ahead = front(values)
+    sizes = np.abs(values[ahead]).max(axis=0)
     above = values
     if not isinstance(selection, RandomWeights):
         point = reference_point(values, selection.reference).ravel()
@@ -150,25 +150,28 @@ def _of_own(
         if (above <= 0).any(axis=1).all():  # all scores are 0
             return _exactly(np.full(arms, 1 / arms))
         above = np.maximum(above, 0)
-    above = _snapped(above, SLACK * sizes)
+    snapped = _snapped(above, SLACK * sizes)
     rough = isinstance(law, Dirichlet) and min(law.concentration) < _ROUGH
-    rows = _contenders(above, strictly=rough or total == 0)
-    kinds, kind, copies = np.unique(above[rows], axis=0, return_inverse=True, return_counts=True)
+    if rough or total == 0:
+        rows = _unbeaten(snapped)
+    else:
+        rows = np.flatnonzero(ahead if _same_order(values, snapped) else front(snapped))
+    kinds, kind, copies = _kinds(snapped[rows])
     scores = Scores(kinds, bend, total, sizes)
     if len(kinds) == 1:
         won = _exactly(np.ones(1))
     elif objectives == 2:
         won = _exactly(_in_pieces(scores, law, rough=rough))
     else:
-        won = Probabilities(*estimated(scores, partial(_on_lattice, law, rng)))
+        won = Probabilities(*estimated(scores, partial(_on_lattice, law, rng), rng))
     whole = [np.zeros(arms), np.zeros(arms)]
     for part, target in zip(won, whole, strict=True):
-        target[rows] = (part / copies)[kind.ravel()]
+        target[rows] = (part / copies)[kind]
     return Probabilities(*whole)
 
 
-def _on_lattice(law: Law, rng: Rng, points: int) -> Callable[[], FloatArray]:
-    return partial(Lattice.of(law, points, rng=rng).draw, rng=rng)
+def _on_lattice(law: Law, rng: Rng, points: int, replicates: int) -> FloatArray:
+    return Lattice.of(law, points, rng=rng).draw(replicates, rng=rng)
 
 
 def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
@@ -182,13 +185,28 @@ def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
     return snapped
 
 
-def _contenders(values: FloatArray, *, strictly: bool) -> IntArray:
-    """Return arms in rising order among which are all that can win.
+def _same_order(values: FloatArray, snapped: FloatArray) -> bool:
+    """Tell whether values (K, M) are equal in just the same places."""
+    order = snapped.argsort(axis=0, kind="stable")
+    rises, still = (
+        np.diff(np.take_along_axis(x, order, axis=0), axis=0) for x in (snapped, values)
+    )
+    return bool(((rises > 0) == (still > 0)).all() and (still >= 0).all())
 
-    Where scores may tie, only arms that another beats in every objective are out.
+
+def _kinds(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return different rows of values (K, M), which of them each is, and how often it is there."""
+    if (np.diff(np.sort(values, axis=0), axis=0) > 0).all(axis=0).any():  # all differ somewhere
+        return values, np.arange(len(values)), np.ones(len(values), dtype=np.int64)
+    kinds, kind, copies = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    return kinds, kind.ravel(), copies
+
+
+def _unbeaten(values: FloatArray) -> IntArray:
+    """Return arms in rising order, without most of those that another beats in every objective.
+
+    Where scores may tie, others can win.
     """
-    if not strictly:
-        return np.flatnonzero(front(values))
     low = values.min(axis=0)
     span = values.max(axis=0) - low
     total = ((values - low) / np.where(span > 0, span, 1)).sum(axis=1)
@@ -236,16 +254,14 @@ def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArra
 def _of_users(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:
     """Return estimates for a linear scalarisation that is not mogro's, by its own draws."""
     sizes = np.abs(values[front(values)]).max(axis=0)
-    kinds, kind, copies = np.unique(
-        _snapped(values, SLACK * sizes), axis=0, return_inverse=True, return_counts=True
-    )
+    kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes))
     scores = Scores(kinds, 0.0, 1.0, sizes)
 
-    def draws(points: int) -> Callable[[], FloatArray]:
-        return lambda: _drawn(selection, points, values.shape[1], step, rng)
+    def draws(points: int, replicates: int) -> FloatArray:
+        return _drawn(selection, points * replicates, values.shape[1], step, rng)
 
-    found = estimated(scores, draws)
-    return Probabilities(*((part / copies)[kind.ravel()] for part in found))
+    found = estimated(scores, draws, rng)
+    return Probabilities(*((part / copies)[kind] for part in found))
 
 
 def _drawn(

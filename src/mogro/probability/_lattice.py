@@ -1,9 +1,10 @@
 """Random weights on shifted lattices: the laws that scalarisations draw their weights from.
 
-Only the direction of a weight vector decides which arm is best, and a random direction can be made
-of independent positive numbers, one for each objective: Gamma numbers for Dirichlet weights. On a
-lattice of n points every coordinate takes the same n equidistant places, in another order, so the
-quantiles of a law are needed at n places only, however many weight vectors are made of them.
+Only the direction of a weight vector decides which arm is best. It is made by breaking a stick:
+each weight takes a random part of what is left, a Beta number for Dirichlet weights, the last one
+the rest, so that M weights need a lattice of M - 1 dimensions. On a lattice of n points every
+coordinate takes the same n equidistant places, in another order, so the quantiles of a law are
+needed at n places only, however many weight vectors are made of them.
 """
 
 from dataclasses import dataclass
@@ -15,34 +16,24 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 
-# Generators a of the lattices (1, a, a^2, ...) / n; of 200 tried, best for 3, 5 and 10 dimensions.
-GENERATORS = {
-    16: 3,
-    32: 5,
-    64: 11,
-    128: 59,
-    256: 121,
-    512: 185,
-    1024: 131,
-    2048: 549,
-    4096: 563,
-}
-_NODES = 256  # at which the quantiles of a Gamma number are computed; others are interpolated
+# Generators a of the lattices (1, a, a^2, ...) / n, best of some tried for 3 to 10 objectives.
+GENERATORS = {16: 3, 32: 5, 64: 11, 128: 59, 256: 59, 512: 185, 1024: 131}
+_NODES = 257  # at which the quantiles of a Beta number are computed; others are interpolated
 _TAIL = 1e-9  # no quantile of a lattice is further out
-_DEEP = 80.0  # logarithms of weights beyond which single precision ends
-_SMALL = -20.0  # logarithms of Gamma numbers below which x^a / Gamma(a + 1) is their law
+_DEEP = 600.0  # logarithms of weights near the end of double precision
+_SMALL = -20.0  # logarithms of Beta numbers below which x^a / (a B(a, b)) is their law
 
 
 class Law(Protocol):
-    """The law of random weights: independent positive numbers, up to a common factor."""
+    """The law of random weights, up to a common factor."""
 
     @property
     def objectives(self) -> int:
         """How many weights there are."""
         ...
 
-    def logarithms(self, places: FloatArray) -> FloatArray:
-        """Return the logarithms (M, n) of the quantiles at rising places (n,) in (0, 1)."""
+    def sticks(self, places: FloatArray) -> FloatArray:
+        """Return logarithms (2, M - 1, n) of parts taken and left, at rising places in (0, 1)."""
         ...
 
     def below(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -65,10 +56,11 @@ class Dirichlet:
         """How many weights there are."""
         return len(self.concentration)
 
-    def logarithms(self, places: FloatArray) -> FloatArray:
-        """Return the logarithms (M, n) of Gamma quantiles."""
-        each = {a: _gamma_logarithms(a, places) for a in set(self.concentration)}
-        return np.array([each[a] for a in self.concentration])
+    def sticks(self, places: FloatArray) -> FloatArray:
+        """Return logarithms (2, M - 1, n) of Beta quantiles and what they leave of 1."""
+        rest = np.cumsum(self.concentration[::-1])[::-1][1:]
+        parts = zip(self.concentration, rest.tolist(), strict=False)
+        return np.stack([_beta_logarithms(a, b, places) for a, b in parts], axis=1)
 
     def below(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Return P(w_1 / w_2 < first / second)."""
@@ -91,11 +83,9 @@ class InverseNormal:
 
     objectives: int
 
-    def logarithms(self, places: FloatArray) -> FloatArray:
-        """Return the logarithms (M, n) of the quantiles."""
-        from scipy.special import ndtri
-
-        return np.tile(-np.log(-ndtri(places / 2)), (self.objectives, 1))
+    def sticks(self, places: FloatArray) -> FloatArray:
+        """Return logarithms (2, M - 1, n): squares of normal numbers are Gamma numbers."""
+        return -0.5 * Dirichlet((0.5,) * self.objectives).sticks(places)
 
     def below(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Return P(w_1 / w_2 < first / second): the angle is uniform."""
@@ -106,34 +96,38 @@ class InverseNormal:
         return np.asarray(np.arctan2(second, first) / (np.pi / 2))
 
 
-def _gamma_logarithms(shape: float, places: FloatArray) -> FloatArray:
-    if shape == 1:
-        return np.asarray(np.log(-np.log1p(-places)))
-    # The logarithm of a quantile hardly bends over the logit of its place: a coarse table serves.
-    nodes, table, slope = _gamma_table(shape)
+def _beta_logarithms(a: float, b: float, places: FloatArray) -> FloatArray:
+    """Return the logarithms (2, n) of the quantiles x of Beta numbers, and of 1 - x."""
+    if a == 1:
+        left = np.log1p(-places) / b
+        return np.array([np.log(-np.expm1(left)), left])
+    # The logit of a quantile hardly bends over the logit of its place: a coarse table serves.
+    nodes, table, slope = _beta_table(a, b)
     logit = np.log(places) - np.log1p(-places)
     step = nodes[1] - nodes[0]
     low = np.clip(((logit - nodes[0]) / step).astype(np.int64), 0, len(nodes) - 2)
     t = (logit - nodes[low]) / step
     start, rise = table[low], table[low + 1] - table[low]
     left, right = step * slope[low] - rise, rise - step * slope[low + 1]
-    return np.asarray(start + t * rise + t * (1 - t) * ((1 - t) * left + t * right))
+    found = start + t * rise + t * (1 - t) * ((1 - t) * left + t * right)
+    return -np.logaddexp(0, [-found, found])
 
 
 @cache
-def _gamma_table(shape: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return logits, the logarithms of the quantiles there, and their derivatives."""
-    from scipy.special import gammainccinv, gammaincinv, gammaln
+def _beta_table(a: float, b: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return logits of places, the logits of the quantiles there, and their derivatives."""
+    from scipy.special import betaincinv, betaln
 
-    end = -np.log(_TAIL)
-    nodes = np.linspace(-end, end, _NODES)
-    low, high = 1 / (1 + np.exp(-nodes)), 1 / (1 + np.exp(nodes))
-    small = (np.log(low) + gammaln(shape + 1)) / shape
-    with np.errstate(divide="ignore"):
-        exact = np.log(np.where(low < 0.5, gammaincinv(shape, low), gammainccinv(shape, high)))
-    table = np.where(small < _SMALL, small, exact)
-    density = shape * table - np.exp(np.maximum(table, -700)) - gammaln(shape)  # of the logarithm
-    return nodes, table, np.asarray(np.exp(np.log(low) + np.log(high) - density))
+    middle = np.log(b / a)  # where Beta numbers with small parameters go from 0 to 1
+    end = -np.log(_TAIL) + abs(middle)
+    nodes = middle + np.linspace(-end, end, _NODES)
+    logs = -np.logaddexp(0, [-nodes, nodes])  # of places, and what they leave of 1
+    small = (logs + np.log([[a], [b]]) + betaln(a, b)) / np.array([[a], [b]])
+    with np.errstate(divide="ignore", over="ignore"):
+        exact = np.log([betaincinv(a, b, np.exp(logs[0])), betaincinv(b, a, np.exp(logs[1]))])
+    parts = np.where(small < _SMALL, small, exact)
+    density = a * parts[0] + b * parts[1] - betaln(a, b)  # of the logit
+    return nodes, parts[0] - parts[1], np.exp(logs.sum(axis=0) - density)
 
 
 @dataclass(frozen=True)
@@ -144,28 +138,35 @@ class Lattice:
     coordinates and all draws of this lattice.
     """
 
-    quantiles: FloatArray  # (2 M n,): those of each objective or their logarithms, rising, twice
-    places: IntArray  # (n, M) in the quantiles
-    deep: bool  # quantiles leave the range of floating-point numbers
+    parts: FloatArray  # (2, M - 1, 2 n): taken and left, or their logarithms, rising, twice
+    steps: IntArray  # (M - 1,) from one point to the next
+    deep: bool  # weights leave the range of floating-point numbers
 
     @classmethod
     def of(cls, law: Law, points: int, *, rng: Rng) -> "Lattice":
         """Compute the quantiles of a law; ``points`` is a power of two with a generator."""
         part = float(np.clip(rng.random(1)[0], _TAIL * points, 1 - _TAIL * points))
-        logarithms = law.logarithms((np.arange(points) + part) / points)
+        sticks = law.sticks((np.arange(points) + part) / points)
         generator = GENERATORS[points]
-        steps = np.array([pow(generator, m, points) for m in range(law.objectives)])
-        places = np.multiply.outer(np.arange(points), steps) % points
-        places += 2 * points * np.arange(law.objectives)
-        deep = bool(np.abs(logarithms).max() > _DEEP)
-        quantiles = logarithms if deep else np.exp(logarithms)
-        return cls(np.concatenate([quantiles, quantiles], axis=1).ravel(), places, deep)
+        steps = np.array([pow(generator, m, points) for m in range(law.objectives - 1)])
+        deep = bool(np.abs(sticks).max(axis=(0, 2)).sum() > _DEEP)
+        parts = sticks if deep else np.exp(sticks)
+        return cls(np.concatenate([parts, parts], axis=2), steps, deep)
 
-    def draw(self, *, rng: Rng) -> FloatArray:
-        """Return weights (n, M), up to a factor for each point."""
-        points, objectives = self.places.shape
-        shifts = (rng.random(objectives) * points).astype(np.int64)
-        weights: FloatArray = self.quantiles.take(self.places + shifts)
+    def draw(self, replicates: int, *, rng: Rng) -> FloatArray:
+        """Return weights (replicates * n, M), up to a factor for each point."""
+        _, coordinates, twice = self.parts.shape
+        points = twice // 2
+        combine = np.add if self.deep else np.multiply
+        weights = np.empty((coordinates + 1, replicates, points))
+        left = weights[-1]
+        left[:] = 0 if self.deep else 1
+        shifts = (rng.random((coordinates, replicates, 1)) * points).astype(np.int64)
+        for m, step in enumerate(self.steps):
+            places = np.arange(points) * step % points + shifts[m]
+            combine(left, self.parts[0, m].take(places), out=weights[m])
+            combine(left, self.parts[1, m].take(places), out=left)
+        weights = weights.reshape(len(weights), -1)
         if self.deep:
-            weights = np.exp(weights - weights.max(axis=1, keepdims=True))
-        return weights
+            weights = np.exp(weights - weights.max(axis=0))
+        return np.ascontiguousarray(weights.T)

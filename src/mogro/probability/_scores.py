@@ -7,6 +7,7 @@ import numpy as np
 from mogro._validation import FloatArray, IntArray
 
 SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
+_TINY = 5e-7  # the most that may be, of minima
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,11 @@ class Scores:
     bend: float
     total: float
     sizes: FloatArray
+
+    @property
+    def pure(self) -> bool:
+        """Whether scores are minima only."""
+        return bool(self.bend) and not self.total
 
     def take(self, arms: IntArray) -> "Scores":
         """Return the scores of some arms."""
@@ -54,7 +60,7 @@ class Scores:
 
     @property
     def terms(self) -> FloatArray:
-        """What rounding of a sum goes by, (M,), next to the score."""
+        """What rounding of a sum of :attr:`near` goes by, (M,), next to the score."""
         if not self.bend:
             return np.asarray(np.ptp(self.values, axis=0))
         return np.asarray(self.total * np.abs(self.values).max(axis=0))
@@ -82,6 +88,13 @@ class Scores:
     def slack(self, weights: FloatArray) -> FloatArray:
         """Return the difference up to which scores are equal for weights (M, n), (n,)."""
         return np.asarray(SLACK * (self.bend + self.total) * (self.sizes @ np.abs(weights)))
+
+    def tolerance(self, weights: FloatArray, level: FloatArray) -> FloatArray:
+        """Return that for scores near a level (n,): minima with tiny weights may be below it."""
+        slack = self.slack(weights)
+        if self.pure:
+            return np.minimum(slack, _TINY * np.abs(level))
+        return slack
 
 
 def shares(scores: FloatArray, slack: FloatArray) -> FloatArray:

@@ -1,0 +1,127 @@
+"""Estimates of winning probabilities by two-phase sampling of weights, on shifted lattices.
+
+First the arms that won most in a pilot are compared with each other, at many weights. Then all arms
+are compared at some of these weights, so many for each winner of the first phase that its losses to
+all others are known well; each stands for several.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mogro._streams import Rng
+from mogro._validation import FloatArray, IntArray
+from mogro.probability._race import BoundedRace, Points, Race, bounded
+from mogro.probability._scores import Scores
+
+Draws = Callable[[int, int], FloatArray]
+
+_TIME = (5e6, 5e6)  # nanoseconds for either phase, about
+_REPLICATES = (8, 16)  # of a lattice, fewest and most
+_MOST, _FEWEST = 1024, 16  # weights of a replicate
+_PILOT = 512  # weights
+_ALL = 12_000  # weights at which all arms are compared, if that can be done
+_FEW = (32, 64, 128)  # arms of the first phase
+_LEAST = 0.007  # probability from which an arm has to be known well
+_ENOUGH = 400  # weights at which such an arm is compared with all
+_SEVERAL = 100  # wins from which an arm's own spread is its error
+_TINY = float(np.finfo(np.float64).tiny)
+_TIMES = 16.0  # weights that one may stand for
+
+
+def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (K,) and their standard errors.
+
+    Parameters
+    ----------
+    scores
+        Of all arms.
+    draws
+        Given a number n, a power of two, and one of replicates, r, draws weights (r * n, M).
+    rng
+        Says which weights of the first phase go on to the second.
+    """
+    race = Race.of(scores)
+    if race.arms <= _FEW[-1] or sum(_TIME) / race.nanoseconds >= _ALL:
+        points = _points(draws, sum(_TIME) / race.nanoseconds)
+        return _summary(race.wins(points), points, np.ones(race.arms))
+    pilot = _alike(draws, _PILOT, 1)
+    wins = race.wins(pilot)[0]
+    number, part = _few(wins, race)
+    strong = np.argsort(-wins, kind="stable")[:number]
+    few = race.take(strong)
+    full = BoundedRace(race, few, pilot) if bounded(race) else race
+    points = _points(draws, _TIME[0] / few.nanoseconds)
+    first, winner = few.winners(points)
+    counts = np.bincount(winner, minlength=number)
+    times = _times(counts, _LEAST / part * len(winner), _TIME[1] / full.nanoseconds)
+    rows = _every(winner, times, rng)
+    some = points.take(rows)._replace(times=times[winner[rows]])
+    won = full.wins(some)
+    won[:, strong] += first - few.wins(some)
+    each = np.full(race.arms, times.max())
+    each[strong] = times
+    return _summary(won, points, each)
+
+
+def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
+    """Return how many arms to compare first, by wins in the pilot, and their part of all wins.
+
+    That is the part of those who would still be among them if they had won once less. More of them
+    take more time, fewer lose more to others.
+    """
+    falling = -np.sort(-wins)
+    important = max(1, int((wins >= _LEAST * _PILOT).sum()))
+    each = min(_ENOUGH, 0.75 * _TIME[1] / (important * race.nanoseconds * 0.4))
+    best, found = np.inf, (0, 0.0)
+    for number in _FEW:
+        part = max(0.05, float(wins[wins > max(1, falling[number])].sum() / _PILOT))
+        points = min(_MOST * _REPLICATES[1], _TIME[0] * len(wins) / race.nanoseconds / number)
+        square = part / (0.01 * points) + (1 - part) / (part * each)
+        if square < best:
+            best, found = square, (number, part)
+    return found
+
+
+def _points(draws: Draws, number: float) -> Points:
+    """Return about as many weights, in replicates of a lattice."""
+    fewest, most = _REPLICATES
+    size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
+    return _alike(draws, size, int(np.clip(number // size, fewest, most)))
+
+
+def _alike(draws: Draws, size: int, replicates: int) -> Points:
+    replicate = np.repeat(np.arange(replicates), size)
+    return Points(draws(size, replicates), np.ones(len(replicate)), replicate, replicates)
+
+
+def _times(counts: IntArray, least: float, budget: float) -> FloatArray:
+    """Return how many weights one stands for, by the arm that won it in the first phase."""
+    large = counts >= least
+    each = float(np.clip(0.75 * budget / max(1, int(large.sum())), 1, _ENOUGH))
+    rest = budget - np.minimum(counts, each)[large].sum()
+    alike = counts[~large].sum() / np.maximum(1, rest)
+    return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
+
+
+def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
+    """Return rows, in rising order: of each kind, one of so many that follow each other."""
+    order = np.argsort(kinds, kind="stable")
+    counts = np.bincount(kinds, minlength=len(times))
+    place = np.arange(len(kinds)) - np.repeat(np.cumsum(counts) - counts, counts)
+    start = np.floor(rng.random(len(times)) * times)
+    kind = kinds[order]
+    return np.sort(order[(place - start[kind]) % times[kind] == 0])
+
+
+def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (K,) and errors, if one weight decides for so many (K,)."""
+    number = len(points.times)
+    found = won * (points.replicates / number)
+    values = np.maximum(found.mean(axis=0), 0)
+    squares = found.var(axis=0, ddof=1) / len(found)
+    # Few wins say little of their own spread: that of all such arms says as much.
+    few = (values * number < _SEVERAL * times) & (values > 0)
+    plain = values[few] * times[few]
+    squares[few] = (squares[few] + plain * (squares[few].sum() / max(plain.sum(), _TINY))) / 2
+    return values / values.sum(), np.maximum(np.sqrt(squares), times / number)
