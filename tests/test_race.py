@@ -71,12 +71,21 @@ def test_races_are_as_slow_ones(
     np.testing.assert_allclose(race.wins(points), slow, rtol=1e-12, atol=1e-12)
     strong = rng.permutation(arms)[: 1 + arms // 5]
     few = race.take(strong)
+    first = few.run(points)
     np.testing.assert_allclose(
-        few.wins(points), expected(scores.take(strong), points), rtol=1e-12, atol=1e-12
+        first.won, expected(scores.take(strong), points), rtol=1e-12, atol=1e-12
     )
     if scores.bend:
-        bounded = BoundedRace(race, few, points)
-        np.testing.assert_allclose(bounded.wins(points), slow, rtol=1e-12, atol=1e-12)
+        won = BoundedRace(race, points, first.level).wins(points, first.level)
+        np.testing.assert_allclose(won, slow, rtol=1e-12, atol=1e-12)
+    rows = np.flatnonzero(rng.random(len(points.times)) < 0.5)
+    some = points.take(rows)._replace(times=1.5 * points.times[rows])
+    np.testing.assert_allclose(
+        few.again(some, first.take(rows)),
+        expected(scores.take(strong), some),
+        rtol=1e-12,
+        atol=1e-12,
+    )
 
 
 def test_a_near_winner_is_named() -> None:
@@ -88,4 +97,4 @@ def test_a_near_winner_is_named() -> None:
         race = Race.of(Scores(values, bend, total, sizes))
         won = wins(values, points.weights, bend, total, sizes)
         exact = np.asarray(points.weights.min(axis=1) > 0)
-        assert (won[exact, race.winners(points)[1][exact]] > 0).all()
+        assert (won[exact, race.run(points).best[exact]] > 0).all()

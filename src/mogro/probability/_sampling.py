@@ -50,15 +50,16 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     number, part = _few(wins, race)
     strong = np.argsort(-wins, kind="stable")[:number]
     few = race.take(strong)
-    full = BoundedRace(race, few, pilot) if bounded(race) else race
     points = _points(draws, _TIME[0] / few.nanoseconds)
-    first, winner = few.winners(points)
-    counts = np.bincount(winner, minlength=number)
-    times = _times(counts, _LEAST / part * len(winner), _TIME[1] / full.nanoseconds)
-    rows = _every(winner, times, rng)
-    some = points.take(rows)._replace(times=times[winner[rows]])
-    won = full.wins(some)
-    won[:, strong] += first - few.wins(some)
+    first = few.run(points)
+    full = BoundedRace(race, pilot, few.run(pilot).level) if bounded(race) else race
+    least = _LEAST / part * len(first.best)
+    times = _times(np.bincount(first.best, minlength=number), least, _TIME[1] / full.nanoseconds)
+    rows = _every(first.best, times, rng)
+    some = points.take(rows)._replace(times=times[first.best[rows]])
+    known = first.take(rows)
+    won = full.wins(some, known.level) if isinstance(full, BoundedRace) else full.wins(some)
+    won[:, strong] += first.won - few.again(some, known)
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
@@ -101,17 +102,17 @@ def _times(counts: IntArray, least: float, budget: float) -> FloatArray:
     each = float(np.clip(0.75 * budget / max(1, int(large.sum())), 1, _ENOUGH))
     rest = budget - np.minimum(counts, each)[large].sum()
     alike = counts[~large].sum() / np.maximum(1, rest)
-    return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
+    return np.asarray(np.clip(np.where(large, counts / each, alike), 1, _TIMES))
 
 
 def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
     """Return rows, in rising order: of each kind, one of so many that follow each other."""
     order = np.argsort(kinds, kind="stable")
+    kind = kinds[order]
     counts = np.bincount(kinds, minlength=len(times))
     place = np.arange(len(kinds)) - np.repeat(np.cumsum(counts) - counts, counts)
-    start = np.floor(rng.random(len(times)) * times)
-    kind = kinds[order]
-    return np.sort(order[(place - start[kind]) % times[kind] == 0])
+    start = rng.random(len(times)) * times
+    return np.sort(order[(place + start[kind]) % times[kind] < 1])
 
 
 def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatArray, FloatArray]:
