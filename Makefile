@@ -3,6 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Compiled code is kept, whatever the environment says: compiling anew doubles what a short run takes to start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-fast test-kernels docs bench format clean
 
 run: .venv/ready

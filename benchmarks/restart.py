@@ -23,7 +23,7 @@ import mogro
 from mogro.live.events import Decided, Event, Rewarded
 from mogro.live.journal import open_journal
 from mogro.live.journal.group import snapshot_interval
-from mogro.live.journal.protocol import Snapshot
+from mogro.live.journal.tables import Snapshot
 from mogro.live.memory.snapshot import pack
 from mogro.live.memory.state import State
 from mogro.live.memory.state_arrays import save_state

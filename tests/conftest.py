@@ -79,5 +79,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @cache
 def _within(path: Path, places: tuple[str, ...]) -> bool:
-    here = Path(__file__).resolve().parent
-    return any(path.is_relative_to((here / place).resolve()) for place in places)
+    return any(path.is_relative_to(place) for place in _resolved(places))
+
+
+@cache
+def _resolved(places: tuple[str, ...]) -> list[Path]:
+    return [(Path(__file__).parent / place).resolve() for place in places]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mogro
+from mogro import _plots
 from mogro._plots import LOOKS
 from mogro.environments import FixedArms
 
@@ -133,10 +134,7 @@ def test_intervals_and_bands_of_regrets_do_not_go_below_zero() -> None:
 
 
 def looks(names: list[str]) -> list[tuple[object, ...]]:
-    return [
-        (look.colour, look.line, look.width)
-        for look in module._looks(dict.fromkeys(names)).values()
-    ]
+    return [(look.colour, look.line, look.width) for look in _plots.looks(names).values()]
 
 
 def test_own_names_look_different() -> None:
@@ -148,7 +146,7 @@ def test_own_names_look_different() -> None:
 def test_names_of_the_paper_have_its_colours() -> None:
     paper = LOOKS["MOGRO-RW"]
     assert looks(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line, paper.width)
-    assert module._looks({"MOGRO": None})["MOGRO"].name == "MOGRO"
+    assert _plots.looks(["MOGRO"])["MOGRO"].name == "MOGRO"
     assert len(set(looks(["MOGRO", "MOGRO-RW", "MOGRO-RR"]))) == 3
 
 

@@ -141,13 +141,27 @@ def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> N
     np.testing.assert_array_equal(asked[-1], policy.theta[0])
 
 
-@given(st.integers(0, 2**32), st.integers(10, 2000))
-@settings(max_examples=20, deadline=None)
-def test_many_arms_are_passed_over_without_changing_the_choice(seed: int, n: int) -> None:
-    policy, log, rewards, _ = learned(seed, n, scalarization=mogro.FixedWeights([0.3, 0.7]))
-    arms = np.random.default_rng(seed + 1).standard_normal((600, 3))
-    wanted = oracle.optimistic_values(log, rewards, arms) @ [0.3, 0.7]
-    assert policy.select(arms, rng=np.random.default_rng(0)) == wanted.argmax()
+@given(st.integers(0, 2**32), st.integers(20, 1000), st.integers(250, 800))
+@settings(max_examples=15, deadline=None)
+def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:
+    policy, log, rewards, arms = learned(seed, n, K=K, scalarization=mogro.FixedWeights([0.3, 0.7]))
+    rng = np.random.default_rng(0)
+    for step in range(40):
+        if oracle.is_optimistic(step, n):
+            wanted = oracle.optimistic_values(log, rewards, arms, step) @ [0.3, 0.7]
+            assert policy.probabilities(arms).values[wanted.argmax()] == pytest.approx(1)
+            assert policy.select(arms, rng=rng) == wanted.argmax()
+        else:
+            policy.select(arms, rng=rng)
+
+
+def test_every_one_of_many_arms_has_its_turn() -> None:
+    rng = np.random.default_rng(0)
+    arms = np.eye(600)
+    policy = mogro.MOGRO(600, 1)
+    policy.learn(np.tile(arms, (4, 1)), rng.standard_normal((2400, 1)))
+    chosen = {policy.select(arms, rng=rng) % 3 for _ in range(400)}
+    assert chosen == {0, 1, 2}
 
 
 @pytest.mark.parametrize("K", [6, 600])

@@ -2,11 +2,12 @@
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import FloatArray
 
@@ -100,6 +101,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def facts(caption: str, values: Mapping[str, object]) -> str:
+    """Return a small table of one row: what something is."""
+    names = "".join(f"<th>{text(name)}</th>" for name in values)
+    cells = "".join(f"<td>{text(value)}</td>" for value in values.values())
+    return f"<table><caption>{text(caption)}</caption><tr>{names}</tr><tr>{cells}</tr></table>"
+
+
 def interval(value: float, bounds: ArrayLike) -> str:
     """Return a number with its interval, in words where there is none."""
     low, high = np.asarray(bounds, dtype=float)
@@ -113,7 +121,7 @@ def lines(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
     tops = [values for one in series for values in (one.y, one.low, one.high) if values is not None]
     frame = _Frame(np.concatenate([one.x for one in series]), np.concatenate(tops), x, y)
     drawn = []
-    for one, colour in zip(series, _cycle(), strict=False):
+    for one, colour in zip(series, cycle(COLOURS), strict=False):
         known = np.isfinite(one.y)
         if one.low is not None and one.high is not None:
             band = known & np.isfinite(one.low) & np.isfinite(one.high)
@@ -174,14 +182,28 @@ def bars(caption: str, labels: Sequence[str], values: ArrayLike, *, y: str) -> s
     return _figure(caption, frame, drawn, [])
 
 
-def periods(low: float, high: float, *, timed: bool) -> tuple[FloatArray, str]:
-    """Return edges of periods and what they are: days, if times in seconds look like some."""
+class Periods(NamedTuple):
+    """Periods of a clock: edges, where they are drawn, and what they are."""
+
+    edges: FloatArray
+    middles: FloatArray
+    label: str
+
+    def number(self, clock: FloatArray) -> NDArray[np.intp]:
+        """Return the numbers of the periods that times are in."""
+        found = np.searchsorted(self.edges, clock, side="right") - 1
+        return np.clip(found, 0, len(self.middles) - 1)
+
+
+def periods(low: float, high: float, *, timed: bool) -> Periods:
+    """Return periods from a time to another: days, if times in seconds look like some."""
     days = (high - low) / 86400
     if timed and 2 <= days <= 92:
         first, last = math.floor(low / 86400), math.floor(high / 86400) + 1
-        return 86400.0 * np.arange(first, last + 1), "day"
-    parts = 12 if high > low else 1
-    return np.linspace(low, high, parts + 1), "time" if timed else "decision"
+        edges = 86400.0 * np.arange(first, last + 1)
+        return Periods(edges, ((edges[1:] + edges[:-1]) / 2 - edges[0]) / 86400, "day")
+    edges = np.linspace(low, high, (12 if high > low else 1) + 1)
+    return Periods(edges, (edges[1:] + edges[:-1]) / 2, "time" if timed else "decision")
 
 
 class _Frame:
@@ -254,7 +276,7 @@ class _Frame:
 def _figure(caption: str, frame: _Frame, drawn: Iterable[str], labels: Sequence[str]) -> str:
     key = "".join(
         f'<span><i style="background:{colour}"></i>{text(label)}</span>'
-        for label, colour in zip(labels, _cycle(), strict=False)
+        for label, colour in zip(labels, cycle(COLOURS), strict=False)
         if label
     )
     inside = "".join([*frame.axes(), *drawn])
@@ -265,11 +287,6 @@ def _figure(caption: str, frame: _Frame, drawn: Iterable[str], labels: Sequence[
         + (f'<div class="key">{key}</div>' if key else "")
         + "</figure>"
     )
-
-
-def _cycle() -> Iterable[str]:
-    while True:
-        yield from COLOURS
 
 
 def _span(values: FloatArray, *, pad: float) -> tuple[float, float]:

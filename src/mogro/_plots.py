@@ -1,18 +1,19 @@
 """How figures look: one colour and one line for a policy, everywhere."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+    from matplotlib import axes, figure
 
-
+# What others draw on, without loading matplotlib.
+Axes: TypeAlias = "axes.Axes"
+Drawing: TypeAlias = "figure.Figure"
 Line = str | tuple[int, tuple[int, ...]]
 
 
@@ -86,6 +87,19 @@ def look(label: str) -> Look:
     return LOOKS.get(label, Look(label, SPARE[0]))
 
 
+def looks(names: Collection[str]) -> dict[str, Look]:
+    """Return how policies are drawn together: those that are not of the house in turn."""
+    known = LOOKS
+    if "MOGRO-RW" not in names:
+        known = LOOKS | {"MOGRO": LOOKS["MOGRO-RW"]._replace(name="MOGRO")}
+    others = [name for name in names if name not in known]
+    spare = {
+        name: Look(name, SPARE[n % len(SPARE)], LINES[n % len(LINES)], MARKERS[n % len(MARKERS)])
+        for n, name in enumerate(others)
+    }
+    return {name: known.get(name) or spare[name] for name in names}
+
+
 @contextlib.contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the house style."""
@@ -99,16 +113,16 @@ def house_style() -> Iterator[None]:
 
 def panels(
     rows: int, columns: int, *, width: float = 3.0, height: float = 2.5, **options: Any
-) -> tuple["Drawing", Any]:
+) -> tuple[Drawing, Any]:
     """Return a drawing with a grid of axes, (rows, columns)."""
-    from matplotlib.figure import Figure as Drawing
+    from matplotlib.figure import Figure
 
-    drawing = Drawing(figsize=(width * columns, height * rows + 0.5), layout="constrained")
+    drawing = Figure(figsize=(width * columns, height * rows + 0.5), layout="constrained")
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 
 
 def curve(
-    axes: "Axes",
+    axes: Axes,
     how: Look,
     x: NDArray[Any],
     middle: FloatArray,
@@ -134,7 +148,7 @@ def curve(
     axes.fill_between(x, low, high, color=how.colour, alpha=0.06 if marked else 0.16, linewidth=0)
 
 
-def legend(drawing: "Drawing", axes: "Axes", *, columns: int | None = None) -> None:
+def legend(drawing: Drawing, axes: Axes, *, columns: int | None = None) -> None:
     """Put one legend for the whole drawing above it."""
     handles, labels = axes.get_legend_handles_labels()
     first = {label: handle for handle, label in reversed(list(zip(handles, labels, strict=True)))}

@@ -8,6 +8,10 @@ import numpy as np
 from mogro._validation import FloatArray
 
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
+# Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
+# takes a hundred times as long as what they do.
+_ALONE = 2**18
+_WORTHWHILE = 8  # rows to multiply at once
 
 
 def minus(matrices: FloatArray, change: FloatArray) -> FloatArray:
@@ -54,3 +58,20 @@ def damping(variance: FloatArray) -> FloatArray | float:
     if not variance.ndim:
         return 1 / math.sqrt(1 + variance)
     return np.asarray(1 / np.sqrt(1 + variance))[..., None]
+
+
+def rows_alone(inner: int, columns: int) -> int:
+    """Return how many rows to multiply at once, so that BLAS does not start threads for them."""
+    rows = _ALONE // (inner * columns)
+    return rows if rows >= _WORTHWHILE else _ALONE
+
+
+def outer_sums(rows: FloatArray) -> FloatArray:
+    """Return the sums (..., d, d) of the outer products of rows (..., n, d) with themselves."""
+    count, dim = rows.shape[-2:]
+    step = rows_alone(dim, dim)
+    total: FloatArray = np.zeros((*rows.shape[:-2], dim, dim))
+    for start in range(0, count, step):
+        part = rows[..., start : start + step, :]
+        total += np.swapaxes(part, -1, -2) @ part
+    return total

@@ -11,15 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from mogro._products import outer_sums, rows_alone
 from mogro._validation import BoolArray, FloatArray
 from mogro.linear import TINY
 
 _EPS = float(np.finfo(np.float64).eps)
-# Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
-# takes a hundred times as long as what they do.
-_ALONE, _DOT_ALONE = 2**18, 10_000
+_DOT_ALONE = 10_000  # numbers up to which OpenBLAS starts no threads for their sum of squares
 _LARGE = 2**17  # numbers in an array from which threads are welcome
-_WORTHWHILE = 8  # rows to multiply at once
 _CLEAR = 1e-6  # a Gram matrix of unit vectors conditioned better than this shows its rank plainly
 
 
@@ -107,17 +105,11 @@ def parts_along(
 
 def _product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return ``left @ right`` for (n, K, d) and (n, d, e)."""
-    count, rows = left.shape[-2], _at_once(*right.shape[-2:])
+    count, rows = left.shape[-2], rows_alone(*right.shape[-2:])
     if count <= rows:
         return np.asarray(left @ right)
     starts = range(0, count, rows)
     return np.concatenate([left[:, i : i + rows] @ right for i in starts], axis=1)
-
-
-def _at_once(inner: int, columns: int) -> int:
-    """Return how many rows to multiply at once, so that BLAS does not start threads for them."""
-    rows = _ALONE // (inner * columns)
-    return rows if rows >= _WORTHWHILE else _ALONE
 
 
 def _column_scales(units: FloatArray, precision: Precision) -> FloatArray:
@@ -136,9 +128,7 @@ def span(units: FloatArray, precision: Precision) -> FloatArray | None:
     if few:
         sizes, vectors = np.linalg.eigh(units @ turned)
     else:
-        rows = _at_once(d, d)
-        blocks = (units[:, start : start + rows] for start in range(0, count, rows))
-        sizes = np.linalg.eigvalsh(sum(np.swapaxes(some, -1, -2) @ some for some in blocks))
+        sizes = np.linalg.eigvalsh(outer_sums(units))
     clear = sizes[:, 0] > _CLEAR * sizes[:, -1]
     if np.count_nonzero(clear) == n:
         return turned @ (vectors / np.sqrt(sizes)[:, None, :]) if few else None

@@ -1,7 +1,6 @@
 """Policies side by side in an environment: a table, and the plot of their regrets."""
 
 import base64
-import html
 import io
 import itertools
 import math
@@ -10,24 +9,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro import _page
 from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval, band
-from mogro._plots import LINES, LOOKS, MARKERS, SPARE, Look, curve, house_style, legend, panels
+from mogro._plots import Axes, Drawing, curve, house_style, legend, looks, panels
 from mogro._validation import FloatArray
 from mogro.environments import Environment
 from mogro.simulation import MakePolicy, Trace, simulate
 from mogro.simulation._learners import Probe, WrongPolicyError
 from mogro.simulation._meters import Measures
 from mogro.simulation.trace import REGRETS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
 JOURNAL_WIDTH = 7.0
@@ -86,7 +82,7 @@ class Comparison:
         columns: Sequence[str] | None = None,
         axes: "Axes | Sequence[Axes] | NDArray[Any] | None" = None,
         width: float = JOURNAL_WIDTH,
-    ) -> "Drawing":
+    ) -> Drawing:
         """Draw regrets and measures over time, with bands; matplotlib comes with ``mogro[lab]``.
 
         Bands are intervals like those of :attr:`table`. Policies with the names that the paper uses
@@ -129,9 +125,9 @@ class Comparison:
             legend(drawing, grid[0, 0], columns=min(len(self.traces), max(1, round(width / 1.75))))
         return drawing
 
-    def _draw(self, panel: "Axes", column: str) -> None:
+    def _draw(self, panel: Axes, column: str) -> None:
         many = len(self.traces) > _UNMARKED
-        for name, how in _looks(self.traces).items():
+        for name, how in looks(self.traces).items():
             trace = self.traces[name]
             curve(panel, how, trace.checkpoints, *_band(trace, column), marked=many)
         panel.set_xlabel("round")
@@ -189,20 +185,13 @@ class Comparison:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f"<th>{html.escape(column)}</th>" for column in ("policy", *map(_title, self.columns))
-        )
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td>"
-            + "".join(f"<td>{_text(number)}</td>" for number in row.values())
-            + "</tr>"
-            for name, row in self.table.items()
-        )
+        rows = [[name, *map(_text, row.values())] for name, row in self.table.items()]
+        shown = _page.table(["policy", *map(_title, self.columns)], rows)
         image = io.BytesIO()
         with house_style():
             self.plot().savefig(image, format="png")
         data = base64.b64encode(image.getvalue()).decode()
-        return f'<table><tr>{heads}</tr>{rows}</table><img src="data:image/png;base64,{data}">'
+        return f'{shown}<img src="data:image/png;base64,{data}">'
 
 
 def compare(
@@ -331,18 +320,6 @@ def _title(column: str) -> str:
 
 def _latex(text: str) -> str:
     return re.sub(r"[&%$#_{}\\^~]", lambda found: _LATEX.get(found[0], "\\" + found[0]), text)
-
-
-def _looks(names: Mapping[str, object]) -> dict[str, Look]:
-    known = LOOKS
-    if "MOGRO-RW" not in names:
-        known = LOOKS | {"MOGRO": LOOKS["MOGRO-RW"]._replace(name="MOGRO")}
-    others = [name for name in names if name not in known]
-    spare = {
-        name: Look(name, SPARE[n % len(SPARE)], LINES[n % len(LINES)], MARKERS[n % len(MARKERS)])
-        for n, name in enumerate(others)
-    }
-    return {name: known.get(name) or spare[name] for name in names}
 
 
 def _text(number: ConfidenceInterval) -> str:

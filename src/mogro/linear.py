@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._products import damping, dot, matvec, minus, outer, without
+from mogro._products import damping, dot, matvec, minus, outer, outer_sums, without
 from mogro._spectrum import (
     HUGE,
     RENEW_EVERY,
@@ -196,7 +196,7 @@ class LinearModel:
         """V of the learners at an index of the batch axes."""
         sums = self._sums[..., : self.dim, :][where]
         recent = self._recent[..., : self._pending, : self.dim][where]
-        return np.asarray(sums + np.swapaxes(recent, -1, -2) @ recent)
+        return np.asarray(sums + outer_sums(recent))
 
     @property
     def moments(self) -> FloatArray:

@@ -28,7 +28,6 @@ class Scalarization(Protocol):
         self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Return weights, (*batch, M) or broadcastable; ``step`` arms were selected before."""
-        ...
 
 
 class NonlinearScalarization(Scalarization, Protocol):
@@ -36,7 +35,6 @@ class NonlinearScalarization(Scalarization, Protocol):
 
     def score(self, values: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the scores (..., K) of arms with estimated rewards (..., K, M)."""
-        ...
 
 
 def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:

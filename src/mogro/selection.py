@@ -20,7 +20,6 @@ class FrontSelection(Protocol):
 
     def members(self, values: FloatArray) -> BoolArray:
         """Tell which arms, (K,), with values (K, M) may be selected; at least one."""
-        ...
 
 
 Selection = Scalarization | FrontSelection

@@ -12,7 +12,7 @@ from mogro.environments import Environment
 from mogro.experiments.lab.contenders import EPS, RR_AT_1, RW_AT_1, Greedy
 from mogro.experiments.lab.fairness import at_exploration_end
 from mogro.experiments.lab.probes import explored
-from mogro.experiments.lab.regrets import Runs, finals
+from mogro.experiments.lab.regrets import finals, plan_runs
 from mogro.experiments.lab.runs import Simulation, split
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.worlds import Fixed, Varying, World
@@ -31,22 +31,15 @@ def still_exploring(policy: Any, worlds: Sequence[Environment]) -> FloatArray:
 def test_counted_as_if_every_round_were_looked_at(world: World, contender: Greedy) -> None:
     every_round = Simulation(world, contender, 100, 3, 0, 0, 2, still_exploring).trace()
     tasks = split(world, contender, Scale(), rounds=400, sample=SAMPLE, probe=explored)
-    runs: Runs = {(world, contender): tasks}
-    data = finals(runs, run_tasks(runs[world, contender], executor=Here()))
+    data = finals(tasks, run_tasks(tasks, executor=Here()))
     assert len(every_round.checkpoints) == 100
     assert np.array_equal(data["exploration"], every_round.probed.sum(axis=0).mean(axis=-1))
 
 
 def test_what_came_after_exploration_is_unknown_if_it_never_ended() -> None:
     world = Fixed(5, 20, 3)
-    runs: Runs = {
-        (world, contender): split(
-            world, contender, Scale(), rounds=10, sample=SAMPLE, probe=explored
-        )
-        for contender in (RW_AT_1, EPS)
-    }
-    tasks = [task for tasks in runs.values() for task in tasks]
-    data = finals(runs, run_tasks(tasks, executor=Here()))
+    tasks = plan_runs([world], (RW_AT_1, EPS), Scale(), sample=SAMPLE, rounds=10)
+    data = finals(tasks, run_tasks(tasks, executor=Here()))
     ours = data["policy"] == RW_AT_1.label
     assert np.isnan(data["effective_explored"][ours]).all()
     assert (data["exploration"][ours] == 10).all()

@@ -1,7 +1,7 @@
 """The key of a task covers the code that makes its numbers, found by imports, and no more."""
 
-import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,19 +11,20 @@ from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.scale import Scale
 from mogro.simulation._sources import code_digest, import_closure, task_modules
 
-QUICK = Scale(quick=True, rounds=10)
-MODULES = {f.name: {frozenset(task_modules(task)) for task in f.tasks(QUICK)} for f in FIGURES}
-EVERY = set(MODULES)
+PACKAGE = Path(mogro.__file__).parent
+EVERY = {figure.name for figure in FIGURES}
+Modules = frozenset[str]
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    package = Path(mogro.__file__).parent
-    shutil.copytree(package, tmp_path / "mogro", ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+@cache
+def modules() -> dict[str, set[Modules]]:
+    """Return what tasks of each figure are made of; making them takes seconds."""
+    scale = Scale(quick=True, rounds=10)
+    return {f.name: {frozenset(task_modules(task)) for task in f.tasks(scale)} for f in FIGURES}
 
 
 def finder(root: Path) -> Callable[[str], Path | None]:
+    @cache
     def find(name: str) -> Path | None:
         place = root / name.replace(".", "/")
         files = (place.with_suffix(".py"), place / "__init__.py")
@@ -32,21 +33,27 @@ def finder(root: Path) -> Callable[[str], Path | None]:
     return find
 
 
-def changed(path: str, edit: Callable[[str], str], copy: Path) -> set[str]:
-    """Return the figures some of whose tasks have another key after an edit of a copy."""
-    find = finder(copy)
+def keys(find: Callable[[str], Path | None]) -> dict[Modules, str]:
+    return {one: code_digest(one, find=find) for several in modules().values() for one in several}
 
-    def digests() -> dict[str, list[str]]:
-        known = {m: code_digest(m, find=find) for ms in MODULES.values() for m in ms}
-        return {name: sorted(known[m] for m in ms) for name, ms in MODULES.items()}
 
-    before = digests()
-    file = copy / "mogro" / path
+@pytest.fixture(scope="module")
+def before() -> dict[Modules, str]:
+    return keys(finder(PACKAGE.parent))
+
+
+def changed(
+    path: str, edit: Callable[[str], str], before: dict[Modules, str], folder: Path
+) -> set[str]:
+    """Return the figures some of whose tasks have another key after an edit of a file."""
+    file = PACKAGE / path
     text = file.read_text()
-    assert edit(text) != text
-    file.write_text(edit(text))
-    after = digests()
-    return {name for name in before if before[name] != after[name]}
+    edited = folder / file.name
+    edited.write_text(edit(text))
+    assert edited.read_text() != text
+    find = finder(PACKAGE.parent)
+    after = keys(lambda name: edited if find(name) == file else find(name))
+    return {name for name in EVERY if any(after[m] != before[m] for m in modules()[name])}
 
 
 @pytest.mark.parametrize(
@@ -74,9 +81,14 @@ def changed(path: str, edit: Callable[[str], str], copy: Path) -> set[str]:
     ],
 )
 def test_what_an_edit_does_again(
-    path: str, old: str, new: str, figures: set[str] | None, copy: Path
+    path: str,
+    old: str,
+    new: str,
+    figures: set[str] | None,
+    before: dict[Modules, str],
+    tmp_path: Path,
 ) -> None:
-    again = changed(path, lambda text: text.replace(old, new, 1), copy)
+    again = changed(path, lambda text: text.replace(old, new, 1), before, tmp_path)
     if figures is None:
         assert {"main", "varying", "growth"} <= again
         assert "time" not in again
@@ -86,7 +98,7 @@ def test_what_an_edit_does_again(
 
 @pytest.mark.parametrize("name", sorted(EVERY))
 def test_no_task_depends_on_how_it_is_told(name: str) -> None:
-    roots = {module for modules in MODULES[name] for module in modules}
+    roots = {module for several in modules()[name] for module in several}
     told = ("mogro.experiments.figures", "mogro.experiments.report", "mogro.cli", "mogro.live")
     closure = import_closure(roots)
     assert "mogro" not in closure

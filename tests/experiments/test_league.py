@@ -15,12 +15,12 @@ from mogro import cli
 from mogro.experiments.lab.reproduce import read_tables, reproduce
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import select
-from mogro.experiments.league import PLAYERS, WORLDS, Player, Season, own_player
+from mogro.experiments.league import PLAYERS, WORLDS, Player, Season, by_place, own_player
 from mogro.experiments.league.page import conclude, write_page
 from mogro.simulation.parallel import key
 from mogro.testing import check_environment
 
-BY_PLACE = sum(player.by_place(WORLDS[0].instance(0, 0)) for player in PLAYERS)
+BY_PLACE = sum(by_place(player, WORLDS[0].instance(0, 0)) for player in PLAYERS)
 SMALL = Scale(instances=3, repeats=1, rounds=20)
 
 
@@ -79,16 +79,16 @@ def test_ranks_are_those_of_the_regrets(out: Path) -> None:
             assert mean == pytest.approx(value)
     standing = tables["standing"]
     assert (np.diff(standing["mean_rank"]) >= 0).all()
-    assert set(standing["policy"]) == {*(p.name for p in PLAYERS), "by place"}
+    assert set(standing["policy"]) == {*(p.label for p in PLAYERS), "by place"}
 
 
 def test_ranks_are_certain_where_every_instance_agrees() -> None:
     season = Season(worlds=WORLDS[:1])  # MOGRO has the least regret in all of them, by 4 of 14
     tasks: list[Any] = season.tasks(SMALL)
-    values = {p.name: 10.0 + n for n, p in enumerate(PLAYERS)}
+    values = {p.label: 10.0 + n for n, p in enumerate(PLAYERS)}
     results = {
         task: dict.fromkeys(
-            ("effective", "pareto"), values[task.player.name] + np.zeros((3, 1)) + np.eye(3)[:, :1]
+            ("effective", "pareto"), values[task.player.label] + np.zeros((3, 1)) + np.eye(3)[:, :1]
         )
         for task in tasks
     }
@@ -106,7 +106,7 @@ def test_the_page_is_made_of_the_tables(out: Path) -> None:
 
 
 def test_a_policy_of_ones_own_is_named_by_its_module() -> None:
-    assert own_player("mogro:RandomArm").policy is mogro.RandomArm
+    assert own_player("mogro:RandomArm").kind is mogro.RandomArm
     for text, message in (
         ("nowhere:Policy", "No module named 'nowhere'"),
         ("mogro:Nothing", "no attribute 'Nothing'"),

@@ -9,13 +9,11 @@ from tests.oracles import theory as oracle
 from mogro.theory import (
     diversity_left,
     fairness_bound,
-    fairness_bound_stochastic,
     goodness_needed,
     is_vacuous,
     radius_cap,
     regret_bound_random_weights,
     regret_bound_round_robin,
-    regret_bound_stochastic,
     stochastic_increment,
 )
 
@@ -178,12 +176,8 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
         "rounds": 10**6,
         "initial_rounds": 70,
     }
-    regret = regret_bound_stochastic(lam, gamma, phi=phi, goodness_probability=q, **given)
+    regret = regret_bound_random_weights(increment=inc, **given)
     assert regret == pytest.approx(oracle.regret_rw(inc, 0.1, 3, 3, 10**6, 70))
-    fair = fairness_bound_stochastic(
-        0.3, lam, gamma, psi=0.1, phi=phi, goodness_probability=q, **given
-    )
-    assert fair == fairness_bound(0.3, psi=0.1, increment=inc, **given)
 
 
 @given(
@@ -197,13 +191,6 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
 def test_stochastic_versions_for_other_norms(
     lam: float, share: float, x: float, L: float, phi: float, q: float
 ) -> None:
-    given: dict[str, Any] = {
-        "noise": 0.1,
-        "dim": 3,
-        "objectives": 3,
-        "rounds": 10**6,
-        "initial_rounds": 70,
-    }
     chances: dict[str, Any] = {"phi": phi, "goodness_probability": q}
     norms: dict[str, Any] = {"feature_norm": x, "parameter_norms": (L, L)}
     needed = goodness_needed(lam * L**2, **norms)
@@ -213,11 +200,6 @@ def test_stochastic_versions_for_other_norms(
     left = oracle.left_xmax(lam, alpha / L, gamma, x)
     inc = stochastic_increment(lam * L**2, gamma, objectives=3, **chances, **norms)
     assert inc == pytest.approx(left * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
-    regret = regret_bound_stochastic(lam * L**2, gamma, **chances, **norms, **given)
-    expected = regret_bound_random_weights(increment=inc, feature_norm=x, parameter_norm=L, **given)
-    assert regret == pytest.approx(expected)
-    fair = fairness_bound_stochastic(0.3, lam * L**2, gamma, psi=0.1, **chances, **norms, **given)
-    assert fair == fairness_bound(0.3, psi=0.1, increment=inc, feature_norm=x, **given)
 
 
 def test_is_vacuous() -> None:
@@ -259,15 +241,8 @@ def test_refusals(changed: dict[str, Any], name: str) -> None:
 
 
 def test_stochastic_refuses_contexts_that_are_never_good() -> None:
+    inc = stochastic_increment(0.5, 0.999, phi=0.1, goodness_probability=0.0, objectives=2)
     with pytest.raises(ValueError, match="increment"):
-        regret_bound_stochastic(
-            0.5,
-            0.999,
-            phi=0.1,
-            goodness_probability=0.0,
-            noise=0.1,
-            dim=2,
-            objectives=2,
-            rounds=10,
-            initial_rounds=1,
+        regret_bound_random_weights(
+            increment=inc, noise=0.1, dim=2, objectives=2, rounds=10, initial_rounds=1
         )

@@ -17,11 +17,12 @@ from mogro.theory import (
     diagnose,
     eigenvalue_bound,
     estimate_bound,
-    fairness_bound_stochastic,
+    fairness_bound,
     objective_diversity,
     radius_cap,
-    regret_bound_stochastic,
+    regret_bound_random_weights,
     regularity,
+    stochastic_increment,
     threshold_random_weights,
     uniform_ball_goodness,
 )
@@ -118,9 +119,16 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     lam, gamma = objective_diversity(np.eye(2)), 0.995 * size
     norms: dict[str, Any] = {} if size == 1 else {"feature_norm": size}
     alpha = radius_cap(lam, gamma, **norms)
+    increment = stochastic_increment(
+        lam,
+        gamma,
+        phi=regularity(np.eye(2), 1.0, epsilon=alpha / 2).phi.low,
+        goodness_probability=uniform_ball_goodness(gamma / size, dim=2, arms=arms),
+        objectives=2,
+        **norms,
+    )
     given: dict[str, Any] = {
-        "phi": regularity(np.eye(2), 1.0, epsilon=alpha / 2).phi.low,
-        "goodness_probability": uniform_ball_goodness(gamma / size, dim=2, arms=arms),
+        "increment": increment,
         "noise": noise,
         "dim": 2,
         "objectives": 2,
@@ -138,8 +146,8 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     world = DrawnArms(np.eye(2), draw, arms=arms, noise=noise)
     make = partial(mogro.MOGRO, threshold=threshold, exploration=mogro.Uniform())
     trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
-    assert trace.effective_regret[-1].mean() <= regret_bound_stochastic(lam, gamma, **given)
-    fair = fairness_bound_stochastic(0.5, lam, gamma, psi=0.1, **given)
+    assert trace.effective_regret[-1].mean() <= regret_bound_random_weights(**given)
+    fair = fairness_bound(0.5, psi=0.1, **given)
     assert 0 <= fair.index <= 0.1
 
 

@@ -64,6 +64,11 @@ def best_in_direction(arms: Arms, weights: FloatArray, theta: FloatArray, rng: R
             return np.asarray(tied[0])
         return np.asarray(draw_one(arms.features, tied, rng=rng))
     scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
+    return best_scored(scores, arms, direction, rng)
+
+
+def best_scored(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) -> IntArray:
+    """Return the arm of the largest score, which may not be finite, by directions (..., d)."""
     if not math.isfinite(sum_of_squares(scores)):
         check_finite(direction, direction, "weights")
         refuse(arms, "features")

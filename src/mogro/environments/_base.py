@@ -1,8 +1,13 @@
 """What worlds share: how they show themselves and, the linear ones, their reward model."""
 
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro import _page
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
@@ -33,7 +38,15 @@ def zero_or_one(means: FloatArray, rng: Rng) -> FloatArray:
 
 
 class World:
-    """How a world shows itself: its sizes, and its noise if that has one size."""
+    """How a world shows itself: its sizes, and its noise if that has one size.
+
+    A subclass is a data class. Copies are made anew of what it was given, and so read-only, too.
+    """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        given: Any = self
+        arguments = {one.name: getattr(self, one.name) for one in fields(given) if one.init}
+        return partial(type(self), **arguments), ()
 
     def _facts(self) -> dict[str, str]:
         facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
@@ -45,11 +58,7 @@ class World:
         return f"{type(self).__name__}({facts})"
 
     def _repr_html_(self) -> str:
-        facts = self._facts()
-        names = "".join(f"<th>{name}</th>" for name in facts)
-        values = "".join(f"<td>{value}</td>" for value in facts.values())
-        caption = f"<caption>{type(self).__name__}</caption>"
-        return f"<table>{caption}<tr>{names}</tr><tr>{values}</tr></table>"
+        return _page.facts(type(self).__name__, self._facts())
 
 
 class StayingArms(World):

@@ -1,7 +1,6 @@
 """Arms that stay, and a context that is new in each round."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -107,9 +106,6 @@ class BilinearContexts(_base.LinearWorld):
         """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
         values = check.floats(features, "features", shape=(..., "K", self.dim))
         return np.ascontiguousarray(values) @ self.theta.T
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(BilinearContexts, noise=self.noise), (self.arm_features, self.theta)
 
 
 def _extended(vectors: FloatArray) -> FloatArray:

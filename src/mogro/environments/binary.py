@@ -71,9 +71,6 @@ class BernoulliArms(_base.StayingArms):
         chosen = check.floats(x, "x", shape=(..., self.dim))
         return _base.zero_or_one(_base.mean_rewards(chosen, self.theta), rng)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return BernoulliArms, (self.means,)
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,9 +132,6 @@ class LogisticArms(_base.StayingArms):
     def _link(self, x: FloatArray) -> FloatArray:
         # tanh does not overflow: 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2
         return (1 + np.tanh(_base.mean_rewards(x, self.coefficients) / 2)) / 2
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return LogisticArms, (self.features, self.coefficients)
 
 
 def _probabilities(means: ArrayLike) -> FloatArray:

@@ -1,7 +1,6 @@
 """Parameters that move while somebody learns them."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -94,7 +93,3 @@ class DriftingArms(_base.StayingArms):
         """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
         return _base.with_noise(_base.mean_rewards(chosen, self.parameters(step)), self.noise, rng)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        rest = partial(DriftingArms, every=self.every, noise=self.noise)
-        return rest, (self.features, self.path)

@@ -60,10 +60,6 @@ class DrawnArms(_base.LinearWorld):
         check.check_shape(drawn, "draw", (*batch, self.arms, self.dim))
         return drawn
 
-    def __reduce__(self) -> tuple[object, ...]:
-        rest = partial(DrawnArms, arms=self.arms, noise=self.noise)
-        return rest, (self.theta, self.draw)
-
 
 def one_continuous_arm(theta: ArrayLike, fixed: ArrayLike, *, noise: float) -> DrawnArms:
     """Return the appendix's first example: one arm uniform in the unit ball, the others fixed.

@@ -61,27 +61,22 @@ class Environment(Protocol):
     @property
     def dim(self) -> int:
         """The number of features, d."""
-        ...
 
     @property
     def arms(self) -> int:
         """The number of arms on offer in each round, K."""
-        ...
 
     @property
     def objectives(self) -> int:
         """The number of objectives, M."""
-        ...
 
     @property
     def contexts(self) -> Callable[..., FloatArray]:
         """Return the features on offer this round: (*batch, K, d), or broadcastable to it."""
-        ...
 
     @property
     def observe(self) -> Callable[..., FloatArray]:
         """Return reward vectors (*batch, M) for the features ``x``, (*batch, d), of chosen arms."""
-        ...
 
 
 @runtime_checkable
@@ -91,9 +86,7 @@ class LinearEnvironment(Environment, Protocol):
     @property
     def theta(self) -> FloatArray:
         """The true parameters, (M, d), read-only. Policies never see them."""
-        ...
 
     @property
     def noise(self) -> float:
         """The standard deviation of the noise (or the sub-Gaussian bound sigma on it)."""
-        ...

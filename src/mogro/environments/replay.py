@@ -85,6 +85,3 @@ class Replay(_base.World):
 
     def _row(self, step: int) -> int:
         return step % len(self.rewards)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Replay, (self.rewards, self.features)

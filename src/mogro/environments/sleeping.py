@@ -1,7 +1,6 @@
 """Arms that are not on offer in every round."""
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -79,7 +78,3 @@ class SleepingArms(_base.LinearWorld):
         """Return the features of the arms that are awake, (*batch, K, d)."""
         order = rng.random((*batch, len(self.features))).argsort(axis=-1)
         return np.asarray(self.features[np.sort(order[..., : self.awake], axis=-1)])
-
-    def __reduce__(self) -> tuple[object, ...]:
-        rest = partial(SleepingArms, awake=self.awake, noise=self.noise)
-        return rest, (self.features, self.theta)

@@ -5,7 +5,6 @@ settled in the docstrings.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -114,9 +113,6 @@ class FixedArms(_base.StayingArms, _base.LinearWorld):
         chosen = check.indices(arm, "arm", below=self.arms)
         return _base.with_noise(self.means[chosen], self.noise, rng)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(FixedArms, noise=self.noise), (self.features, self.theta)
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -186,9 +182,6 @@ class VaryingContexts(_base.LinearWorld):
         """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
         values = check.floats(features, "features", shape=(..., "K", self.dim))
         return np.ascontiguousarray(values) @ self.theta.T
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(VaryingContexts, arms=self.arms, noise=self.noise), (self.theta,)
 
 
 def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ from typing import final
 
 import numpy as np
 
+from mogro import _page
 from mogro import _validation as check
 from mogro._validation import FloatArray
 from mogro.environments import _files
@@ -90,10 +91,8 @@ class Wine:
 
     def _repr_html_(self) -> str:
         wines, dim = self.features.shape
-        return (
-            "<table><caption>Wine</caption><tr><th>wines</th><th>dim</th><th>objectives</th></tr>"
-            f"<tr><td>{wines}</td><td>{dim}</td><td>{self.rewards.shape[1]}</td></tr></table>"
-        )
+        sizes = {"wines": wines, "dim": dim, "objectives": self.rewards.shape[1]}
+        return _page.facts("Wine", sizes)
 
 
 def load(

@@ -24,21 +24,17 @@ class Log(Protocol):
     @property
     def units(self) -> Units:
         """The objectives."""
-        ...
 
     @property
     def rows(self) -> int:
         """How many rows there are, also those that cannot be used."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of results should know of the log."""
-        ...
 
     def records(self) -> Iterator[Records]:
         """Read the rows that have a propensity, in order."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 
 from mogro import _page
-from mogro._validation import BoolArray, FloatArray
 from mogro.evaluation.evaluating import Passes
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import Greedy, Wanted, believed, read_weights
@@ -120,12 +119,9 @@ class Closer:
         numbers = [one.numbers.astype(float) for one in passes.records()]
         timed = not any(np.isnan(each).any() for each in times)
         clock = times if timed else numbers
-        edges, self._label = _page.periods(
-            min(each.min() for each in clock), max(each.max() for each in clock), timed=timed
-        )
-        self._middles = (edges[1:] + edges[:-1]) / 2
-        if self._label == "day":
-            self._middles = (self._middles - edges[0]) / 86400
+        low, high = min(each.min() for each in clock), max(each.max() for each in clock)
+        periods = _page.periods(low, high, timed=timed)
+        self._middles, self._label = periods.middles, periods.label
         self._sums: list[list[Sums | None]] = [[None, None] for _ in self._middles]
         self._counts = np.zeros(len(_BINS) + 1, dtype=int)
         for records, own in zip(passes.records(), clock, strict=True):
@@ -136,10 +132,10 @@ class Closer:
             self._counts += np.bincount(
                 np.searchsorted(_BINS, rows.weights), minlength=len(_BINS) + 1
             )
-            period = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, len(edges) - 2)
+            period = periods.number(own)
             for part in np.unique(period).tolist():
                 for which, each in enumerate((rows, plain)):
-                    self._add(part, which, only(each, period == part))
+                    self._add(part, which, each.only(period == part))
 
     def _add(self, period: int, which: int, rows: Rows) -> None:
         sums = self._sums[period][which]
@@ -176,21 +172,3 @@ class Closer:
         )
         drawing = _page.bars("How much rows count", labels[:last], share, y="% of rows")
         return _page.paragraph(words) + _page.figures(drawing)
-
-
-def only(rows: Rows, keep: BoolArray) -> Rows:
-    """Return some of some rows."""
-
-    def part(array: FloatArray | None) -> FloatArray | None:
-        return None if array is None else array[keep]
-
-    return replace(
-        rows,
-        weights=rows.weights[keep],
-        residuals=rows.residuals[keep],
-        observed=None if rows.observed is None else rows.observed[keep],
-        baseline=part(rows.baseline),
-        arms=None if rows.arms is None else rows.arms[keep],
-        noise=part(rows.noise),
-        lost=0.0,
-    )

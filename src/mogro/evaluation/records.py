@@ -1,7 +1,7 @@
 """Rows of a log as arrays, with the arms on offer side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -78,26 +78,17 @@ class Records:
         return self if known.all() else self._only(known)
 
     def _only(self, keep: BoolArray) -> "Records":
-        def part(array: Any) -> Any:
-            return None if array is None else array[keep]
-
         rows = np.flatnonzero(keep).tolist()
-        return replace(
-            self,
-            numbers=self.numbers[keep],
-            rewards=self.rewards[keep],
-            propensities=self.propensities[keep],
-            errors=self.errors[keep],
-            arms=[self.arms[row] for row in rows],
-            times=self.times[keep],
-            uniform=self.uniform[keep],
-            chosen=part(self.chosen),
-            on_offer=part(self.on_offer),
-            estimates=part(self.estimates),
-            contexts=part(self.contexts),
-            offered=None if self.offered is None else [self.offered[row] for row in rows],
-            read_features=lambda: part(self.features),
-        )
+
+        def part(values: Any) -> Any:
+            if isinstance(values, list):
+                return [values[row] for row in rows]
+            return None if values is None else values[keep]
+
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        del columns["read_features"]
+        kept = {name: part(values) for name, values in columns.items()}
+        return replace(self, **kept, read_features=lambda: part(self.features))
 
     def without(self, what: str) -> ValueError:
         """Return an error: rows lack something."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mogro._plots import Drawing, house_style, panels
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.evaluation.evaluating import Passes
 from mogro.evaluation.logs import read_log
@@ -16,9 +16,6 @@ from mogro.live.objective import Units
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.offpolicy._intervals import correlated_normals, joint_level
 from mogro.offpolicy.evaluation import read_level
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 _ENOUGH = 100.0  # effective rows that tell two trade-offs apart
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
@@ -169,13 +166,11 @@ class WhatIf:
             constraints,
         )
 
-    def plot(self, *, level: float = 0.95) -> "Drawing":
+    def plot(self, *, level: float = 0.95) -> Drawing:
         """Draw the front that one could have had, the first two objectives; needs matplotlib.
 
         Those trade-offs that can be trusted, if any can.
         """
-        from mogro._plots import house_style, panels
-
         keep = self.trusted if self.trusted.any() else ~self.trusted
         values, bounds = self.value[keep], self.interval(level)[keep]
         with house_style():

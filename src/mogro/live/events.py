@@ -8,7 +8,7 @@ reading it gives the same bits.
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,20 +240,8 @@ Event = (
     | Hollow
 )
 
-_KINDS: dict[str, type[Any]] = {
-    "decided": Decided,
-    "rewarded": Rewarded,
-    "activated": Activated,
-    "withdrawn": Withdrawn,
-    "changed": Changed,
-    "expired": Expired,
-    "forgotten": Forgotten,
-    "offered": Offered,
-    "imported": Imported,
-    "compacted": Compacted,
-    "erased": Erased,
-    "hollow": Hollow,
-}
+# Files know events by the names of their classes.
+_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Event)}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -286,7 +274,8 @@ def _plain_fields(event: Any) -> dict[str, Any]:
     fields: dict[str, Any] = event._asdict()
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
-            fields[name] = value.tolist() if _is_vector(value) else _packed(value)
+            vector = value.ndim == 1 and value.dtype != np.bool_
+            fields[name] = value.tolist() if vector else _packed(value)
         elif isinstance(value, Evidence | Decided):
             fields[name] = _plain_fields(value)
     return fields
@@ -311,10 +300,6 @@ def _parsed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 _VECTORS = ("features", "weights", "estimates", "context")
 _TUPLES = ("ids", "constraints", "propensity", "objectives", "numbers")
 _NESTED: dict[str, type[Any]] = {"evidence": Evidence, "decision": Decided}
-
-
-def _is_vector(array: NDArray[Any]) -> bool:
-    return array.ndim == 1 and array.dtype != np.bool_
 
 
 def _packed(array: NDArray[Any]) -> dict[str, Any]:

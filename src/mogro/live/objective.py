@@ -139,7 +139,8 @@ class Units:
         # Learned when the window closes, not when a value comes.
         self.held = tuple(one.default is not None or one.revise is not None for one in objectives)
         self.given = tuple(self._condition(one) for one in objectives)
-        self.order = self._conditions_first()
+        # Conditions first.
+        self.order = sorted(range(len(self)), key=lambda m: (len(self._chain(m)), m))
         # Every objective with its first condition, which stands for it where exploration is due.
         self.roots: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
         # Nothing has a window or a condition: every value is final when it comes.
@@ -234,6 +235,3 @@ class Units:
                 raise ValueError(f"given: expected no circle, got {circle}")
             chain.append(condition)
         return chain
-
-    def _conditions_first(self) -> tuple[int, ...]:
-        return tuple(sorted(range(len(self)), key=lambda m: (len(self._chain(m)), m)))

@@ -2,16 +2,17 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from mogro._files import write_whole
 from mogro._validation import FloatArray, folder_or_file
+from mogro.live import views
 from mogro.live.deciding.basis import Weights
 from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities
 from mogro.live.deciding.proposals import Proposer
@@ -25,20 +26,11 @@ from mogro.live.offers.arms import ArmReader, Arms, Context, Features
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.report import last_arms, make_report
 from mogro.live.settings import Settings
-from mogro.live.views import (
-    Estimates,
-    Explanation,
-    Front,
-    diagnosis,
-    estimates,
-    explain,
-    html,
-    learned_front,
-    text,
-)
 
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
+
+T = TypeVar("T")
 
 
 class Questions:
@@ -61,23 +53,23 @@ class Questions:
     def _request(self, question: Question, *, written: bool = False) -> Request:
         """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
         written = written and self._group is not None
-        try:
-            return read_request(question, self._settings, self._reader, written=written)
-        except ValueError:
-            if self._group is None:
-                raise
-        with self._current():  # by the latest objectives
-            return read_request(question, self._settings, self._reader, written=written)
+        return self._checked(
+            lambda: read_request(question, self._settings, self._reader, written=written)
+        )
 
     def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name."""
+        return self._checked(lambda: read_rewards(values, self._settings.units, name))
+
+    def _checked(self, check: Callable[[], T]) -> T:
+        """Check what a caller gave; what is refused once more, by the latest objectives."""
         try:
-            return read_rewards(values, self._settings.units, name)
+            return check()
         except ValueError:
             if self._group is None:
                 raise
-        with self._current():  # by the latest objectives
-            return read_rewards(values, self._settings.units, name)
+        with self._current():
+            return check()
 
     def _latest(self, request: Request) -> Request:
         """Return a request as the objectives are now."""
@@ -156,7 +148,7 @@ class Questions:
         features: Features | None = None,
         *,
         context: Context | None = None,
-    ) -> Estimates:
+    ) -> views.Estimates:
         """Return what is believed of arms, with standard errors, in the user's units.
 
         Examples
@@ -172,7 +164,7 @@ class Questions:
         """
         offered = self._reader.read(arms, features, context=context)
         with self._current():
-            return estimates(offered, self._state.learner, self._settings)
+            return views.estimates(offered, self._state.learner, self._settings)
 
     def decision(self, id: str) -> DecisionRecord:
         """Return a decision and what has become of it.
@@ -282,7 +274,7 @@ class Questions:
         if offered is not None:
             known = self.estimate(offered.ids, offered.features, context=offered.context)
         with self._current():
-            theta, lead = self._state.learner.theta, text(self._state).splitlines()[0]
+            theta, lead = self._state.learner.theta, views.text(self._state).splitlines()[0]
         mapping = self._settings.mapping
         plain = [f"feature {j}" for j in range(theta.shape[1])]
         page = make_report(
@@ -302,7 +294,7 @@ class Questions:
         features: Features | None = None,
         *,
         context: Context | None = None,
-    ) -> Front:
+    ) -> views.Front:
         """Return the estimated effective front of some arms, with each one's share of weights.
 
         It belongs to the estimates: with few observations it may be far from the true one.
@@ -324,11 +316,11 @@ class Questions:
         offered = self._reader.read(arms, features, context=context)
         with self._current():
             theta = self._state.learner.theta
-        return learned_front(offered, theta, self._settings)
+        return views.learned_front(offered, theta, self._settings)
 
-    def explain(self, decision: Decision) -> Explanation:
+    def explain(self, decision: Decision) -> views.Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return explain(decision)
+        return views.explain(decision)
 
     def diagnose(
         self,
@@ -346,15 +338,15 @@ class Questions:
         offered = self._reader.read(arms, features, context=context)
         with self._current():
             theta, noise = self._state.learner.theta, self._state.learner.noise
-        return diagnosis(offered, theta, noise, self._settings, rounds=rounds)
+        return views.diagnosis(offered, theta, noise, self._settings, rounds=rounds)
 
     def __repr__(self) -> str:
         with self._current():
-            return text(self._state)
+            return views.text(self._state)
 
     def _repr_html_(self) -> str:
         with self._current():
-            return html(self._state)
+            return views.html(self._state)
 
     def _lines(self) -> tuple[FloatArray, FloatArray]:
         with self._current():

@@ -82,11 +82,9 @@ class _Log:
         timed = len(times) > 0 and not np.isnan(times).any()
         clock = times if timed else np.arange(len(times), dtype=float)
         low, high = (clock.min(), clock.max()) if len(clock) else (0.0, 0.0)
-        edges, self.label = _page.periods(float(low), float(high), timed=timed)
-        self.period = np.clip(np.searchsorted(edges, clock, side="right") - 1, 0, len(edges) - 2)
-        self.middles = (edges[1:] + edges[:-1]) / 2
-        if self.label == "day":
-            self.middles = (self.middles - edges[0]) / 86400
+        periods = _page.periods(float(low), float(high), timed=timed)
+        self.period = periods.number(clock)
+        self.middles, self.label = periods.middles, periods.label
         self.rewards = np.stack([_numbers(table, f"reward_{n}") for n in units.names], axis=1)
 
     def series(self, label: str, values: FloatArray) -> _page.Series:
@@ -142,14 +140,14 @@ def _objectives(log: _Log) -> str:
 
 
 def _over_time(log: _Log) -> list[str]:
+    return _by_objective(log, log.rewards, f"{{}} by {log.label}")
+
+
+def _by_objective(log: _Log, values: FloatArray, caption: str) -> list[str]:
+    """Draw a column of values (n, M) for every objective, over time."""
     return [
-        _page.lines(
-            f"{name} by {log.label}",
-            [log.series("", log.rewards[:, m])],
-            x=log.label,
-            y=name,
-        )
-        for m, name in enumerate(log.units.names)
+        _page.lines(caption.format(name), [log.series("", column)], x=log.label, y=name)
+        for name, column in zip(log.units.names, values.T, strict=True)
     ]
 
 
@@ -209,15 +207,7 @@ def _surprises(log: _Log) -> str:
     expected = _expected(log.table, len(log.units))
     if expected is None:
         return _page.paragraph("What was expected is on record for agents with a journal.")
-    drawn = [
-        _page.lines(
-            f"{name}: reward less what was expected",
-            [log.series("", log.rewards[:, m] - expected[:, m])],
-            x=log.label,
-            y=name,
-        )
-        for m, name in enumerate(log.units.names)
-    ]
+    drawn = _by_objective(log, log.rewards - expected, "{}: reward less what was expected")
     words = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
     return _page.paragraph(words) + _page.figures(*drawn)
 
@@ -243,18 +233,15 @@ def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
     if len(seen) < 2:
         return _page.paragraph("Nothing is known yet.")
     effects = theta * seen.std(axis=0) * np.abs(log.units.scale)[:, None]  # (M, p)
+    signed = effects * np.sign(log.units.scale)[:, None]
     order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
     rows = [
-        [names[j], *(f"{sign * effects[m, j]:+.3g}" for m, sign in enumerate(_signs(log.units)))]
+        [names[j], *(f"{value:+.3g}" for value in signed[:, j])]
         for j in order[:_SHOWN].tolist()
         if effects[:, j].any()
     ]
     words = "By how much an objective changes with one standard deviation of a feature."
     return _page.paragraph(words) + _page.table(["feature", *log.units.names], rows)
-
-
-def _signs(units: Units) -> list[float]:
-    return [float(np.sign(scale)) for scale in units.scale]
 
 
 def _numbers(table: Any, name: str) -> FloatArray:

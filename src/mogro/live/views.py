@@ -1,11 +1,12 @@
 """What an agent shows of itself, all in the user's units and directions."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mogro import _page
+from mogro._plots import Drawing, house_style, panels
 from mogro._validation import FloatArray
 from mogro.live.deciding.decisions import Decision
 from mogro.live.memory.learner import Learner
@@ -17,8 +18,6 @@ from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
     from mogro.theory import Diagnosis
 
 _SHOWN = 5  # rivals that an explanation tells about
@@ -56,10 +55,8 @@ class Front:
 
     __repr__ = __str__
 
-    def plot(self) -> "Drawing":
+    def plot(self) -> Drawing:
         """Draw the first two objectives; areas are shares of weights. Needs matplotlib."""
-        from mogro._plots import house_style, panels
-
         with house_style():
             drawing, axes = panels(1, 1, width=4.5, height=3.5)
             panel, second = axes[0, 0], min(1, len(self.objectives) - 1)
@@ -248,12 +245,7 @@ def text(state: State) -> str:
 
 def html(state: State) -> str:
     """Describe an agent for a notebook."""
-    names, rows = _objectives(state)
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<p>{escape(_heading(state))}</p><table><tr>{head}</tr>{body}</table>"
+    return _page.paragraph(_heading(state)) + _page.table(*_objectives(state))
 
 
 def _reason(decision: Decision) -> str:

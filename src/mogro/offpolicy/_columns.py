@@ -23,7 +23,6 @@ class Cap(Protocol):
 
     def __call__(self, weights: FloatArray, /) -> FloatArray:
         """Return the weights to use, none above those given."""
-        ...
 
 
 @dataclass(frozen=True)

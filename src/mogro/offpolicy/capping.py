@@ -13,9 +13,7 @@ _LIMITS = 24
 C = TypeVar("C", bound=Cap)
 
 
-def least_error(
-    rows: Rows, kind: Callable[[float], C], /, *, self_normalised: bool = False
-) -> C | None:
+def least_error(rows: Rows, kind: Callable[[float], C], /) -> C | None:
     """Return the cap with the least mean squared error, by estimate; None is the best of all.
 
     Limits from the median weight to the largest are tried, one pass each. The error of a limit is
@@ -32,8 +30,6 @@ def least_error(
         From :func:`weighted_rows` or :func:`predicted_rows`.
     kind
         :class:`Clip` or :class:`Switch`.
-    self_normalised
-        As the estimator will be.
 
     Examples
     --------
@@ -51,21 +47,20 @@ def least_error(
     if not low < high:
         return None
     best: C | None = None
-    plain = _squares(rows, None, self_normalised)
+    plain = _squares(rows, None)
     least = float(len(plain))
     scale = np.where(plain > 0, plain, 1.0)
     for limit in np.geomspace(low, high, _LIMITS)[:-1]:
         cap = kind(float(limit))
-        score = float((_squares(rows, cap, self_normalised) / scale).sum())
+        score = float((_squares(rows, cap) / scale).sum())
         if score < least:
             best, least = cap, score
     return best
 
 
-def _squares(rows: Rows, cap: Cap | None, self_normalised: bool) -> np.ndarray:
+def _squares(rows: Rows, cap: Cap | None) -> np.ndarray:
     sums = Sums(
         rows.residuals.shape[1],
-        self_normalised=self_normalised,
         predictions=rows.baseline is not None,
         cap=cap,
         missing=rows.observed is not None,

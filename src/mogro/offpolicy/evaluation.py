@@ -1,11 +1,11 @@
 """What was found: values, errors, intervals, and whether to trust them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._plots import Drawing, house_style, panels
 from mogro._validation import FloatArray, floats, real, share
 from mogro.offpolicy._intervals import (
     Calibration,
@@ -15,9 +15,6 @@ from mogro.offpolicy._intervals import (
     scores,
     skewed_interval,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 ENOUGH = 200.0  # effective size from which intervals are trusted
 TOLERATED = 0.01  # share of the target without support up to which there is an estimate
@@ -196,10 +193,8 @@ class Evaluation:
         z = quantiles(level, self.freedom)
         return skewed_interval(self.value, self.error, self.skewness, z)
 
-    def plot(self, *, level: float = 0.95) -> "Drawing":
+    def plot(self, *, level: float = 0.95) -> Drawing:
         """Draw values and intervals, one objective under the other; needs matplotlib."""
-        from mogro._plots import house_style, panels
-
         names = self.names or tuple(map(str, range(len(self.value))))
         with house_style():
             drawing, axes = panels(len(names), 1, width=4.5, height=0.7)

@@ -75,8 +75,6 @@ def direct(
     observed: ArrayLike | None = None,
     folds: int = 5,
     ridge: float = 0.0,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
 ) -> Evaluation:
     """Predicted values of the target, by cross-fitted least squares; needs no propensities.
 
@@ -94,8 +92,6 @@ def direct(
         As for :func:`cross_fitted`.
     probabilities
         Of every arm under the target policy, (n, K).
-    replicates, rng
-        As for :func:`ips`.
 
     Examples
     --------
@@ -131,7 +127,7 @@ def direct(
         variance = float(middle @ model.inverse @ middle)
         sizes[places] = 1 / variance if variance > 0 else n
         lost[places] = _unseen(model, offered, target)
-    sums = Sums(objectives, predictions=True, replicates=replicates, rng=rng)
+    sums = Sums(objectives, predictions=True)
     nothing = np.zeros_like(influences)
     sums.add(Rows(np.ones(n), nothing, baseline=influences))
     found = sums.result()

@@ -1,7 +1,7 @@
 """Rows of a log, checked, and reduced to what every estimator needs."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,13 @@ class Rows:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.weights)
+
+    def only(self, keep: BoolArray) -> Self:
+        """Return some of them, by a mask (n,); what is known of sums only is left out."""
+        names = ("weights", "residuals", "observed", "baseline", "arms", "noise")
+        arrays = {name: getattr(self, name) for name in names}
+        kept = {name: one[keep] for name, one in arrays.items() if one is not None}
+        return replace(self, **kept, lost=0.0, mass=None)
 
 
 def weighted_rows(

@@ -1,16 +1,37 @@
 """Sums over a log, in one pass and constant memory; chunks may come in any order, anywhere."""
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, count, generator
-from mogro.offpolicy._columns import Cap
+from mogro.offpolicy._columns import Cap, Layout
 from mogro.offpolicy._conclusion import conclude, influences
-from mogro.offpolicy._resampling import STEP
-from mogro.offpolicy._state import Settings, State
+from mogro.offpolicy._moments import BLOCK, Moments
+from mogro.offpolicy._resampling import STEP, Replicates
 from mogro.offpolicy.evaluation import Evaluation
 from mogro.offpolicy.rows import Rows
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What sums have to have in common to be merged."""
+
+    objectives: int
+    self_normalised: bool
+    predictions: bool
+    cap: Cap | None
+    missing: bool
+    arm_count: int | None
+    replicates: int
+    key: int
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of rows: arms if rewards may be missing, else one."""
+        return (self.arm_count or 1) if self.missing else 1
 
 
 class Sums:
@@ -63,29 +84,52 @@ class Sums:
     ) -> None:
         wanted = -(-count(replicates, "replicates", minimum=0) // STEP) * STEP
         key = int(generator(rng, "rng").integers(2**63)) if wanted else 0
-        settings = Settings(
-            count(objectives, "objectives"),
-            bool(self_normalised),
-            bool(predictions),
-            cap,
-            bool(missing),
-            None if arm_count is None else count(arm_count, "arm_count"),
-            wanted,
-            key,
+        arms = None if arm_count is None else count(arm_count, "arm_count")
+        self._begin(
+            Settings(
+                count(objectives, "objectives"),
+                bool(self_normalised),
+                bool(predictions),
+                cap,
+                bool(missing),
+                arms,
+                wanted,
+                key,
+            )
         )
-        self._state = State.empty(settings)
+
+    def _begin(self, settings: Settings) -> None:
+        objectives, groups, arms = settings.objectives, settings.groups, settings.arm_count or 0
+        self.settings = settings
+        self.layout = layout = Layout.arrange(
+            objectives,
+            missing=settings.missing,
+            cap=settings.cap is not None,
+            baseline=settings.predictions,
+        )
+        p = layout.size
+        self.moments = Moments.zero(groups, p, layout.sets)
+        self.replicates = Replicates(settings.replicates, groups, p, layout.sets, settings.key)
+        # Products of columns times squared relative errors, and columns times these.
+        self.noise: FloatArray = np.zeros((groups, p, p))
+        self.noise_bias: FloatArray = np.zeros((groups, p))
+        self.noise_squares = 0.0
+        self.largest: FloatArray = np.zeros(objectives)  # weights
+        self.fourths: FloatArray = np.zeros(objectives)  # sums of their fourth powers
+        self.lost = 0.0  # target probability known to be without support
+        self.mass: FloatArray = np.zeros(arms)  # target probability of the arms
+        self.pulls: NDArray[np.int64] = np.zeros(arms, dtype=np.int64)
         self._spans: list[tuple[int, int]] = []  # numbers of the rows seen
 
     def fresh(self) -> Self:
         """Return empty sums with the same settings and key, for another worker."""
         twin = object.__new__(type(self))
-        twin._state = State.empty(self._state.settings)
-        twin._spans = []
+        twin._begin(self.settings)
         return twin
 
     def __len__(self) -> int:
         """Return the number of rows seen."""
-        return self._state.rows
+        return int(self.moments.counts.sum())
 
     def add(self, rows: Rows, *, first: int | None = None) -> None:
         """Add rows, the first of which has this number in the log.
@@ -96,12 +140,44 @@ class Sums:
         self._check(rows)
         following = self._spans[-1][1] if self._spans else 0
         start = following if first is None else count(first, "first", minimum=0)
-        if self._state.settings.replicates:
+        if self.settings.replicates:
             self._spans = _joined(self._spans, [(start, start + len(rows))])
-        self._state.add(rows, start)
+        arms = rows.arms if self.settings.groups > 1 else None
+        for begin in range(0, len(rows), BLOCK):
+            part = slice(begin, begin + BLOCK)
+            columns = self.layout.fill(rows, part, self.settings.cap)
+            groups = None if arms is None else arms[part]
+            self.moments.add(columns, groups)
+            weights = columns[0] if self.layout.seen is None else columns[self.layout.weight]
+            squares = weights * weights
+            self.fourths = self.fourths + np.vecdot(squares, squares)
+            if rows.noise is not None:
+                self._add_noise(columns, rows.noise[part], groups)
+            if self.settings.replicates:
+                self.replicates.add(columns, groups, start + begin)
+        self._add_totals(rows)
+
+    def _add_noise(
+        self, columns: FloatArray, noise: FloatArray, groups: NDArray[np.intp] | None
+    ) -> None:
+        scaled = columns * noise
+        where = np.zeros(len(noise), dtype=np.intp) if groups is None else groups
+        for group in np.unique(where):
+            own = scaled[:, where == group]
+            self.noise[group] += own @ own.T
+            self.noise_bias[group] += own @ noise[where == group]
+        self.noise_squares += float(noise @ noise)
+
+    def _add_totals(self, rows: Rows) -> None:
+        self.lost += rows.lost
+        seen = rows.weights if rows.observed is None else rows.weights[:, None] * rows.observed
+        self.largest = np.maximum(self.largest, seen.max(axis=0))
+        if len(self.mass) and rows.mass is not None and rows.arms is not None:
+            self.mass = self.mass + rows.mass
+            self.pulls += np.bincount(rows.arms, minlength=len(self.mass))
 
     def _check(self, rows: Rows) -> None:
-        settings = self._state.settings
+        settings = self.settings
         if rows.residuals.shape[1] != settings.objectives:
             raise ValueError(
                 f"rows: expected {settings.objectives} objectives, got {rows.residuals.shape[1]}"
@@ -126,10 +202,19 @@ class Sums:
 
     def merge(self, other: "Sums") -> None:
         """Add what other sums with the same settings have seen of other rows."""
-        if other._state.settings != self._state.settings:
+        if other.settings != self.settings:
             raise ValueError("other: expected sums with the same settings; fresh() makes them")
         self._spans = _joined(self._spans, other._spans)
-        self._state.merge(other._state)
+        self.moments.merge(other.moments)
+        self.replicates.sums += other.replicates.sums
+        self.noise += other.noise
+        self.noise_bias += other.noise_bias
+        self.noise_squares += other.noise_squares
+        self.largest = np.maximum(self.largest, other.largest)
+        self.fourths = self.fourths + other.fourths
+        self.lost += other.lost
+        self.mass = self.mass + other.mass
+        self.pulls += other.pulls
 
     def influences(self, rows: Rows) -> FloatArray:
         """Return how much each of some rows, added before, moves the estimate: (n, M), over n.
@@ -138,13 +223,13 @@ class Sums:
         square of the number of rows, with the products of two targets to their covariance.
         """
         self._check(rows)
-        return influences(self._state, rows)
+        return influences(self, rows)
 
     def result(self) -> Evaluation:
         """Return what the rows so far say."""
         if not len(self):
             raise ValueError("rows: expected at least one, got none")
-        return conclude(self._state)
+        return conclude(self)
 
 
 def _joined(spans: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:

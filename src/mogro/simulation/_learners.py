@@ -19,12 +19,10 @@ class Learner(Protocol):
 
     def select(self, features: Any, *, rng: Any) -> Any:
         """Choose an arm, or one for each learner of the batch."""
-        ...
 
     @property
     def update(self) -> Callable[..., None]:
         """Learn the reward of the arm with these features, with a parameter ``arm`` its place."""
-        ...
 
 
 MakePolicy = Callable[..., Learner]
@@ -51,6 +49,9 @@ def make_learners(
     if not callable(make_policy):
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
     together = "batch" in inspect.signature(make_policy).parameters
+    if probe is None:
+        batch = generators.shape if together else ()
+        probe = lambda policy: np.zeros(batch)  # noqa: E731
     return (Together if together else OneByOne)(make_policy, world, generators, probe)
 
 
@@ -58,11 +59,7 @@ class Together:
     """A policy that steps for all learners at once."""
 
     def __init__(
-        self,
-        make_policy: MakePolicy,
-        world: Environment,
-        generators: NDArray[Any],
-        probe: Probe | None,
+        self, make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe
     ) -> None:
         self._batch = generators.shape
         self._rng: Rng = Streams(generators, ahead=True)
@@ -78,8 +75,6 @@ class Together:
         self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
 
     def probe(self) -> NDArray[Any]:
-        if self._probe is None:
-            return np.zeros(self._batch)
         return _numbers(self._probe(self._policy), self._batch)
 
 
@@ -87,11 +82,7 @@ class OneByOne:
     """Policies of single learners, one after the other."""
 
     def __init__(
-        self,
-        make_policy: MakePolicy,
-        world: Environment,
-        generators: NDArray[Any],
-        probe: Probe | None,
+        self, make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe
     ) -> None:
         self._batch = generators.shape
         self._rngs: Any = generators
@@ -117,8 +108,6 @@ class OneByOne:
             policy.update(x[learner], rewards[learner], **place)
 
     def probe(self) -> NDArray[Any]:
-        if self._probe is None:
-            return np.zeros(self._batch)
         values = np.stack([_numbers(self._probe(one), ()) for one in self._policies.values()])
         return values.reshape(*self._batch, *values.shape[1:])
 

@@ -54,9 +54,11 @@ def import_closure(roots: Iterable[str], *, find: Find = find_source) -> dict[st
     found: dict[str, Path] = {}
     while waiting:
         name = waiting.pop()
+        if name in found:
+            continue
         top = name.partition(".")[0]
         file = find(name) if top in packages or _folder(top, find) in beside else None
-        if file is not None and name not in found:
+        if file is not None:
             found[name] = file
             package = name if file.name == "__init__.py" else name.rpartition(".")[0]
             for relative, names in _read(file.read_bytes()).imports:

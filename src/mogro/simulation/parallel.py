@@ -36,16 +36,13 @@ class Task(Protocol):
     @property
     def cost(self) -> float:
         """How long it takes, roughly, in seconds; long tasks go first."""
-        ...
 
     @property
     def alone(self) -> bool:
         """Whether nothing else may run meanwhile, because it measures time."""
-        ...
 
     def run(self) -> Arrays:
         """Do the work."""
-        ...
 
 
 Results = Mapping[Task, Arrays]

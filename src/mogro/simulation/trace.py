@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro import _page
 from mogro._files import read_arrays, write_whole
 from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
@@ -210,17 +211,15 @@ class Trace:
 
     def _repr_html_(self) -> str:
         facts = {
-            "rounds": str(self.rounds),
-            "instances": str(self.instances),
-            "repeats": str(self.repeats),
-            "arms on offer": str(self.offered),
+            "rounds": self.rounds,
+            "instances": self.instances,
+            "repeats": self.repeats,
+            "arms on offer": self.offered,
             "seed": ", ".join(map(str, self.seed)),
             "effective Pareto regret": f"{self.effective_regret[-1].mean():.4g}",
             "Pareto regret": f"{self.pareto_regret[-1].mean():.4g}",
         }
-        names = "".join(f"<th>{name}</th>" for name in facts)
-        values = "".join(f"<td>{value}</td>" for value in facts.values())
-        return f"<table><caption>Trace</caption><tr>{names}</tr><tr>{values}</tr></table>"
+        return _page.facts("Trace", facts)
 
 
 def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:

@@ -138,30 +138,42 @@ def _play(
     rng: Rng = (
         Streams(np.reshape(np.array(generators, dtype=object), batch)) if batch else generators[0]
     )
+    shocks = np.stack([g.standard_normal((rounds, objectives)) for g in noise], axis=1)
+    shocks = 0.1 * shocks.reshape(rounds, *batch, objectives)
+    before = [features.copy() for features in offers]
     pulls = np.empty((rounds, *batch), dtype=np.int64)
-    for round_number in range(rounds):
-        features = offers[round_number % len(offers)]
-        arms = features.shape[-2]
-        before = features.copy()
+    for number in range(rounds):
+        features = offers[number % len(offers)]
         arm = policy.select(features, rng=rng)
+        _check_arm(arm, features.shape[-2], batch)
+        pulls[number] = arm
         if batch:
-            assert np.shape(arm) == batch, f"select: expected shape {batch}, got {arm!r}"
-            kind = np.asarray(arm).dtype
-            assert np.issubdtype(kind, np.integer), f"select: expected integers, got {arm!r}"
+            chosen = pulls[number].copy()
+            chosen.flags.writeable = False
+            places = chosen[..., None, None]
+            everywhere = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+            x = np.take_along_axis(everywhere, places, axis=-2)[..., 0, :]
         else:
-            assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
-        chosen = np.array(arm)
-        assert ((chosen >= 0) & (chosen < arms)).all(), f"select: expected an arm, got {arm!r}"
-        everywhere = np.broadcast_to(features, (*batch, arms, dim))
-        x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
-        shocks = np.stack([g.standard_normal(objectives) for g in noise])
-        reward = np.matvec(theta, x) + 0.1 * shocks.reshape(*batch, objectives)
+            chosen, x = int(arm), features[arm]
+        reward = np.matvec(theta, x) + shocks[number]
         x.flags.writeable = reward.flags.writeable = False
-        chosen.flags.writeable = False
-        policy.update(x, reward, **({"arm": chosen if batch else int(chosen)} if by_arm else {}))
-        assert (features == before).all(), "the policy changed the features it was given"
-        pulls[round_number] = chosen
+        policy.update(x, reward, **({"arm": chosen} if by_arm else {}))
+    same = all((now == then).all() for now, then in zip(offers, before, strict=True))
+    assert same, "the policy changed the features it was given"
     return pulls
+
+
+def _check_arm(arm: object, arms: int, batch: tuple[int, ...]) -> None:
+    if batch:
+        chosen = np.asarray(arm)
+        assert chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}"
+        integers = np.issubdtype(chosen.dtype, np.integer)
+        assert integers, f"select: expected integers, got {arm!r}"
+        inside = bool(((chosen >= 0) & (chosen < arms)).all())
+    else:
+        assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
+        inside = bool(0 <= arm < arms)
+    assert inside, f"select: expected an arm, got {arm!r}"
 
 
 def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:

@@ -6,10 +6,11 @@ from mogro.theory._promises import Promises
 from mogro.theory._sampling import ShareEstimate
 from mogro.theory._versions import Goodness
 from mogro.theory.bounds import (
+    FairnessBound,
+    fairness_bound,
     is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
-    regret_bound_stochastic,
     stochastic_increment,
 )
 from mogro.theory.conditions import (
@@ -29,7 +30,6 @@ from mogro.theory.contexts import (
     uniform_ball_goodness,
 )
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
-from mogro.theory.fairness import FairnessBound, fairness_bound, fairness_bound_stochastic
 from mogro.theory.goodness import Interval, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,
@@ -80,7 +80,6 @@ __all__ = [
     "estimation_error",
     "estimation_error_round_robin",
     "fairness_bound",
-    "fairness_bound_stochastic",
     "goodness",
     "goodness_level",
     "goodness_needed",
@@ -97,7 +96,6 @@ __all__ = [
     "radius_cap",
     "regret_bound_random_weights",
     "regret_bound_round_robin",
-    "regret_bound_stochastic",
     "regularity",
     "span_coordinates",
     "stochastic_increment",

@@ -10,9 +10,8 @@ from mogro import pareto
 from mogro._validation import FloatArray
 from mogro.exploration import default_threshold
 from mogro.theory._conflict import Conflict
-from mogro.theory._promises import Promises
+from mogro.theory._promises import Promises, Run
 from mogro.theory._trial import Estimate, Price, exploration_price, greedy_regret
-from mogro.theory._versions import Goodness
 
 
 @dataclass(frozen=True)
@@ -51,25 +50,21 @@ class Advice:
 
 
 class Subject(NamedTuple):
-    """A problem that was judged, in coordinates of the span of its features."""
+    """A run, and what was found out about it."""
 
-    theta: FloatArray
-    good: Goodness
+    run: Run
     promised: Promises
     conflict: Conflict
-    weights: FloatArray | None
     scalarization: str
     dim: int
-    noise: float
-    rounds: int
 
 
 def advise(subject: Subject, features: FloatArray) -> Advice:
     """Choose policy, threshold and exploration for arms (K, d)."""
-    gaps = _gaps(features, subject.theta)
+    gaps = _gaps(features, subject.run.theta)
     threshold = float(default_threshold(features))
     price = exploration_price(
-        lambda step: features, lambda step: gaps, threshold=threshold, rounds=subject.rounds
+        lambda step: features, lambda step: gaps, threshold=threshold, rounds=subject.run.rounds
     )
     verdict = _weigh(subject, features, gaps, price)
     if verdict.price is None:
@@ -99,12 +94,12 @@ def advise_contexts(subject: Subject, sample: FloatArray) -> Advice:
 
     price = exploration_price(
         arms_in,
-        lambda step: _gaps(arms_in(step), subject.theta),
+        lambda step: _gaps(arms_in(step), subject.run.theta),
         threshold=threshold,
-        rounds=subject.rounds,
+        rounds=subject.run.rounds,
     )
     reason = _NO_THEOREM
-    if subject.good.alpha is not None:
+    if subject.run.good.alpha is not None:
         reason = (
             "The default threshold is taken: bounds for contexts rest on an estimate here, and "
             "an estimate cannot promise that a larger threshold is worth its exploration."
@@ -140,7 +135,7 @@ def _weigh(subject: Subject, features: FloatArray, gaps: FloatArray, default: Pr
     It is advised if it is sure to do no more harm than it promises to avert, and if the default
     costs more in simulated runs of the problem as given.
     """
-    promised, T = subject.promised, subject.rounds
+    promised, T = subject.promised, subject.run.rounds
     B = promised.threshold
     if B is None or promised.regret is None:
         return _Verdict(_NO_THEOREM)
@@ -163,7 +158,9 @@ def _weigh(subject: Subject, features: FloatArray, gaps: FloatArray, default: Pr
     price = exploration_price(lambda step: features, lambda step: gaps, threshold=B, rounds=T)
     # The bound is for the T_0 of a round robin over a basis.
     longer = max(0, price.length - promised.initial_rounds)
-    bound = promised.regret + 4 * subject.good.bound_norm * subject.good.largest_norm * longer
+    bound = (
+        promised.regret + 4 * subject.run.good.bound_norm * subject.run.good.largest_norm * longer
+    )
     if bound > worst / 2:
         return _Verdict(
             f"The theorem promises a regret of at most {bound:.3g}, where no policy can exceed "
@@ -196,12 +193,12 @@ def _compare(
     def total(price: Price) -> Estimate:
         return greedy_regret(
             features,
-            subject.theta,
+            subject.run.theta,
             gaps,
             price.gram,
-            weights=subject.weights,
-            noise=subject.noise,
-            rounds=subject.rounds - price.length,
+            weights=subject.run.weights,
+            noise=subject.run.noise,
+            rounds=subject.run.rounds - price.length,
         ).plus(price.regret)
 
     usual, price = total(default), offer.price.regret
@@ -240,14 +237,14 @@ def _default(subject: Subject, threshold: float, price: Price, reason: str) -> A
 
 
 def _policy(subject: Subject, threshold: str, scalarization: str) -> str:
-    objectives = len(subject.theta)
+    objectives = len(subject.run.theta)
     return f"MOGRO({subject.dim}, {objectives}{threshold}, scalarization={scalarization})"
 
 
 def _front_reasons(subject: Subject, *, bounded: bool) -> list[str]:
     """Say what the fronts have to do with the greedy objective."""
     conflict, out = subject.conflict, []
-    if subject.good.diversity == 0:
+    if subject.run.good.diversity == 0:
         out.append(
             "Greedy choices for these objectives need not explore every direction by themselves: "
             "a larger threshold is a safeguard, at the price of a longer exploration."

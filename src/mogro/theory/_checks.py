@@ -107,11 +107,6 @@ def horizon(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:
     """Return a number of rounds, small enough for every bound to be a float."""
     checked = count(rounds, name, minimum=minimum)
     if checked > MOST_ROUNDS:
-        raise ValueError(
-            f"{name}: expected at most 10^18, got a number of {_digits(checked)} digits"
-        )
+        digits = math.floor(math.log10(checked)) + 1
+        raise ValueError(f"{name}: expected at most 10^18, got a number of {digits} digits")
     return checked
-
-
-def _digits(number: int) -> int:
-    return math.floor(math.log10(number)) + 1

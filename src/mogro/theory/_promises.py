@@ -12,12 +12,12 @@ from mogro.exploration import BasisRoundRobin
 from mogro.theory import _checks as check
 from mogro.theory._versions import Goodness, promised_radius
 from mogro.theory.bounds import (
+    fairness_bound,
     is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
 )
 from mogro.theory.conditions import eigenvalue_increment
-from mogro.theory.fairness import fairness_bound
 from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (
     initial_rounds_bound,
@@ -78,17 +78,28 @@ class Promises:
     fairness_guaranteed: bool
 
 
-def promises(
-    features: FloatArray,
-    theta: FloatArray,
-    good: Goodness,
-    *,
-    weights: FloatArray | None,
-    noise: float,
-    rounds: int,
-    epsilon: float | None,
-) -> Promises:
-    """Collect what the theory promises; ``weights`` are Dirichlet parameters, None: round robin."""
+class Run(NamedTuple):
+    """A problem that was judged, in coordinates of the span of its features, and its run.
+
+    ``weights`` are Dirichlet parameters, None: round robin.
+    """
+
+    theta: FloatArray
+    good: Goodness
+    weights: FloatArray | None
+    noise: float
+    rounds: int
+    epsilon: float | None
+
+    @property
+    def slack(self) -> float:
+        """Slack of the fairness index."""
+        largest = self.good.bound_norm * self.good.largest_norm
+        return _SLACK * largest if self.epsilon is None else self.epsilon
+
+
+def promises(features: FloatArray, run: Run) -> Promises:
+    """Collect what the theory promises for arms (K, d)."""
     basis = features[BasisRoundRobin(features).basis]
 
     def start(threshold: float) -> tuple[int | None, int | None]:
@@ -98,20 +109,10 @@ def promises(
             return None, None
         return initial_rounds_round_robin(basis, threshold=threshold), bound
 
-    run = _Run(theta, good, weights, noise, rounds, epsilon)
     return _collect(run, start, covered=True)
 
 
-def context_promises(
-    sample: FloatArray,
-    theta: FloatArray,
-    good: Goodness,
-    *,
-    weights: FloatArray | None,
-    noise: float,
-    rounds: int,
-    epsilon: float | None,
-) -> Promises:
+def context_promises(sample: FloatArray, run: Run) -> Promises:
     """Estimate what the theory promises for contexts, from rounds (n, K, d).
 
     The corollaries are about random weights only. They state no bound on T_0: it is estimated by
@@ -124,28 +125,13 @@ def context_promises(
         taken = threshold / growth if growth > 0 else math.inf
         return (math.ceil(taken) if taken < check.MOST_ROUNDS else None), None
 
-    run = _Run(theta, good, weights, noise, rounds, epsilon)
-    return _collect(run, start, covered=weights is not None)
-
-
-class _Run(NamedTuple):
-    theta: FloatArray
-    good: Goodness
-    weights: FloatArray | None
-    noise: float
-    rounds: int
-    epsilon: float | None
-
-    @property
-    def slack(self) -> float:
-        largest = self.good.bound_norm * self.good.largest_norm
-        return _SLACK * largest if self.epsilon is None else self.epsilon
+    return _collect(run, start, covered=run.weights is not None)
 
 
 _Start = Callable[[float], tuple[int | None, int | None]]
 
 
-def _collect(run: _Run, start: _Start, *, covered: bool) -> Promises:
+def _collect(run: Run, start: _Start, *, covered: bool) -> Promises:
     good, dim = run.good, run.theta.shape[1]
     alpha = promised_radius(good)
     if alpha is None:
@@ -189,7 +175,7 @@ class _Bounds(NamedTuple):
     fairness_guaranteed: bool = False
 
 
-def _bounds(run: _Run, start: int | None) -> _Bounds:
+def _bounds(run: Run, start: int | None) -> _Bounds:
     good = run.good
     if good.alpha is None or good.left is None or good.left <= 0:
         return _Bounds()
@@ -230,7 +216,7 @@ def _bounds(run: _Run, start: int | None) -> _Bounds:
     return _Bounds(phi, increment, regret, fairness.index, near.guaranteed)
 
 
-def _round_robin_bounds(run: _Run, left: float, start: int | None) -> _Bounds:
+def _round_robin_bounds(run: Run, left: float, start: int | None) -> _Bounds:
     if start is None:
         return _Bounds(increment=left, regret=math.inf)
     objectives, dim = run.theta.shape

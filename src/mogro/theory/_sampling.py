@@ -21,7 +21,6 @@ class Contexts(Protocol):
 
     def __call__(self, *, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
         """Return features, (*batch, K, d) or broadcastable."""
-        ...
 
 
 @dataclass(frozen=True)

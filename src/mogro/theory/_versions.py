@@ -9,6 +9,7 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.theory._sampling import ContextSource, ShareEstimate, worst_direction
 from mogro.theory.conditions import (
+    Norms,
     diversity_left,
     goodness_needed,
     objective_diversity,
@@ -83,22 +84,21 @@ class _Version:
     feature_norm: float | None
     parameter_norms: tuple[float, float] | None
 
+    @property
+    def _norms(self) -> Norms:
+        return {"feature_norm": self.feature_norm, "parameter_norms": self.parameter_norms}
+
     def needed(self, lam: float) -> float:
-        return goodness_needed(
-            lam, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
-        )
+        return goodness_needed(lam, **self._norms)
 
     def cap(self, lam: float, gamma: float) -> float:
-        level = min(gamma, self.perfect)  # a norm may be above 1 by rounding
-        return radius_cap(
-            lam, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
-        )
+        return radius_cap(lam, self._level(gamma), **self._norms)
 
     def left(self, lam: float, gamma: float, alpha: float) -> float:
-        level = min(gamma, self.perfect)
-        return diversity_left(
-            lam, alpha, level, feature_norm=self.feature_norm, parameter_norms=self.parameter_norms
-        )
+        return diversity_left(lam, alpha, self._level(gamma), **self._norms)
+
+    def _level(self, gamma: float) -> float:
+        return min(gamma, self.perfect)  # a norm may be above 1 by rounding
 
     @property
     def perfect(self) -> float:

@@ -1,4 +1,4 @@
-"""The theorems on effective Pareto regret.
+"""The theorems on effective Pareto regret, and on fairness.
 
 All of them assume what the theorems assume: sub-Gaussian noise, features and parameters within
 their norms, objectives that span the space, and arms that are gamma-good with radius alpha for a
@@ -8,16 +8,11 @@ extend them as the appendix says; at 1 they are the theorems as stated.
 """
 
 import math
-from typing import TypedDict
+from dataclasses import dataclass
 
 from mogro._validation import count, real
 from mogro.theory import _checks as check
-from mogro.theory.conditions import diversity_left, eigenvalue_increment, radius_cap
-
-
-class _Norms(TypedDict):
-    feature_norm: float | None
-    parameter_norms: tuple[float, float] | None
+from mogro.theory.conditions import Norms, diversity_left, eigenvalue_increment, radius_cap
 
 
 def regret_bound_random_weights(
@@ -137,6 +132,12 @@ def stochastic_increment(
     psi(lambda, gamma), since there all directions are covered with probability q_gamma. For other
     norms, lambda' and the cap are those of the relaxed versions, as the appendix allows.
 
+    With this increment :func:`regret_bound_random_weights` is Corollary EPR_stochastic, and
+    :func:`fairness_bound` Corollary EPF_stochastic. Contexts of different rounds have to be
+    independent, and the paper states no bound on their T_0. If phi or q_gamma is 0 there is no
+    bound: a ValueError says so. Where q_gamma is an estimate (:func:`context_goodness`), so is the
+    bound.
+
     Parameters
     ----------
     lam, gamma
@@ -154,75 +155,21 @@ def stochastic_increment(
     --------
     At the cap a third of lambda is left: 0.5 / 3 * 0.1 * 0.3 * 2.
 
-    >>> round(stochastic_increment(
-    ...     0.5, 0.999, phi=0.1, goodness_probability=0.3, objectives=2), 9)
+    >>> increment = stochastic_increment(
+    ...     0.5, 0.999, phi=0.1, goodness_probability=0.3, objectives=2)
+    >>> round(increment, 9)
     0.01
+
+    With sigma = 0, 4 * 10 + 6 * 2 + 20 * 2 / 0.01.
+
+    >>> round(regret_bound_random_weights(
+    ...     increment=increment, noise=0.0, dim=2, objectives=2, rounds=1000, initial_rounds=10), 6)
+    4052.0
     """
-    norms: _Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
+    norms: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
     left = diversity_left(lam, radius_cap(lam, gamma, **norms), gamma, **norms)
     return eigenvalue_increment(
         left, phi=phi, objectives=objectives, goodness_probability=goodness_probability
-    )
-
-
-def regret_bound_stochastic(
-    lam: float,
-    gamma: float,
-    *,
-    phi: float,
-    goodness_probability: float,
-    noise: float,
-    dim: int,
-    objectives: int,
-    rounds: int,
-    initial_rounds: int,
-    feature_norm: float | None = None,
-    parameter_norms: tuple[float, float] | None = None,
-) -> float:
-    """Bound the effective Pareto regret of MOGRO-RW with stochastic contexts.
-
-    Corollary EPR_stochastic: the bound of :func:`regret_bound_random_weights` with
-    :func:`stochastic_increment`. Contexts of different rounds have to be independent. The paper
-    states no bound on T_0 here: it is an argument. Where q_gamma is an estimate
-    (:func:`context_goodness`), so is the bound.
-
-    Parameters
-    ----------
-    lam, gamma, phi, goodness_probability
-        lambda, gamma, the regularity index and q_gamma, see :func:`stochastic_increment`. If phi
-        or q_gamma is 0 there is no bound: a ValueError says so.
-    noise, dim, objectives, rounds, initial_rounds
-        sigma, d, M, T, T_0.
-    feature_norm, parameter_norms
-        x_max and (l, L), as in :func:`goodness_needed`.
-
-    Examples
-    --------
-    lambda_inc' = 0.01 as above and sigma = 0: 4 * 10 + 6 * 2 + 20 * 2 / 0.01.
-
-    >>> round(regret_bound_stochastic(
-    ...     0.5, 0.999, phi=0.1, goodness_probability=0.3,
-    ...     noise=0.0, dim=2, objectives=2, rounds=1000, initial_rounds=10), 6)
-    4052.0
-    """
-    increment = stochastic_increment(
-        lam,
-        gamma,
-        phi=phi,
-        goodness_probability=goodness_probability,
-        objectives=objectives,
-        feature_norm=feature_norm,
-        parameter_norms=parameter_norms,
-    )
-    return regret_bound_random_weights(
-        increment=increment,
-        noise=noise,
-        dim=dim,
-        objectives=objectives,
-        rounds=rounds,
-        initial_rounds=initial_rounds,
-        feature_norm=1.0 if feature_norm is None else feature_norm,
-        parameter_norm=check.norms(parameter_norms)[1],
     )
 
 
@@ -248,3 +195,70 @@ def is_vacuous(
     _, _, T, xmax = check.run(0.0, 1, rounds, feature_norm)
     worst = 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * T
     return bound == math.inf or real(bound, "bound") >= worst
+
+
+@dataclass(frozen=True)
+class FairnessBound:
+    """A lower bound on the effective Pareto fairness index, and the round it counts from."""
+
+    index: float
+    settled: int
+
+
+def fairness_bound(
+    epsilon: float,
+    *,
+    psi: float,
+    increment: float,
+    noise: float,
+    dim: int,
+    objectives: int,
+    rounds: int,
+    initial_rounds: int,
+    feature_norm: float = 1.0,
+) -> FairnessBound:
+    """Bound the effective Pareto fairness index of MOGRO-RW from below.
+
+    Theorem EPF: psi (T - T_eps) / T (1 - 3 M / T - d exp(-lambda_inc (T_eps - T_0) / 10)) with
+    T_eps = max(floor(1152 sigma^2 d log(d T) / (lambda_inc^2 eps^2)) + T_0, 2 T_0). With x_max,
+    sigma x_max^2 stands for sigma in T_eps and 10 x_max^2 for 10.
+
+    Parameters
+    ----------
+    epsilon
+        Slack of the fairness index, larger than 0.
+    psi
+        Regularity index psi of the weights at epsilon / 3 (with x_max: epsilon / (3 x_max)), see
+        :func:`regularity`. Where that is an estimate only, so is this bound.
+    increment
+        lambda_inc > 0, :func:`eigenvalue_increment`.
+    noise, dim, objectives, rounds, initial_rounds, feature_norm
+        sigma, d, M, T, T_0, x_max.
+
+    Returns
+    -------
+    FairnessBound
+        ``index``, 0 where the theorem is vacuous, and ``settled``, the round T_eps. For MOGRO-RR
+        there is no such theorem: it never aims between the objectives.
+
+    Examples
+    --------
+    sigma = 0 and T_0 = 100: T_eps = 200, so 0.1 * 0.8 * (1 - 0.006 - 2 exp(-10)).
+
+    >>> bound = fairness_bound(0.3, psi=0.1, increment=1.0, noise=0.0, dim=2, objectives=2,
+    ...                        rounds=1000, initial_rounds=100)
+    >>> round(bound.index, 6), bound.settled
+    (0.079513, 200)
+    """
+    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    slack = real(epsilon, "epsilon", above=0)
+    slope = real(increment, "increment", above=0)
+    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
+    share = check.between(psi, "psi", 0, 1, closed="[]")
+    ratio = sigma * xmax**2 / slope / slack
+    wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
+    settled = max(math.floor(wait) + start, 2 * start)
+    missed = 3 * count(objectives, "objectives") / T
+    missed += d * math.exp(-slope * (settled - start) / (10 * xmax**2))
+    index = share * max(0.0, (T - settled) / T) * max(0.0, 1 - missed)
+    return FairnessBound(index, settled)

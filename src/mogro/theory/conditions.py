@@ -8,6 +8,7 @@ so even at ``feature_norm=1`` its constants differ from the theorems'.
 """
 
 import math
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,13 @@ from numpy.typing import ArrayLike
 from mogro._validation import count, real
 from mogro.theory._checks import between, norms, parameters
 from mogro.theory.spans import span_coordinates
+
+
+class Norms(TypedDict):
+    """Which of the versions is meant."""
+
+    feature_norm: float | None
+    parameter_norms: tuple[float, float] | None
 
 
 def objective_diversity(theta: ArrayLike, *, features: ArrayLike | None = None) -> float:
@@ -168,7 +176,8 @@ def radius_cap(
         ...
     ValueError: gamma: expected a number in (0.986111, 1], got 0.9
     """
-    needed = goodness_needed(lam, feature_norm=feature_norm, parameter_norms=parameter_norms)
+    given: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
+    needed = goodness_needed(lam, **given)
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
     top = 1.0 if xmax is None else xmax
     if gamma != top:  # where lambda is so small that the level needed is rounded to the top
@@ -176,9 +185,7 @@ def radius_cap(
     if xmax is None and parameter_norms is None:
         return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
     smallest = norms(parameter_norms)[0]
-    left = diversity_left(
-        lam, 0.0, gamma, feature_norm=feature_norm, parameter_norms=parameter_norms
-    )
+    left = diversity_left(lam, 0.0, gamma, **given)
     if xmax is None:
         total = 2 * math.asin(min(1.0, (scaled - left / 3) / 4))
         return max(0.0, smallest * math.sin(total - math.acos(gamma)))

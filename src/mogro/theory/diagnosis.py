@@ -17,7 +17,7 @@ from mogro.theory import _checks as check
 from mogro.theory import _report
 from mogro.theory._advice import Advice, Subject, advise, advise_contexts
 from mogro.theory._conflict import Conflict, mean_conflict, measure_conflict
-from mogro.theory._promises import Promises, context_promises, promises
+from mogro.theory._promises import Promises, Run, context_promises, promises
 from mogro.theory._sampling import Contexts, ContextSource
 from mogro.theory._versions import UNIT, Goodness, judge_arms, judge_contexts
 from mogro.theory.spans import span_basis, span_coordinates
@@ -223,18 +223,22 @@ def diagnose(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    run = _Run(sigma, T, scalarization, slack)
+    asked = _Asked(sigma, T, scalarization, slack)
     if callable(features):
-        return _contexts(features, theta, run)
+        return _contexts(features, theta, asked)
     array = as_floats(features, "features")
-    return _contexts(array, theta, run) if array.ndim == 3 else _arms(array, theta, run)
+    return _contexts(array, theta, asked) if array.ndim == 3 else _arms(array, theta, asked)
 
 
-class _Run(NamedTuple):
+class _Asked(NamedTuple):
     noise: float
     rounds: int
     scalarization: RandomWeights | RoundRobin
     epsilon: float | None
+
+    def run(self, theta: FloatArray, good: Goodness) -> Run:
+        weights = self.weights(len(theta))
+        return Run(theta, good, weights, self.noise, self.rounds, self.epsilon)
 
     def weights(self, objectives: int) -> FloatArray | None:
         """Return Dirichlet parameters, None for round robin."""
@@ -243,21 +247,23 @@ class _Run(NamedTuple):
         return np.array(self.scalarization.dirichlet(objectives))
 
 
-def _arms(features: FloatArray, theta: ArrayLike, run: _Run) -> Diagnosis:
+def _arms(features: FloatArray, theta: ArrayLike, asked: _Asked) -> Diagnosis:
     arms, parameters = check.problem(features, theta)
     inside = span_coordinates(arms, parameters)
     _check_influence(inside.theta)
-    weights = run.weights(len(parameters))
-    good = judge_arms(*inside, apart=weights is not None)
-    conflict = measure_conflict(arms, parameters)
-    promised = promises(
-        *inside, good, weights=weights, noise=run.noise, rounds=run.rounds, epsilon=run.epsilon
+    random = isinstance(asked.scalarization, RandomWeights)
+    run = asked.run(inside.theta, judge_arms(*inside, apart=random))
+    subject = Subject(
+        run,
+        promises(inside.features, run),
+        measure_conflict(arms, parameters),
+        _report.scalarization_text(asked.scalarization),
+        arms.shape[1],
     )
-    subject = _subject(inside.theta, good, promised, conflict, arms.shape[1], run)
-    return _diagnosis(subject, run, len(arms), None, advise(subject, inside.features))
+    return _diagnosis(subject, len(arms), None, advise(subject, inside.features))
 
 
-def _contexts(contexts: Contexts | FloatArray, theta: ArrayLike, run: _Run) -> Diagnosis:
+def _contexts(contexts: Contexts | FloatArray, theta: ArrayLike, asked: _Asked) -> Diagnosis:
     rng = np.random.default_rng(0)
     source = ContextSource(contexts, rng, name="features")
     sample = source.searched()
@@ -269,21 +275,15 @@ def _contexts(contexts: Contexts | FloatArray, theta: ArrayLike, run: _Run) -> D
         source = ContextSource(contexts, rng, basis=basis, name="features")
         sample = source.searched()
     _check_influence(parameters)
-    weights = run.weights(len(parameters))
-    good = judge_contexts(source, sample, parameters, rng)
-    promised = context_promises(
-        sample,
-        parameters,
-        good,
-        weights=weights,
-        noise=run.noise,
-        rounds=run.rounds,
-        epsilon=run.epsilon,
+    run = asked.run(parameters, judge_contexts(source, sample, parameters, rng))
+    subject = Subject(
+        run,
+        context_promises(sample, run),
+        mean_conflict(sample[:_FRONTS], parameters),
+        _report.scalarization_text(asked.scalarization),
+        dim,
     )
-    conflict = mean_conflict(sample[:_FRONTS], parameters)
-    subject = _subject(parameters, good, promised, conflict, dim, run)
-    advice = advise_contexts(subject, sample)
-    return _diagnosis(subject, run, source.arms, len(sample), advice)
+    return _diagnosis(subject, source.arms, len(sample), advise_contexts(subject, sample))
 
 
 def _check_influence(theta: FloatArray) -> None:
@@ -294,31 +294,9 @@ def _check_influence(theta: FloatArray) -> None:
         )
 
 
-def _subject(
-    theta: FloatArray,
-    good: Goodness,
-    promised: Promises,
-    conflict: Conflict,
-    dim: int,
-    run: _Run,
-) -> Subject:
-    return Subject(
-        theta,
-        good,
-        promised,
-        conflict,
-        run.weights(len(theta)),
-        _report.scalarization_text(run.scalarization),
-        dim,
-        run.noise,
-        run.rounds,
-    )
-
-
-def _diagnosis(
-    subject: Subject, run: _Run, arms: int, sampled: int | None, advice: Advice
-) -> Diagnosis:
-    objectives, rank = subject.theta.shape
+def _diagnosis(subject: Subject, arms: int, sampled: int | None, advice: Advice) -> Diagnosis:
+    run = subject.run
+    objectives, rank = run.theta.shape
     return Diagnosis(
         arms=arms,
         dim=subject.dim,
@@ -327,9 +305,9 @@ def _diagnosis(
         noise=run.noise,
         rounds=run.rounds,
         scalarization=subject.scalarization,
-        assumptions=_assumptions(subject.theta, subject.good, subject.weights is not None),
+        assumptions=_assumptions(run.theta, run.good, run.weights is not None),
         conflict=subject.conflict,
-        goodness=subject.good,
+        goodness=run.good,
         promises=subject.promised,
         advice=advice,
         sampled_rounds=sampled,

@@ -185,7 +185,8 @@ def _radius(arms: FloatArray, parameter: FloatArray, level: float) -> Interval:
     size = float(np.linalg.norm(parameter))
     direction = parameter / size
     found = nearest_uncovered(arms, direction, level)
-    lower = size * _sine(max(0.0, found.ceiling))
+    cosine = max(0.0, found.ceiling)
+    lower = size * math.sqrt((1 - cosine) * (1 + cosine))
     return Interval(lower, max(lower, size * _witness_sine(found, direction)))
 
 
@@ -193,10 +194,6 @@ def _witness_sine(found: Uncovered, direction: FloatArray) -> float:
     if found.witness is None or (cosine := float(found.witness @ direction)) <= 0:
         return 1.0
     return min(1.0, float(np.linalg.norm(found.witness - cosine * direction)))
-
-
-def _sine(cosine: float) -> float:
-    return math.sqrt((1 - cosine) * (1 + cosine))
 
 
 def _level(

@@ -6,14 +6,8 @@ and the fairness of a run have their bounds in ``diagnosis.promises``.
 
 from dataclasses import dataclass
 
+from mogro.theory import growth
 from mogro.theory.diagnosis import Diagnosis
-from mogro.theory.growth import (
-    estimation_error,
-    estimation_error_round_robin,
-    gram_growth,
-    gram_growth_failure,
-    gram_growth_round_robin,
-)
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ def eigenvalue_bound(
     run = _Applied.to(diagnosis, initial_rounds)
     kept = 2 * diagnosis.objectives / diagnosis.rounds
     if run.phi is None:
-        line = gram_growth_round_robin(
+        line = growth.gram_growth_round_robin(
             rounds,
             initial_rounds=run.start,
             threshold=run.threshold,
@@ -77,7 +71,7 @@ def eigenvalue_bound(
             objectives=diagnosis.objectives,
         )
         return ProbableBound(line, min(1.0, kept))
-    line = gram_growth(
+    line = growth.gram_growth(
         rounds, initial_rounds=run.start, threshold=run.threshold, increment=run.increment
     )
     return ProbableBound(line, min(1.0, kept + _slow(diagnosis, run, rounds)))
@@ -118,7 +112,7 @@ def estimate_bound(
     kept = 3 * objectives / T
     norm = diagnosis.goodness.bound_norm
     if run.phi is None:
-        error = estimation_error_round_robin(
+        error = growth.estimation_error_round_robin(
             rounds,
             initial_rounds=run.start,
             left=run.increment,
@@ -129,7 +123,7 @@ def estimate_bound(
             feature_norm=norm,
         )
         return ProbableBound(error, min(1.0, kept))
-    error = estimation_error(
+    error = growth.estimation_error(
         rounds,
         initial_rounds=run.start,
         increment=run.increment,
@@ -163,7 +157,7 @@ class _Applied:
 
 def _slow(diagnosis: Diagnosis, run: _Applied, rounds: int) -> float:
     """Bound the probability that V grows more slowly than in the lemma."""
-    return gram_growth_failure(
+    return growth.gram_growth_failure(
         rounds,
         initial_rounds=run.start,
         increment=run.increment,

@@ -97,8 +97,10 @@ def threshold_random_weights(
     >>> round(threshold_random_weights(1.0, noise=1.0, dim=1, rounds=10), 3)
     19.194
     """
-    radius = real(alpha, "alpha", above=0) / 2
-    return _for_horizon(radius, noise, dim, rounds, feature_norm)
+    half = real(alpha, "alpha", above=0) / 2
+    return threshold_round_robin(
+        half, noise=noise, dim=dim, rounds=rounds, feature_norm=feature_norm
+    )
 
 
 def threshold_round_robin(
@@ -122,8 +124,14 @@ def threshold_round_robin(
     >>> round(threshold_round_robin(1.0, noise=1.0, dim=1, rounds=10), 3)
     9.597
     """
-    radius = real(alpha, "alpha", above=0)
-    return _for_horizon(radius, noise, dim, rounds, feature_norm)
+    return eigenvalue_threshold(
+        radius=real(alpha, "alpha", above=0),
+        noise=noise,
+        dim=dim,
+        rounds=rounds,
+        delta=1 / check.horizon(rounds),
+        feature_norm=feature_norm,
+    )
 
 
 def is_unreachable(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
@@ -202,7 +210,8 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
     23
     """
     arms = _inside_span(basis)
-    parts = np.concatenate([np.zeros((1, arms.shape[1], arms.shape[1])), _running_sums(arms)])
+    sums = np.cumsum(arms[:, :, None] * arms[:, None, :], axis=0)
+    parts = np.concatenate([np.zeros_like(sums[:1]), sums])
     low, high = -1, initial_rounds_bound(arms, threshold=threshold)
     B = max(threshold, 1e-12 * _weakest(parts[-1]))
     while high - low > 1:
@@ -295,26 +304,11 @@ def initial_phase(
     return Phase(pulled, model.gram, ended=False)
 
 
-def _for_horizon(radius: float, noise: float, dim: int, rounds: int, feature_norm: float) -> float:
-    return eigenvalue_threshold(
-        radius=radius,
-        noise=noise,
-        dim=dim,
-        rounds=rounds,
-        delta=1 / check.horizon(rounds),
-        feature_norm=feature_norm,
-    )
-
-
 def _inside_span(basis: ArrayLike) -> FloatArray:
     """Return the arms in coordinates of their span."""
     arms = check.feature_matrix(basis)
     inside = span_basis(arms)
     return arms if inside is None else np.asarray(arms @ inside)
-
-
-def _running_sums(arms: FloatArray) -> FloatArray:
-    return np.asarray(np.cumsum(arms[:, :, None] * arms[:, None, :], axis=0))
 
 
 def _weakest(gram: FloatArray) -> float:

@@ -33,7 +33,8 @@ class Counting:
 def test_threads_share_a_commit(tmp_path: Path) -> None:
     opened(tmp_path / "shop.db").close()
     journal, settings = open_journal(tmp_path / "shop.db", "agent", None, types=(), timeout=9.0)
-    counting, states = Counting(journal), list[State]()
+    counting: Any = Counting(journal)
+    states: list[State] = []
     group = GroupCommit(counting, settings, snapshot_every=1000, replace=states.append)
     done: list[float] = []
 

@@ -1,26 +1,18 @@
 """Why learning goes on: MOGRO beside a policy that explores alike, and then learns no more."""
 
-from typing import TYPE_CHECKING
-
-from mogro._intervals import ConfidenceInterval
-from mogro._plots import legend, panels
+from mogro._plots import Drawing, legend, panels
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import COMMIT, COMMIT_AT_1, RW, RW_AT_1, Contender
-from mogro.experiments.lab.probes import explored
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import split
+from mogro.experiments.lab.runs import Simulation
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.lab.tables import Table, distinct
+from mogro.experiments.lab.tables import distinct
 from mogro.experiments.lab.worlds import Fixed
-from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, lower
-from mogro.experiments.report.comparisons import BY_SETTING
+from mogro.experiments.report.comparisons import BY_SETTING, later_ratios
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import regret_panel
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _ROUNDS = 4000
 _SAMPLE = (50, 1)
@@ -31,26 +23,17 @@ _PAIRS = dict(
 )
 
 
-def _runs(scale: Scale) -> regrets.Runs:
-    return {
-        (world, contender): split(
-            world, contender, scale, rounds=_ROUNDS, sample=_SAMPLE, probe=explored
-        )
-        for world in (Fixed(*size, noise=_NOISE) for size in regrets.MAIN_SIZES)
-        for contender in _CONTENDERS
-    }
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return regrets.list_tasks(_runs(scale))
+def _tasks(scale: Scale) -> list[Simulation]:
+    worlds = (Fixed(*size, noise=_NOISE) for size in regrets.MAIN_SIZES)
+    return regrets.plan_runs(worlds, _CONTENDERS, scale, sample=_SAMPLE, rounds=_ROUNDS)
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    runs = _runs(scale)
-    return {"curves": regrets.curves(runs, results), "instances": regrets.finals(runs, results)}
+    tasks = _tasks(scale)
+    return {"curves": regrets.curves(tasks, results), "instances": regrets.finals(tasks, results)}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["curves"]
     drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.4, height=3.3)
     for panel, size in zip(axes[0], distinct(data, *regrets.SIZE), strict=True):
@@ -69,18 +52,11 @@ def _claims(tables: Tables) -> list[Claim]:
             "Learning from greedy rounds is needed: a policy that explores like MOGRO and then "
             "commits to its estimates goes on paying.",
             "effective regret added in the second half / that of explore-then-commit, below 1",
-            lower(
-                [(name, _later(rows, pair)) for name, rows in regrets.by_size(tables["instances"])]
-            ),
+            lower(later_ratios(tables["instances"], *pair)),
             setting=setting,
         )
         for setting, pair in _PAIRS.items()
     ]
-
-
-def _later(rows: dict[str, Table], pair: tuple[str, str]) -> ConfidenceInterval:
-    added = (rows[policy]["effective"] - rows[policy]["effective_half"] for policy in pair)
-    return statistics.ratio(*added)
 
 
 FIGURE = Figure(

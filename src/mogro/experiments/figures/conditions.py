@@ -1,11 +1,9 @@
 """Goodness beside its relatives in the literature, on the appendix's examples."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import panels
+from mogro._plots import Axes, Drawing, panels
 from mogro.experiments.lab.goodness import EXAMPLES, Judgement
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
@@ -13,25 +11,17 @@ from mogro.experiments.lab.tables import Table, table
 from mogro.experiments.report.claims import Claim, certain
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.statistics import exactly
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 
-def _judgements(scale: Scale) -> list[Judgement]:
+def _tasks(scale: Scale) -> list[Judgement]:
     samples = 20_000 if scale.quick else 100_000
     return [Judgement(number, samples, scale.seed) for number in range(len(EXAMPLES))]
 
 
-def _tasks(scale: Scale) -> list[Task]:
-    return list(_judgements(scale))
-
-
 def _tables(scale: Scale, results: Results) -> Tables:
     rows = []
-    for example, task in zip(EXAMPLES, _judgements(scale), strict=True):
+    for example, task in zip(EXAMPLES, _tasks(scale), strict=True):
         *goodness, constant = results[task]["values"].tolist()
         good, rival = _word(example.good), _word(example.rival)
         rows.append(
@@ -45,7 +35,7 @@ def _word(holds: bool) -> str:
     return "holds" if holds else "fails"
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["conditions"]
     drawing, axes = panels(1, 2, width=4.4, height=2.6, sharey=True)
     good = axes[0, 0]
@@ -61,7 +51,7 @@ def _draw(tables: Tables) -> "Drawing":
     return drawing
 
 
-def _draw_values(panel: "Axes", data: Table, value: str, paper: str) -> None:
+def _draw_values(panel: Axes, data: Table, value: str, paper: str) -> None:
     """Draw values on a scale with a place for 0: filled where a condition should hold."""
     places = np.arange(len(data["example"]))
     for word, face in (("holds", "#0072B2"), ("fails", "white")):

@@ -1,13 +1,13 @@
 """Evidence that theory and code meet: runs beside the bounds and lemmas that are about them."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mogro import theory
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import legend, look, panels
+from mogro._plots import Axes, Drawing, legend, look, panels
 from mogro._validation import IntArray
 from mogro.experiments.lab.contenders import RR, RW
 from mogro.experiments.lab.probes import eigenvalue_and_error
@@ -20,11 +20,8 @@ from mogro.experiments.lab.worlds import Circle
 from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Case, Claim, above, against_bounds, below, certain
 from mogro.experiments.report.figure import Figure
+from mogro.experiments.report.panels import draw_bound
 from mogro.simulation.parallel import Arrays, Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 _ROUNDS = 2500
 _REPEATS = 60
@@ -135,7 +132,7 @@ def _estimated(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
             yield (*run.cell, t, median, largest, bound.value, outside, bound.failure)
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     worlds = distinct(tables["bounds"], "objectives", "noise")
     drawing, axes = panels(3, len(worlds), width=3.1, height=2.8)
     for column, (objectives, noise) in enumerate(worlds):
@@ -157,29 +154,20 @@ def _draw(tables: Tables) -> "Drawing":
     return drawing
 
 
-def _draw_regret(panel: "Axes", bounds: Table, runs: Table) -> None:
+def _draw_regret(panel: Axes, bounds: Table, runs: Table) -> None:
     """Draw regrets and bounds against the horizon, and the line above which bounds are vacuous."""
     horizons = [t for (t,) in distinct(bounds, "rounds")]
     for (policy,) in distinct(bounds, "policy"):
-        how = look(policy)
-        numbers = [
-            statistics.mean(select(runs, policy=policy, rounds=t)["effective"]) for t in horizons
-        ]
-        middle, low, high = (np.maximum(part, 1e-4) for part in zip(*numbers, strict=True))
-        panel.plot(horizons, middle, color=how.colour, marker=how.marker, label=f"{how.name}, runs")
-        panel.fill_between(horizons, low, high, color=how.colour, alpha=0.16, linewidth=0)
+        values = [select(runs, policy=policy, rounds=t)["effective"] for t in horizons]
         said = select(bounds, policy=policy)["bound"]
-        panel.plot(horizons, said, color=how.colour, linestyle=":", label=f"{how.name}, theory")
+        draw_bound(panel, horizons, values, said, look(policy))
     largest = select(bounds, policy=policy)["largest_possible"]
     panel.plot(horizons, largest, color="#7F7F7F", linewidth=1, label="largest possible regret")
-    panel.set_xscale("log")
     panel.set_yscale("log")
-    panel.set_xticks(horizons, [f"{t}" for t in horizons])
     panel.minorticks_off()
-    panel.set_xlabel("rounds T")
 
 
-def _draw_lemma(panel: "Axes", data: Table, worst: str, line: str) -> None:
+def _draw_lemma(panel: Axes, data: Table, worst: str, line: str) -> None:
     """Draw the longest runs from the worst to the median, and the lemma's line."""
     longest = select(data, rounds=int(data["rounds"].max(initial=0)))
     for (policy,) in distinct(longest, "policy"):

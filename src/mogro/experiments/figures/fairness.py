@@ -1,17 +1,15 @@
 """Fairness: the index over 40,000 rounds for several weight distributions, and the regret."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import SWEEP, Look, curve, legend, look, panels
+from mogro._plots import SWEEP, Drawing, Look, curve, legend, look, panels
 from mogro._validation import FloatArray
 from mogro.experiments.lab.contenders import RR, Contender, Greedy, single
 from mogro.experiments.lab.fairness import FairnessRun
-from mogro.experiments.lab.probes import explored
+from mogro.experiments.lab.regrets import plan_runs
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import split
+from mogro.experiments.lab.runs import by_run
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
 from mogro.experiments.lab.worlds import Fixed
@@ -19,10 +17,7 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import SAME, Case, Claim, alike, below, certain, higher, lower
 from mogro.experiments.report.figure import Figure
 from mogro.scalarization import RandomWeights
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _ROUNDS = 40_000
 _SAMPLE = (10, 20)  # as in the paper; the index needs the pulls of many repeats
@@ -46,20 +41,9 @@ _DIRICHLET = tuple(Greedy(_label(a), scalarization=RandomWeights(a)) for a in _C
 _CONTENDERS: tuple[Contender, ...] = (*_DIRICHLET, RR, single(_SIZE[2]))
 
 
-def _runs(scale: Scale) -> dict[Contender, list[FairnessRun]]:
-    return {
-        contender: [
-            FairnessRun(simulation)
-            for simulation in split(
-                Fixed(*_SIZE), contender, scale, rounds=_ROUNDS, sample=_SAMPLE, probe=explored
-            )
-        ]
-        for contender in _CONTENDERS
-    }
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return [task for tasks in _runs(scale).values() for task in tasks]
+def _tasks(scale: Scale) -> list[FairnessRun]:
+    runs = plan_runs([Fixed(*_SIZE)], _CONTENDERS, scale, sample=_SAMPLE, rounds=_ROUNDS)
+    return [FairnessRun(run) for run in runs]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
@@ -67,8 +51,8 @@ def _tables(scale: Scale, results: Results) -> Tables:
     over_time = ("index", "lower", "estimate", "single", "regret")
     names = ("policy", "instance", *once, "round", *over_time)
     rows = []
-    for contender, tasks in _runs(scale).items():
-        parts = [results[task] for task in tasks]
+    for (_, contender), runs in by_run(task.simulation for task in _tasks(scale)).items():
+        parts = [results[FairnessRun(run)] for run in runs]
         columns = {
             name: np.concatenate([part[name] for part in parts], axis=-1)
             for name in (*once, *over_time)
@@ -89,7 +73,7 @@ def _looks() -> dict[str, Look]:
     return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["fairness"]
     drawing, axes = panels(1, 3, width=3.6, height=3.2)
     for panel, (name, title) in zip(axes[0], _PANELS.items(), strict=True):

@@ -1,13 +1,13 @@
 """Fixed arms over the whole grid of sizes: both regrets."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
+from mogro._plots import Drawing
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
 from mogro.experiments.lab.reproduce import Tables
+from mogro.experiments.lab.runs import Simulation
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table
 from mogro.experiments.lab.worlds import Fixed
@@ -15,28 +15,20 @@ from mogro.experiments.report import comparisons, statistics
 from mogro.experiments.report.claims import SAME, Case, Claim, above, below, certain
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import draw_curves
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 
-def _runs(scale: Scale) -> regrets.Runs:
-    return regrets.plan_runs(
-        (Fixed(*size) for size in regrets.GRID), ALL, scale, sample=regrets.SAMPLE
-    )
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return regrets.list_tasks(_runs(scale))
+def _tasks(scale: Scale) -> list[Simulation]:
+    worlds = (Fixed(*size) for size in regrets.GRID)
+    return regrets.plan_runs(worlds, ALL, scale, sample=regrets.SAMPLE)
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    runs = _runs(scale)
-    return {"curves": regrets.curves(runs, results), "instances": regrets.finals(runs, results)}
+    tasks = _tasks(scale)
+    return {"curves": regrets.curves(tasks, results), "instances": regrets.finals(tasks, results)}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     return draw_curves(tables["curves"], columns=3)
 
 
@@ -56,20 +48,7 @@ def _after_exploration(data: Table) -> list[Claim]:
             "no regret after exploration, fixed arms",
             "After the initial exploration MOGRO incurs almost no effective Pareto regret.",
             "share of the final regret that came after exploration, below 0.01",
-            below(
-                0.01,
-                [
-                    (
-                        f"{ours} at {name}",
-                        statistics.ratio(
-                            rows[ours]["effective"] - rows[ours]["effective_explored"],
-                            rows[ours]["effective"],
-                        ),
-                    )
-                    for ours in policies
-                    for name, rows in regrets.by_size(data)
-                ],
-            ),
+            below(0.01, comparisons.share_since(data, policies, "explored")),
             setting=setting,
         )
         for setting, policies in comparisons.BY_SETTING.items()
@@ -77,17 +56,7 @@ def _after_exploration(data: Table) -> list[Claim]:
 
 
 def _baselines(data: Table) -> list[Claim]:
-    going_on = [
-        (
-            f"{policy} at {name}",
-            statistics.ratio(
-                rows[policy]["effective"] - rows[policy]["effective_half"],
-                rows[policy]["effective"],
-            ),
-        )
-        for policy in comparisons.BASELINES
-        for name, rows in regrets.by_size(data)
-    ]
+    going_on = list(comparisons.share_since(data, comparisons.BASELINES, "half"))
     return [
         Claim(
             "baselines go on paying, fixed arms",

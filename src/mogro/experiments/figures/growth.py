@@ -1,17 +1,15 @@
 """The growth of the smallest eigenvalue of V: implicit exploration at a glance."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval, band
-from mogro._plots import curve, legend, look, panels
+from mogro._plots import Drawing, curve, legend, look, panels
 from mogro._validation import FloatArray
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import COMMIT, FIVE, Contender
 from mogro.experiments.lab.probes import smallest_eigenvalue
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import gather
+from mogro.experiments.lab.runs import Simulation, by_run, gather
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
 from mogro.experiments.lab.worlds import Fixed
@@ -19,27 +17,20 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, above, below
 from mogro.experiments.report.comparisons import OURS
 from mogro.experiments.report.figure import Figure
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _SAMPLE = (50, 1)
 _CONTENDERS: tuple[Contender, ...] = (*FIVE, COMMIT)
 
 
-def _runs(scale: Scale) -> regrets.Runs:
+def _tasks(scale: Scale) -> list[Simulation]:
     worlds = (Fixed(*size) for size in regrets.MAIN_SIZES)
     return regrets.plan_runs(worlds, _CONTENDERS, scale, sample=_SAMPLE, probe=smallest_eigenvalue)
 
 
-def _tasks(scale: Scale) -> list[Task]:
-    return regrets.list_tasks(_runs(scale))
-
-
 def _tables(scale: Scale, results: Results) -> Tables:
     rows = []
-    for (world, contender), tasks in _runs(scale).items():
+    for (world, contender), tasks in by_run(_tasks(scale)).items():
         arrays = gather(results, tasks)
         values = arrays["probed"].mean(axis=-1)
         for t, eigenvalues in zip(arrays["rounds"].tolist(), values.tolist(), strict=True):
@@ -53,7 +44,7 @@ def _by_round(data: Table) -> tuple[FloatArray, FloatArray]:
     return np.array(rounds), data["eigenvalue"].reshape(len(rounds), -1)
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["eigenvalue"]
     drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.4, height=3.3)
     for panel, size in zip(axes[0], distinct(data, *regrets.SIZE), strict=True):

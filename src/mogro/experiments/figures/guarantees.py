@@ -1,11 +1,9 @@
 """The fairness theorem and the corollary for fresh arms, beside runs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from mogro._plots import SWEEP, look, panels
+from mogro._plots import SWEEP, Axes, Drawing, Look, look, panels
 from mogro._validation import FloatArray
 from mogro.experiments.lab.contenders import RW
 from mogro.experiments.lab.fairness import FinalFairness
@@ -18,11 +16,8 @@ from mogro.experiments.lab.worlds import Circle, FreshCircle
 from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, above, against_bounds, below
 from mogro.experiments.report.figure import Figure
+from mogro.experiments.report.panels import draw_bound
 from mogro.simulation.parallel import Arrays, Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
 
 _REPEATS = 20
 _SLACKS = (1.0, 0.5)
@@ -116,17 +111,16 @@ def _said(run: _Run, together: float) -> tuple[Any, ...]:
     )
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(1, 2, width=4.4, height=3.3)
     fair, fresh = axes[0]
     for name, colour, marker in zip(_FAIRNESS, (SWEEP[2], SWEEP[4]), "sD", strict=True):
-        _draw_theorem(fair, tables, name, colour, marker)
+        _draw_theorem(fair, tables, name, Look(name, colour, marker=marker))
     fair.set_title("fixed arms")
     fair.set_ylabel("effective Pareto fairness index")
     fair.set_ylim(0, 1.05)
     fair.legend(loc="center left", bbox_to_anchor=(0, 0.4), fontsize=8)
-    how = look(RW.label)
-    _draw_theorem(fresh, tables, _REGRET, how.colour, how.marker)
+    _draw_theorem(fresh, tables, _REGRET, look(RW.label)._replace(name=_REGRET))
     rounds = select(tables["bounds"], theorem=_REGRET)["rounds"]
     fresh.plot(rounds, 2 * rounds, color="#7F7F7F", linewidth=1, label="largest possible regret")
     fresh.set_title("fresh arms in each round")
@@ -136,19 +130,12 @@ def _draw(tables: Tables) -> "Drawing":
     return drawing
 
 
-def _draw_theorem(panel: "Axes", tables: Tables, theorem: str, colour: str, marker: str) -> None:
+def _draw_theorem(panel: Axes, tables: Tables, theorem: str, how: Look) -> None:
     """Draw the runs and the bound against the horizon."""
     bounds, runs = (select(tables[name], theorem=theorem) for name in ("bounds", "runs"))
-    horizon = bounds["rounds"]
-    numbers = [statistics.mean(select(runs, rounds=t)["value"]) for t in horizon.tolist()]
-    middle, low, high = (np.maximum(part, 1e-4) for part in zip(*numbers, strict=True))
-    panel.plot(horizon, middle, color=colour, marker=marker, label=f"{theorem}: runs")
-    panel.fill_between(horizon, low, high, color=colour, alpha=0.16, linewidth=0)
-    panel.plot(horizon, bounds["bound"], color=colour, linestyle=":", label=f"{theorem}: theory")
-    panel.set_xscale("log")
-    panel.set_xticks(horizon, [f"{t}" for t in horizon])
-    panel.minorticks_off()
-    panel.set_xlabel("rounds T")
+    horizons = bounds["rounds"].tolist()
+    values = [select(runs, rounds=t)["value"] for t in horizons]
+    draw_bound(panel, horizons, values, bounds["bound"], how)
 
 
 class _Cell(NamedTuple):

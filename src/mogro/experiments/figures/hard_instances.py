@@ -1,14 +1,12 @@
 """The instances of the lower bound: regret against the square roots of T and of d."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from mogro._plots import legend, look, panels
+from mogro._plots import Drawing, legend, look, panels
 from mogro._validation import IntArray
-from mogro.experiments.lab.contenders import FIVE, Contender
+from mogro.experiments.lab.contenders import FIVE
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import Simulation, gather
+from mogro.experiments.lab.runs import Simulation
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import distinct, select, table
 from mogro.experiments.lab.worlds import Hard
@@ -16,10 +14,7 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import SAME, Claim, above
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import sweep_with_band
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _DIM, _ROUNDS, _REPEATS = 4, 4000, 20
 
@@ -33,35 +28,27 @@ def _points(scale: Scale) -> list[Hard]:
     return swept + [Hard(d, horizons[3]) for d in (2, 3, 6, 8)]
 
 
-def _runs(scale: Scale) -> dict[tuple[Hard, Contender], Simulation]:
+def _tasks(scale: Scale) -> list[Simulation]:
     """Return the runs: all d instances together."""
     _, repeats = scale.sample(1, _REPEATS)
-    return {
-        (world, contender): Simulation(
-            world, contender, world.rounds, repeats, scale.seed, 0, world.dim
-        )
+    return [
+        Simulation(world, contender, world.rounds, repeats, scale.seed, 0, world.dim)
         for world in dict.fromkeys(_points(scale))
         for contender in FIVE
-    }
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return list(_runs(scale).values())
+    ]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     """Return one value for each repeat: the Pareto regret, averaged over the d instances."""
     rows = []
-    for (world, contender), task in _runs(scale).items():
-        regret = gather(results, [task])["pareto"][-1].mean(axis=0)
-        rows += [
-            (world.dim, world.rounds, contender.label, repeat, value)
-            for repeat, value in enumerate(regret.tolist())
-        ]
+    for task in _tasks(scale):
+        cell = (task.world.sizes[0], task.rounds, task.contender.label)
+        regret = results[task]["pareto"][-1].mean(axis=0)
+        rows += [(*cell, repeat, value) for repeat, value in enumerate(regret.tolist())]
     return {"regret": table(("dim", "rounds", "policy", "repeat", "pareto"), rows)}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["regret"]
     drawing, axes = panels(1, 2, width=4.4, height=3.3)
     for panel, along, fixed in ((axes[0, 0], "rounds", "dim"), (axes[0, 1], "dim", "rounds")):

@@ -1,49 +1,35 @@
 """The main figure: both regrets and the running time at two sizes, fixed arms."""
 
-from typing import TYPE_CHECKING
-
-from mogro._plots import legend, panels
+from mogro._plots import Drawing, legend, panels
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.lab.times import WHOLE_FRONT, Stopwatches, stopwatches, timing_table
+from mogro.experiments.lab.times import WHOLE_FRONT, stopwatches, timing_table
 from mogro.experiments.lab.worlds import Fixed
-from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, below
-from mogro.experiments.report.comparisons import BY_SETTING, fastest, lowest_regret
+from mogro.experiments.report.comparisons import BY_SETTING, fastest, later_ratios, lowest_regret
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import regret_panel, time_panel
 from mogro.simulation.parallel import Results, Task
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
-
-def _runs(scale: Scale) -> regrets.Runs:
-    return regrets.plan_runs(
-        (Fixed(*size) for size in regrets.MAIN_SIZES), ALL, scale, sample=regrets.SAMPLE
-    )
-
-
-def _watches(scale: Scale) -> Stopwatches:
-    return stopwatches(regrets.MAIN_SIZES, scale, builds=[WHOLE_FRONT])
-
 
 def _tasks(scale: Scale) -> list[Task]:
-    return [*regrets.list_tasks(_runs(scale)), *_watches(scale).values()]
+    worlds = (Fixed(*size) for size in regrets.MAIN_SIZES)
+    runs = regrets.plan_runs(worlds, ALL, scale, sample=regrets.SAMPLE)
+    return [*runs, *stopwatches(regrets.MAIN_SIZES, scale, builds=[WHOLE_FRONT])]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    runs = _runs(scale)
+    tasks = _tasks(scale)
     return {
-        "curves": regrets.curves(runs, results),
-        "instances": regrets.finals(runs, results),
-        "seconds": timing_table(_watches(scale), results),
+        "curves": regrets.curves(tasks, results),
+        "instances": regrets.finals(tasks, results),
+        "seconds": timing_table(tasks, results),
     }
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(len(regrets.MAIN_SIZES), 3, width=3.3, height=2.6)
     for row, size in enumerate(regrets.MAIN_SIZES):
         for n, (kind, name) in enumerate(regrets.KINDS.items()):
@@ -68,21 +54,7 @@ def _claims(tables: Tables) -> list[Claim]:
                 "In the second half of the rounds MOGRO-RW adds less than 1 % of the effective "
                 "Pareto regret that epsilon-greedy adds.",
                 "regret added / that of epsilon-greedy, below 0.01",
-                below(
-                    0.01,
-                    [
-                        (
-                            name,
-                            statistics.ratio(
-                                *(
-                                    rows[p]["effective"] - rows[p]["effective_half"]
-                                    for p in (ours, "MOLB-eps-greedy")
-                                )
-                            ),
-                        )
-                        for name, rows in regrets.by_size(data)
-                    ],
-                ),
+                below(0.01, later_ratios(data, ours, "MOLB-eps-greedy")),
                 setting=setting,
                 beyond=True,
             )

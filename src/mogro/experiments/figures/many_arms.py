@@ -1,14 +1,12 @@
 """Scaling with the number of arms, up to 10,000: regret and time."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import legend, look, panels
+from mogro._plots import Drawing, legend, look, panels
 from mogro._validation import FloatArray
 from mogro.experiments.lab.contenders import FIVE
-from mogro.experiments.lab.regrets import Runs, finals, list_tasks, plan_runs
+from mogro.experiments.lab.regrets import finals, plan_runs
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import distinct, select, table
@@ -21,9 +19,6 @@ from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import sweep_with_band
 from mogro.simulation.parallel import Results, Task
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
 _DIM = 5
 _SAMPLE = (10, 1)
 _TIMED_ROUNDS = 300
@@ -33,10 +28,6 @@ _TIMED_INSTANCES = 3
 def _worlds(scale: Scale) -> list[Fixed]:
     arms = (50, 200, 1000) if scale.quick else (50, 200, 1000, 3000, 10_000)
     return [Fixed(_DIM, K, _DIM) for K in arms]
-
-
-def _runs(scale: Scale) -> Runs:
-    return plan_runs(_worlds(scale), FIVE, scale, sample=_SAMPLE)
 
 
 def _timed(scale: Scale) -> list[Stopwatch]:
@@ -49,7 +40,7 @@ def _timed(scale: Scale) -> list[Stopwatch]:
 
 
 def _tasks(scale: Scale) -> list[Task]:
-    return [*list_tasks(_runs(scale)), *_timed(scale)]
+    return [*plan_runs(_worlds(scale), FIVE, scale, sample=_SAMPLE), *_timed(scale)]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
@@ -59,12 +50,12 @@ def _tables(scale: Scale, results: Results) -> Tables:
         for contender, seconds in zip(task.contenders, results[task]["seconds"], strict=True)
     ]
     return {
-        "instances": finals(_runs(scale), results),
+        "instances": finals(_tasks(scale), results),
         "milliseconds": table(("arms", "policy", "instance", "milliseconds"), rows),
     }
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(1, 2, width=4.4, height=3.3)
     for panel, name, column, title in (
         (axes[0, 0], "instances", "effective", "effective Pareto regret"),

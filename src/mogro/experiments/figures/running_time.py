@@ -1,23 +1,19 @@
 """Running time: one learner at a time with the whole front every round, and as mogro runs them."""
 
-from typing import TYPE_CHECKING
-
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import legend, panels
+from mogro._plots import Drawing, legend, panels
 from mogro._validation import FloatArray
 from mogro.experiments.lab import regrets, times
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select
+from mogro.experiments.lab.timing import Stopwatch
 from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, above, below, higher
 from mogro.experiments.report.comparisons import BASELINES, OURS, fastest
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import time_panel
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _BUILDS = {
     times.WHOLE_FRONT: "one learner, whole front every round",
@@ -25,19 +21,15 @@ _BUILDS = {
 }
 
 
-def _watches(scale: Scale) -> times.Stopwatches:
+def _tasks(scale: Scale) -> list[Stopwatch]:
     return times.stopwatches(regrets.GRID, scale, builds=list(_BUILDS))
 
 
-def _tasks(scale: Scale) -> list[Task]:
-    return list(_watches(scale).values())
-
-
 def _tables(scale: Scale, results: Results) -> Tables:
-    return {"seconds": times.timing_table(_watches(scale), results)}
+    return {"seconds": times.timing_table(_tasks(scale), results)}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     data = tables["seconds"]
     sizes = distinct(data, *regrets.SIZE)
     columns = max(1, len(sizes) // 2)

@@ -1,13 +1,12 @@
 """Sensitivity to the threshold B and to the exploration rule."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from mogro._plots import Look, legend, look, panels
+from mogro._plots import Drawing, Look, look
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import BASELINES, RR, RW, Contender, Greedy
 from mogro.experiments.lab.reproduce import Tables
+from mogro.experiments.lab.runs import Simulation
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
 from mogro.experiments.lab.worlds import Fixed
@@ -15,13 +14,10 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, lower
 from mogro.experiments.report.comparisons import against_best
 from mogro.experiments.report.figure import Figure
-from mogro.experiments.report.panels import level, sweep
+from mogro.experiments.report.panels import draw_sweeps
 from mogro.exploration import Uniform, WeakestDirection
 from mogro.scalarization import RoundRobin
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
 _RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
@@ -59,18 +55,13 @@ _SETTINGS = {
 }
 
 
-def _runs(scale: Scale) -> regrets.Runs:
-    return regrets.plan_runs(
-        (Fixed(*size) for size in regrets.MAIN_SIZES), _CONTENDERS, scale, sample=regrets.SAMPLE
-    )
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return regrets.list_tasks(_runs(scale))
+def _tasks(scale: Scale) -> list[Simulation]:
+    worlds = (Fixed(*size) for size in regrets.MAIN_SIZES)
+    return regrets.plan_runs(worlds, _CONTENDERS, scale, sample=regrets.SAMPLE)
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
-    data = regrets.finals(_runs(scale), results)
+    data = regrets.finals(_tasks(scale), results)
     return {"instances": data, "sidebyside": _side_by_side(data)}
 
 
@@ -88,25 +79,15 @@ def _side_by_side(data: Table) -> Table:
     return table((*regrets.SIZE, "policy", "exploration", *columns), rows)
 
 
-def _draw(tables: Tables) -> "Drawing":
-    data = tables["instances"]
-    drawing, axes = panels(1, len(regrets.MAIN_SIZES), width=4.6, height=3.4)
-    for panel, size, (_, rows) in zip(
-        axes[0], distinct(data, *regrets.SIZE), regrets.by_size(data), strict=True
-    ):
-        for rule, how in _LOOKS.items():
-            numbers = [statistics.mean(rows[_label(rule, b)]["effective"]) for b in _THRESHOLDS]
-            sweep(panel, how, _THRESHOLDS, numbers)
-        for policy, how in _LEVELS.items():
-            level(panel, how, statistics.mean(rows[policy]["effective"]))
-        panel.set_xscale("log")
-        panel.set_xticks(_THRESHOLDS, [f"{b:g}" for b in _THRESHOLDS])
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("threshold B")
-        panel.set_ylabel("effective Pareto regret")
-        panel.set_title(regrets.size_name(size))
-    legend(drawing, axes[0, 0], columns=4)
-    return drawing
+def _draw(tables: Tables) -> Drawing:
+    return draw_sweeps(
+        tables["instances"],
+        _THRESHOLDS,
+        [(how, [_label(rule, b) for b in _THRESHOLDS]) for rule, how in _LOOKS.items()],
+        [(how, policy) for policy, how in _LEVELS.items()],
+        along="threshold B",
+        columns=4,
+    )
 
 
 def _claims(tables: Tables) -> list[Claim]:

@@ -1,14 +1,13 @@
 """Varying contexts over the whole grid of sizes: both regrets, and why random weights do well."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from mogro._plots import Drawing
 from mogro.experiments.lab import regrets
 from mogro.experiments.lab.contenders import ALL
 from mogro.experiments.lab.probes import in_region
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import gather
+from mogro.experiments.lab.runs import Simulation, by_run, gather
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, table
 from mogro.experiments.lab.worlds import Varying
@@ -18,40 +17,32 @@ from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.panels import draw_curves
 from mogro.simulation.parallel import Arrays, Results, Task
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
-
-def _runs(scale: Scale) -> regrets.Runs:
+def _tasks(scale: Scale) -> list[Simulation]:
     worlds = (Varying(*size) for size in regrets.GRID)
     return regrets.plan_runs(worlds, ALL, scale, sample=regrets.SAMPLE, probe=in_region)
 
 
-def _tasks(scale: Scale) -> list[Task]:
-    return regrets.list_tasks(_runs(scale))
-
-
 def _tables(scale: Scale, results: Results) -> Tables:
-    runs = _runs(scale)
+    tasks = _tasks(scale)
     phases: dict[Task, Arrays] = {
-        task: {**results[task], "probed": results[task]["probed"][..., 0]}
-        for task in regrets.list_tasks(runs)
+        task: {**results[task], "probed": results[task]["probed"][..., 0]} for task in tasks
     }
     return {
-        "curves": regrets.curves(runs, results),
-        "instances": regrets.finals(runs, phases),
-        "region": _region(runs, results),
+        "curves": regrets.curves(tasks, results),
+        "instances": regrets.finals(tasks, phases),
+        "region": _region(tasks, results),
     }
 
 
-def _region(runs: regrets.Runs, results: Results) -> Table:
+def _region(tasks: list[Simulation], results: Results) -> Table:
     """Return how often estimates lie in the objective region, averaged over all checkpoints.
 
     The eigenvalue is that at the end and in the middle.
     """
     rows = []
-    for (world, contender), tasks in runs.items():
-        probed = gather(results, tasks)["probed"].mean(axis=2)
+    for (world, contender), run in by_run(tasks).items():
+        probed = gather(results, run)["probed"].mean(axis=2)
         shares, eigenvalues = probed[..., 1:3].mean(axis=0), probed[..., 3]
         moments = eigenvalues[[-1, len(eigenvalues) // 2 - 1]].T
         rows += [
@@ -62,7 +53,7 @@ def _region(runs: regrets.Runs, results: Results) -> Table:
     return table((*regrets.SIZE, "policy", "instance", *names), rows)
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     return draw_curves(tables["curves"], columns=3)
 
 
@@ -96,33 +87,19 @@ def _claims(tables: Tables) -> list[Claim]:
 
 
 def _first_rounds(data: Table, ours: str, setting: str) -> list[Claim]:
-    near_zero = [
-        (name, statistics.ratio(rows[ours]["effective"], rows["MOLB-eps-greedy"]["effective"]))
-        for name, rows in regrets.by_size(data)
-    ]
-    flat = [
-        (
-            name,
-            statistics.ratio(
-                rows[ours]["effective"] - rows[ours]["effective_explored"],
-                rows[ours]["effective"],
-            ),
-        )
-        for name, rows in regrets.by_size(data)
-    ]
     return [
         Claim(
             "MOGRO-RW near zero, varying contexts",
             "MOGRO-RW has near-zero regret in most scenarios; read as: in all that are run here.",
             "effective regret / that of epsilon-greedy, below 0.1",
-            below(0.1, near_zero),
+            below(0.1, comparisons.regret_ratios(data, ours, "MOLB-eps-greedy")),
             setting=setting,
         ),
         Claim(
             "no regret after the first rounds, varying contexts",
             "MOGRO-RW pays a little in the initial rounds and essentially nothing afterwards.",
             "share of the final effective regret that came after exploration, below 0.05",
-            below(0.05, flat),
+            below(0.05, comparisons.share_since(data, [ours], "explored")),
             setting=setting,
         ),
     ]

@@ -2,17 +2,18 @@
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval, band
-from mogro._plots import SWEEP, Look, curve, legend, look, panels
+from mogro._plots import SWEEP, Drawing, Look, curve, legend, look, panels
 from mogro.environments import wine
 from mogro.experiments.lab.contenders import BASELINES, RR, Contender, Greedy
 from mogro.experiments.lab.regrets import ROUNDS
 from mogro.experiments.lab.reproduce import Tables
-from mogro.experiments.lab.runs import Simulation, gather, split
+from mogro.experiments.lab.runs import Simulation, by_run, gather, split
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
 from mogro.experiments.lab.worlds import Wines
@@ -20,10 +21,7 @@ from mogro.experiments.report import statistics
 from mogro.experiments.report.claims import Claim, above, below
 from mogro.experiments.report.figure import Figure
 from mogro.scalarization import RandomWeights
-from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.simulation.parallel import Results
 
 _ARMS = (50, 100)
 _WEIGHTINGS = ((2.0, 2.0, 2.1), (1.0, 1.0, 1.0), (5.0, 1.0, 1.0), (1.0, 5.0, 1.0), (1.0, 1.0, 5.0))
@@ -39,21 +37,18 @@ _WEIGHTED = tuple(Greedy(_label(w), scalarization=RandomWeights(w)) for w in _WE
 _CONTENDERS: tuple[Contender, ...] = (*_WEIGHTED, RR, *BASELINES)
 
 
-def _runs(scale: Scale) -> dict[tuple[int, Contender], list[Simulation]]:
-    return {
-        (arms, contender): split(Wines(arms), contender, scale, rounds=ROUNDS, sample=_SAMPLE)
-        for arms in _ARMS
-        for contender in _CONTENDERS
-    }
-
-
-def _tasks(scale: Scale) -> list[Task]:
-    return [task for tasks in _runs(scale).values() for task in tasks]
+def _tasks(scale: Scale) -> list[Simulation]:
+    return [
+        task
+        for arms, contender in product(_ARMS, _CONTENDERS)
+        for task in split(Wines(arms), contender, scale, rounds=ROUNDS, sample=_SAMPLE)
+    ]
 
 
 def _tables(scale: Scale, results: Results) -> Tables:
     over_time, episodes = [], []
-    for (arms, contender), tasks in _runs(scale).items():
+    for (world, contender), tasks in by_run(_tasks(scale)).items():
+        _, arms, _ = world.sizes
         arrays = gather(results, tasks)
         rewards = arrays["rewards"].mean(axis=2)  # (C, episodes, M)
         bands = [x for m in range(3) for x in band(rewards[..., m])]
@@ -79,7 +74,7 @@ def _looks() -> dict[str, Look]:
     return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
 
 
-def _draw(tables: Tables) -> "Drawing":
+def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(2 * len(_ARMS), 3, width=3.6, height=2.5)
     for k, arms in enumerate(_ARMS):
         for m, objective in enumerate(wine.REWARDS):

@@ -1,14 +1,15 @@
 """The policies as the reproductions run them (what the paper leaves open is settled here)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import IntArray
-from mogro.environments import FixedArms, LinearEnvironment
+from mogro.environments import Environment, FixedArms, LinearEnvironment
 from mogro.exploration import (
     BasisRoundRobin,
     Exploration,
@@ -16,15 +17,10 @@ from mogro.exploration import (
     Uniform,
     WeakestDirection,
 )
-from mogro.policies import (
-    MOGRO,
-    UCB,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    Policy,
-    ThompsonSampling,
-)
+from mogro.policies import MOGRO, UCB, EpsilonGreedy, ExploreThenCommit, Policy, ThompsonSampling
 from mogro.scalarization import FixedWeights, RandomWeights, RoundRobin, Scalarization
+
+_BOUNDED = 0.5  # sub-Gaussian bound of rewards within a range of 1, where a world names no noise
 
 
 class Contender(Protocol):
@@ -33,13 +29,11 @@ class Contender(Protocol):
     @property
     def label(self) -> str:
         """The name in tables and figures."""
-        ...
 
     def policy(
         self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> Policy:
         """Return a new policy for these instances: ``batch`` is (I, R), or () for one learner."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,62 +98,43 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class EpsGreedy:
-    """MOLB-epsilon-greedy."""
+class Player:
+    """A policy and its settings.
 
-    label: str = "MOLB-eps-greedy"
+    Attributes
+    ----------
+    label
+        As in tables.
+    kind
+        The class or function that makes it.
+    settings
+        Its settings, by name.
+    confident
+        Whether it has to be told ``noise`` and ``delta``; it gets that of the world, and 1 / T.
+    factor
+        Of its confidence radius.
+    """
 
-    def policy(
-        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
-    ) -> EpsilonGreedy:
-        """Return a new policy for these instances."""
-        world = environments[0]
-        return EpsilonGreedy(world.dim, world.objectives, epsilon=0.1, batch=batch)
-
-
-@dataclass(frozen=True)
-class Optimist:
-    """MOLB-UCB, its radius times ``factor``."""
-
-    label: str = "MOLB-UCB"
+    label: str
+    kind: Callable[..., Any] = field(repr=False)
+    settings: tuple[tuple[str, object], ...] = ()
+    confident: bool = False
     factor: float = 1.0
 
-    def policy(
-        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
-    ) -> UCB:
-        """Return a new policy for these instances."""
-        world = environments[0]
-        return UCB(
-            world.dim,
-            world.objectives,
-            noise=self.factor * world.noise,
-            norm=self.factor,
-            delta=1 / rounds,
-            batch=batch,
-        )
-
-
-@dataclass(frozen=True)
-class Thompson:
-    """MOL-TS, its radius times ``factor``; selection as in the paper's experiments."""
-
-    label: str = "MOL-TS"
-    factor: float = 1.0
+    def make(self, world: Environment, rounds: int) -> Callable[..., Any]:
+        """Return what makes the policy for a world."""
+        own = {}
+        if self.confident:
+            noise = self.factor * getattr(world, "noise", _BOUNDED)
+            own = {"noise": noise, "norm": self.factor, "delta": 1 / rounds}
+        return partial(self.kind, **dict(self.settings), **own)
 
     def policy(
-        self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
-    ) -> ThompsonSampling:
+        self, environments: Sequence[Environment], *, rounds: int, batch: tuple[int, ...]
+    ) -> Any:
         """Return a new policy for these instances."""
         world = environments[0]
-        return ThompsonSampling(
-            world.dim,
-            world.objectives,
-            noise=self.factor * world.noise,
-            norm=self.factor,
-            delta=1 / rounds,
-            selection=RandomWeights(),
-            batch=batch,
-        )
+        return self.make(world, rounds)(world.dim, world.objectives, batch=batch)
 
 
 def _paper_exploration(
@@ -172,9 +147,20 @@ def _paper_exploration(
     return BasisRoundRobin(np.stack(fixed)[:, None] if batch else fixed[0])
 
 
-EPS = EpsGreedy()
-OPTIMIST = Optimist()
-THOMPSON = Thompson()
+def optimist(label: str, factor: float = 1.0) -> Player:
+    """Return MOLB-UCB, its radius times a factor."""
+    return Player(label, UCB, confident=True, factor=factor)
+
+
+def thompson(label: str, factor: float = 1.0) -> Player:
+    """Return MOL-TS, its radius times a factor; selection as in the paper's experiments."""
+    selection = ("selection", RandomWeights())
+    return Player(label, ThompsonSampling, (selection,), confident=True, factor=factor)
+
+
+EPS = Player("MOLB-eps-greedy", EpsilonGreedy, (("epsilon", 0.1),))
+OPTIMIST = optimist("MOLB-UCB")
+THOMPSON = thompson("MOL-TS")
 BASELINES: tuple[Contender, ...] = (EPS, OPTIMIST, THOMPSON)
 
 # The paper does not say which threshold B it explored with: mogro's default, and 1 beside it.

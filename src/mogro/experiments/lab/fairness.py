@@ -1,7 +1,7 @@
 """Fairness over time, as a task."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -32,10 +32,7 @@ class FairnessRun:
 
     simulation: Simulation
 
-    @property
-    def alone(self) -> bool:
-        """Others may run meanwhile."""
-        return False
+    alone: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -75,10 +72,7 @@ class FinalFairness:
     simulation: Simulation
     epsilons: tuple[float, ...]
 
-    @property
-    def alone(self) -> bool:
-        """Others may run meanwhile."""
-        return False
+    alone: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:

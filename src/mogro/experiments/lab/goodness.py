@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -72,10 +72,7 @@ class Judgement:
     samples: int
     seed: int
 
-    @property
-    def alone(self) -> bool:
-        """Others may run meanwhile."""
-        return False
+    alone: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:

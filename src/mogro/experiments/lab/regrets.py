@@ -1,6 +1,7 @@
 """Regret of policies over a list of sizes: what is run, and the tables made of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from mogro._intervals import band
 from mogro.experiments.lab.contenders import Contender
 from mogro.experiments.lab.fairness import at_exploration_end
 from mogro.experiments.lab.probes import explored
-from mogro.experiments.lab.runs import Probe, Simulation, gather, split
+from mogro.experiments.lab.runs import Probe, Simulation, by_run, gather, split
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import Table, distinct, select, table
 from mogro.experiments.lab.worlds import World
@@ -29,8 +30,6 @@ SIZE = ("dim", "arms", "objectives")
 KINDS = {"pareto": "Pareto regret", "effective": "effective Pareto regret"}
 BAND = ("mean", "low", "high")
 
-Runs = Mapping[tuple[World, Contender], list[Simulation]]
-
 
 def plan_runs(
     worlds: Iterable[World],
@@ -38,37 +37,30 @@ def plan_runs(
     scale: Scale,
     *,
     sample: tuple[int, int],
+    rounds: int = ROUNDS,
     probe: Probe = explored,
-) -> Runs:
-    """Return the runs of every contender in every world."""
-    listed = list(contenders)
-    return {
-        (world, contender): split(
-            world, contender, scale, rounds=ROUNDS, sample=sample, probe=probe
-        )
-        for world in worlds
-        for contender in listed
-    }
+) -> list[Simulation]:
+    """Return the tasks of every contender in every world."""
+    return [
+        task
+        for world, contender in product(worlds, contenders)
+        for task in split(world, contender, scale, rounds=rounds, sample=sample, probe=probe)
+    ]
 
 
-def list_tasks(runs: Runs) -> list[Task]:
-    """Return the tasks of runs."""
-    return [task for tasks in runs.values() for task in tasks]
-
-
-def curves(runs: Runs, results: Results) -> Table:
+def curves(tasks: Iterable[Task], results: Results) -> Table:
     """Return both regrets over time, with bands over instances."""
     names = (*SIZE, "policy", "round", *(f"{k}_{part}" for k in KINDS for part in BAND))
     rows = []
-    for (world, contender), tasks in runs.items():
-        arrays = gather(results, tasks)
+    for (world, contender), run in by_run(tasks).items():
+        arrays = gather(results, run)
         bands = [x for k in KINDS for x in band(arrays[k].mean(axis=-1))]
         for t, *values in zip(arrays["rounds"].tolist(), *(b.tolist() for b in bands), strict=True):
             rows.append((*world.sizes, contender.label, t, *values))
     return table(names, rows)
 
 
-def finals(runs: Runs, results: Results) -> Table:
+def finals(tasks: Iterable[Task], results: Results) -> Table:
     """Return what the claims need: for every instance the regrets, averaged over its repeats.
 
     The regret at the end of exploration is NaN if that was not before the last checkpoint.
@@ -81,8 +73,8 @@ def finals(runs: Runs, results: Results) -> Table:
         "exploration",
     )
     rows = []
-    for (world, contender), tasks in runs.items():
-        arrays = gather(results, tasks)
+    for (world, contender), run in by_run(tasks).items():
+        arrays = gather(results, run)
         half = int(np.searchsorted(arrays["rounds"], arrays["rounds"][-1] / 2))
         moments = [at_exploration_end(arrays[k], arrays["probed"]) for k in KINDS]
         values = [arrays[k][-1] for k in KINDS] + [arrays[k][half] for k in KINDS] + moments

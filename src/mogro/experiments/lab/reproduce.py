@@ -41,17 +41,14 @@ class Experiment(Protocol):
     @property
     def name(self) -> str:
         """The name of its folder."""
-        ...
 
     @property
-    def tasks(self) -> Callable[[Scale], list[Task]]:
+    def tasks(self) -> Callable[[Scale], Sequence[Task]]:
         """The work, for a scale."""
-        ...
 
     @property
     def tables(self) -> Callable[[Scale, Results], Tables]:
         """The tables, from the results of the tasks."""
-        ...
 
 
 def all_tasks(experiments: Sequence[Experiment], scale: Scale) -> list[Task]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from mogro.simulation import Trace, simulate
 
 if TYPE_CHECKING:
     from mogro.experiments.lab.scale import Scale
-    from mogro.simulation.parallel import Arrays, Results
+    from mogro.simulation.parallel import Arrays, Results, Task
 
 _TOGETHER = 80  # instances in one task: enough to step together, few enough to share the work
 _SLOW = {"MOL-TS": 5.0, "MOLB-UCB": 2.0, "MOLB-eps-greedy": 2.0}
@@ -42,10 +42,7 @@ class Simulation:
             f"instances={self.instances}, probe={probe})"
         )
 
-    @property
-    def alone(self) -> bool:
-        """Others may run meanwhile."""
-        return False
+    alone: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -111,6 +108,15 @@ def split(
         )
         for first in range(0, count, _TOGETHER)
     ]
+
+
+def by_run(tasks: "Iterable[Task]") -> dict[tuple[World, Contender], list[Simulation]]:
+    """Return the simulations among tasks by what is run: the tasks of each contender in a world."""
+    runs: dict[tuple[World, Contender], list[Simulation]] = {}
+    for task in tasks:
+        if isinstance(task, Simulation):
+            runs.setdefault((task.world, task.contender), []).append(task)
+    return runs
 
 
 def gather(results: "Results", tasks: Iterable[Simulation]) -> "Arrays":

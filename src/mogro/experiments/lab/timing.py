@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from mogro.experiments.lab.contenders import (
     RW_AT_1,
     THOMPSON,
     Contender,
+    Player,
 )
 from mogro.experiments.lab.worlds import Fixed
 from mogro.pareto import front
@@ -35,38 +36,32 @@ _TURNS = 20
 class WholeFront:
     """A baseline as the paper built it: the whole Pareto front every round, then a choice."""
 
-    label: str
+    inner: Player
+
+    @property
+    def label(self) -> str:
+        """The name in tables and figures."""
+        return self.inner.label
 
     def policy(
         self, environments: Sequence[LinearEnvironment], *, rounds: int, batch: tuple[int, ...]
     ) -> Policy:
         """Return a new policy of one learner."""
-        if self.label == EPS.label:
-            return _FrontOfEstimates(EPS.policy(environments, rounds=rounds, batch=batch))
-        return _FrontOfIndices(OPTIMIST.policy(environments, rounds=rounds, batch=batch))
+        return _FrontFirst(self.inner.policy(environments, rounds=rounds, batch=batch))
 
 
-class _FrontOfEstimates:
-    def __init__(self, inner: EpsilonGreedy) -> None:
+class _FrontFirst:
+    def __init__(self, inner: EpsilonGreedy | UCB) -> None:
         self._inner = inner
 
     def select(self, features: FloatArray, *, rng: Any) -> int:
-        members = np.flatnonzero(front(features @ self._inner.model.theta.T))
-        if rng.random() < self._inner.epsilon:
+        inner = self._inner
+        values = features @ inner.model.theta.T
+        if isinstance(inner, UCB):
+            values = values + (inner.radius * np.sqrt(inner.model.variances(features)))[:, None]
+        members = np.flatnonzero(front(values))
+        if isinstance(inner, EpsilonGreedy) and rng.random() < inner.epsilon:
             return int(rng.integers(len(features)))
-        return int(rng.choice(members))
-
-    def update(self, features: ArrayLike, reward: ArrayLike) -> None:
-        self._inner.update(features, reward)
-
-
-class _FrontOfIndices:
-    def __init__(self, inner: UCB) -> None:
-        self._inner = inner
-
-    def select(self, features: FloatArray, *, rng: Any) -> int:
-        width = self._inner.radius * np.sqrt(self._inner.model.variances(features))
-        members = np.flatnonzero(front(features @ self._inner.model.theta.T + width[:, None]))
         return int(rng.choice(members))
 
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:
@@ -78,8 +73,8 @@ WITH_WHOLE_FRONTS: tuple[Contender, ...] = (
     RR,
     RW_AT_1,
     RR_AT_1,
-    WholeFront(EPS.label),
-    WholeFront(OPTIMIST.label),
+    WholeFront(EPS),
+    WholeFront(OPTIMIST),
     THOMPSON,
 )
 
@@ -98,10 +93,7 @@ class Stopwatch:
     instance: int
     learners: int = 1
 
-    @property
-    def alone(self) -> bool:
-        """It measures time."""
-        return True
+    alone: ClassVar[bool] = True
 
     @property
     def cost(self) -> float:

@@ -25,16 +25,14 @@ class World(Protocol):
     @property
     def sizes(self) -> tuple[int, int, int]:
         """(d, K, M)."""
-        ...
 
     def instance(self, number: int, seed: int) -> LinearEnvironment:
         """Return an instance, the same for equal arguments."""
-        ...
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """The paper's instances with fixed arms."""
+class _Sampled:
+    """Sizes and noise of instances that are drawn."""
 
     dim: int
     arms: int
@@ -45,30 +43,22 @@ class Fixed:
     def sizes(self) -> tuple[int, int, int]:
         """(d, K, M)."""
         return self.dim, self.arms, self.objectives
+
+
+class Fixed(_Sampled):
+    """The paper's instances with fixed arms."""
 
     def instance(self, number: int, seed: int) -> FixedArms:
         """Return an instance, the same for equal arguments."""
-        rng = stream((seed, *self.sizes), number, 0, Purpose.WORLD)
-        return FixedArms.sample(*self.sizes, noise=self.noise, rng=rng)
+        return FixedArms.sample(*self.sizes, noise=self.noise, rng=_drawn(self, number, seed))
 
 
-@dataclass(frozen=True)
-class Varying:
+class Varying(_Sampled):
     """The paper's instances with fresh arms in each round."""
-
-    dim: int
-    arms: int
-    objectives: int
-    noise: float = 0.1
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """(d, K, M)."""
-        return self.dim, self.arms, self.objectives
 
     def instance(self, number: int, seed: int) -> VaryingContexts:
         """Return an instance, the same for equal arguments."""
-        rng = stream((seed, *self.sizes), number, 0, Purpose.WORLD)
+        rng = _drawn(self, number, seed)
         return VaryingContexts.sample(*self.sizes, noise=self.noise, rng=rng)
 
 
@@ -85,8 +75,11 @@ class Wines:
 
     def instance(self, number: int, seed: int) -> FixedArms:
         """Return an episode, the same for equal arguments."""
-        rng = stream((seed, *self.sizes), number, 0, Purpose.WORLD)
-        return _wine().sample(self.arms, rng=rng)
+        return _wine().sample(self.arms, rng=_drawn(self, number, seed))
+
+
+def _drawn(world: World, number: int, seed: int) -> np.random.Generator:
+    return stream((seed, *world.sizes), number, 0, Purpose.WORLD)
 
 
 @cache

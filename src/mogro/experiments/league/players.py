@@ -1,86 +1,41 @@
 """The policies of the league, with the settings of their defaults or papers."""
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
+from mogro import policies
 from mogro.environments import Environment
-from mogro.policies import (
-    MOGLMUCB,
-    MOGRO,
-    UCB,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    FrankWolfe,
-    GiniOGDE,
-    ParetoThompsonSampling,
-    ParetoUCB1,
-    RandomArm,
-    ThompsonSampling,
-)
+from mogro.experiments.lab.contenders import Player
 from mogro.scalarization import RandomChebyshev, RandomHypervolume, RoundRobin
-from mogro.simulation import MakePolicy
 from mogro.simulation._learners import takes_arm
 
-_BOUNDED = 0.5  # sub-Gaussian bound of rewards within a range of 1, where a world names no noise
-
-
-@dataclass(frozen=True)
-class Player:
-    """A policy and its settings.
-
-    Attributes
-    ----------
-    name
-        As in tables.
-    policy
-        The class or function that makes it.
-    settings
-        Its settings, by name.
-    confident
-        Whether it has to be told ``noise`` and ``delta``; it gets that of the world, and 1 / T.
-    """
-
-    name: str
-    policy: Callable[..., Any] = field(repr=False)
-    settings: tuple[tuple[str, object], ...] = ()
-    confident: bool = False
-
-    def make(self, world: Environment, rounds: int) -> MakePolicy:
-        """Return what makes the policy for a world."""
-        own = {"noise": getattr(world, "noise", _BOUNDED), "delta": 1 / rounds}
-        return partial(self.policy, **dict(self.settings), **(own if self.confident else {}))
-
-    def by_place(self, world: Environment) -> bool:
-        """Tell whether the policy knows arms by their place only."""
-        return takes_arm(self.make(world, 1)(world.dim, world.objectives))
-
-
 PLAYERS = (
-    Player("MOGRO", MOGRO),
-    Player("MOGRO, round robin", MOGRO, (("scalarization", RoundRobin()),)),
-    Player("MOGRO, hypervolume", MOGRO, (("scalarization", RandomHypervolume()),)),
-    Player("MOGRO, Chebyshev", MOGRO, (("scalarization", RandomChebyshev()),)),
-    Player("epsilon-greedy", EpsilonGreedy),
-    Player("explore, then commit", ExploreThenCommit),
-    Player("UCB", UCB, confident=True),
-    Player("Thompson sampling", ThompsonSampling, confident=True),
-    Player("hypervolume UCB", UCB, (("selection", RandomHypervolume()),), confident=True),
+    Player("MOGRO", policies.MOGRO),
+    Player("MOGRO, round robin", policies.MOGRO, (("scalarization", RoundRobin()),)),
+    Player("MOGRO, hypervolume", policies.MOGRO, (("scalarization", RandomHypervolume()),)),
+    Player("MOGRO, Chebyshev", policies.MOGRO, (("scalarization", RandomChebyshev()),)),
+    Player("epsilon-greedy", policies.EpsilonGreedy),
+    Player("explore, then commit", policies.ExploreThenCommit),
+    Player("UCB", policies.UCB, confident=True),
+    Player("Thompson sampling", policies.ThompsonSampling, confident=True),
+    Player("hypervolume UCB", policies.UCB, (("selection", RandomHypervolume()),), confident=True),
     Player(
         "hypervolume Thompson sampling",
-        ThompsonSampling,
+        policies.ThompsonSampling,
         (("selection", RandomHypervolume()),),
         confident=True,
     ),
-    Player("MOGLM-UCB", MOGLMUCB),
-    Player("Pareto UCB1", ParetoUCB1),
-    Player("Pareto Thompson sampling", ParetoThompsonSampling),
-    Player("generalised Gini", GiniOGDE),
-    Player("Frank-Wolfe", FrankWolfe, confident=True),
-    Player("random arm", RandomArm),
+    Player("MOGLM-UCB", policies.MOGLMUCB),
+    Player("Pareto UCB1", policies.ParetoUCB1),
+    Player("Pareto Thompson sampling", policies.ParetoThompsonSampling),
+    Player("generalised Gini", policies.GiniOGDE),
+    Player("Frank-Wolfe", policies.FrankWolfe, confident=True),
+    Player("random arm", policies.RandomArm),
 )
+
+
+def by_place(player: Player, world: Environment) -> bool:
+    """Tell whether a policy knows arms by their place only."""
+    return takes_arm(player.make(world, 1)(world.dim, world.objectives))
 
 
 def own_player(text: str) -> Player:
@@ -89,7 +44,7 @@ def own_player(text: str) -> Player:
     Examples
     --------
     >>> own_player("mogro.policies:RandomArm")
-    Player(name='mogro.policies:RandomArm', settings=(), confident=False)
+    Player(label='mogro.policies:RandomArm', settings=(), confident=False, factor=1.0)
     """
     module, _, name = text.partition(":")
     try:

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from mogro._intervals import band
 from mogro._validation import FloatArray
+from mogro.experiments.lab.contenders import Player
 from mogro.experiments.lab.tables import Table, table
-from mogro.experiments.league.players import PLAYERS, Player
+from mogro.experiments.league.players import PLAYERS, by_place
 from mogro.experiments.league.worlds import ROUNDS, WORLDS, LeagueWorld
 from mogro.experiments.report.statistics import positive_mean, ratio
 from mogro.simulation import simulate
@@ -34,10 +35,7 @@ class Match:
     repeats: int
     seed: int
 
-    @property
-    def alone(self) -> bool:
-        """Others may run meanwhile."""
-        return False
+    alone: ClassVar[bool] = False
 
     @property
     def cost(self) -> float:
@@ -81,7 +79,7 @@ class Season:
     def tables(self, scale: "Scale", results: "Results") -> dict[str, Table]:
         """Return regrets by instance, ranks, standing, and MOGRO against the best other."""
         found = {
-            (match.world.name, match.player.name): results[match] for match in self._matches(scale)
+            (match.world.name, match.player.label): results[match] for match in self._matches(scale)
         }
         regrets = {place: arrays["effective"].mean(axis=1) for place, arrays in found.items()}
         ranks = list(self._ranks(regrets, {p: a["pareto"].mean(axis=1) for p, a in found.items()}))
@@ -107,7 +105,7 @@ class Season:
     def _matches(self, scale: "Scale") -> Iterator[Match]:
         rounds, (instances, repeats) = scale.horizon(ROUNDS), scale.sample(*SAMPLE)
         for world, player in product(self.worlds, self.players):
-            if world.stays or not player.by_place(world.instance(0, scale.seed)):
+            if world.stays or not by_place(player, world.instance(0, scale.seed)):
                 yield Match(world, player, rounds, instances, repeats, scale.seed)
 
     def _ranks(

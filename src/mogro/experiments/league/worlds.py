@@ -5,18 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mogro.environments import (
-    BernoulliArms,
-    BilinearContexts,
-    DriftingArms,
-    Environment,
-    FixedArms,
-    LogisticArms,
-    Replay,
-    SleepingArms,
-    VaryingContexts,
-    lower_bound_instance,
-)
+from mogro import environments
 from mogro.simulation import Purpose, stream
 
 ROUNDS = 1000
@@ -41,51 +30,53 @@ class LeagueWorld:
 
     name: str
     about: str = field(repr=False)
-    make: Callable[[np.random.Generator], Environment] = field(repr=False)
+    make: Callable[[np.random.Generator], environments.Environment] = field(repr=False)
     stays: bool = True
 
-    def instance(self, number: int, seed: int) -> Environment:
+    def instance(self, number: int, seed: int) -> environments.Environment:
         """Return an instance, the same for everybody."""
         return self.make(stream(seed, number, 0, Purpose.WORLD))
 
 
-def _fixed(rng: np.random.Generator) -> Environment:
-    return FixedArms.sample(5, 50, 5, noise=0.1, rng=rng)
+def _fixed(rng: np.random.Generator) -> environments.Environment:
+    return environments.FixedArms.sample(5, 50, 5, noise=0.1, rng=rng)
 
 
-def _noisy(rng: np.random.Generator) -> Environment:
-    return FixedArms.sample(10, 50, 3, noise=1.0, rng=rng)
+def _noisy(rng: np.random.Generator) -> environments.Environment:
+    return environments.FixedArms.sample(10, 50, 3, noise=1.0, rng=rng)
 
 
-def _fresh(rng: np.random.Generator) -> Environment:
-    return VaryingContexts.sample(5, 20, 3, noise=0.1, rng=rng)
+def _fresh(rng: np.random.Generator) -> environments.Environment:
+    return environments.VaryingContexts.sample(5, 20, 3, noise=0.1, rng=rng)
 
 
-def _contexts(rng: np.random.Generator) -> Environment:
-    return BilinearContexts.sample(2, 2, 10, 2, noise=0.3, rng=rng)
+def _contexts(rng: np.random.Generator) -> environments.Environment:
+    return environments.BilinearContexts.sample(2, 2, 10, 2, noise=0.3, rng=rng)
 
 
-def _hard(rng: np.random.Generator) -> Environment:
-    return lower_bound_instance(3, rounds=ROUNDS, instance=int(rng.integers(3)))
+def _hard(rng: np.random.Generator) -> environments.Environment:
+    return environments.lower_bound_instance(3, rounds=ROUNDS, instance=int(rng.integers(3)))
 
 
-def _bernoulli(rng: np.random.Generator) -> Environment:
-    return BernoulliArms.sample(20, 2, rng=rng)
+def _bernoulli(rng: np.random.Generator) -> environments.Environment:
+    return environments.BernoulliArms.sample(20, 2, rng=rng)
 
 
-def _logistic(rng: np.random.Generator) -> Environment:
-    return LogisticArms.sample(5, 30, 2, rng=rng)
+def _logistic(rng: np.random.Generator) -> environments.Environment:
+    return environments.LogisticArms.sample(5, 30, 2, rng=rng)
 
 
-def _drifting(rng: np.random.Generator) -> Environment:
-    return DriftingArms.sample(5, 30, 3, places=3, every=ROUNDS // 2, noise=0.1, rng=rng)
+def _drifting(rng: np.random.Generator) -> environments.Environment:
+    return environments.DriftingArms.sample(
+        5, 30, 3, places=3, every=ROUNDS // 2, noise=0.1, rng=rng
+    )
 
 
-def _sleeping(rng: np.random.Generator) -> Environment:
-    return SleepingArms.sample(5, 40, 3, awake=10, noise=0.1, rng=rng)
+def _sleeping(rng: np.random.Generator) -> environments.Environment:
+    return environments.SleepingArms.sample(5, 40, 3, awake=10, noise=0.1, rng=rng)
 
 
-def _replay(rng: np.random.Generator) -> Environment:
+def _replay(rng: np.random.Generator) -> environments.Environment:
     """Questions to six models: stronger ones are dearer, and each is better at something."""
     models, topics = 6, 3
     questions = rng.random((_ROWS, topics))
@@ -95,7 +86,9 @@ def _replay(rng: np.random.Generator) -> Environment:
     products = (
         np.eye(models)[:, :, None] * np.column_stack([np.ones(_ROWS), questions])[:, None, None]
     )
-    return Replay(np.stack([right, -price], axis=-1), products.reshape(_ROWS, models, -1))
+    return environments.Replay(
+        np.stack([right, -price], axis=-1), products.reshape(_ROWS, models, -1)
+    )
 
 
 WORLDS = (

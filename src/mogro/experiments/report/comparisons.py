@@ -47,10 +47,26 @@ def lowest_regret(data: Table, *, where: str, headline: bool = False) -> list[Cl
     ]
 
 
-def regret_ratios(data: Table, one: str, other: str, *, kind: str = "effective") -> Numbers:
-    """Give, for every size, the ratio of two policies' final regrets."""
+def regret_ratios(data: Table, one: str, other: str) -> Numbers:
+    """Give, for every size, the ratio of two policies' final effective regrets."""
     for name, rows in by_size(data):
-        yield name, statistics.ratio(rows[one][kind], rows[other][kind])
+        yield name, statistics.ratio(rows[one]["effective"], rows[other]["effective"])
+
+
+def share_since(data: Table, policies: Iterable[str], moment: str) -> Numbers:
+    """Give what share of the final effective regret came since a moment: "explored" or "half"."""
+    for policy in policies:
+        for name, rows in by_size(data):
+            total = rows[policy]["effective"]
+            since = total - rows[policy][f"effective_{moment}"]
+            yield f"{policy} at {name}", statistics.ratio(since, total)
+
+
+def later_ratios(data: Table, one: str, other: str) -> Numbers:
+    """Give, for every size, the ratio of what two policies add in the second half."""
+    for name, rows in by_size(data):
+        added = (rows[p]["effective"] - rows[p]["effective_half"] for p in (one, other))
+        yield name, statistics.ratio(*added)
 
 
 def epsilon_greedy_worst(data: Table, *, where: str) -> Claim:

@@ -3,19 +3,15 @@
 import shutil
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._files import write_whole
-from mogro._plots import house_style
+from mogro._plots import Drawing, house_style
 from mogro.experiments.lab.reproduce import read_tables
 from mogro.experiments.report.figure import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-    from matplotlib.transforms import Bbox
 
 Pixels = NDArray[np.uint8]
 
@@ -42,7 +38,7 @@ def panel_folder(figure: Figure, out: Path) -> Path:
     return out / figure.name / "panels"
 
 
-def cut(drawing: "Drawing") -> dict[str, Pixels]:
+def cut(drawing: Drawing) -> dict[str, Pixels]:
     """Return the panels of a drawing and the entries of its legend, by name."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -70,13 +66,13 @@ def cut(drawing: "Drawing") -> dict[str, Pixels]:
     return cuttings
 
 
-def _legend_entries(drawing: "Drawing") -> list[Any]:
+def _legend_entries(drawing: Drawing) -> list[Any]:
     box, *_ = drawing.legends[0].get_children()
     *_, columns = box.get_children()
     return [entry for column in columns.get_children() for entry in column.get_children()]
 
 
-def _panel_boxes(drawing: "Drawing", renderer: Any) -> dict[tuple[int, int], "Bbox"]:
+def _panel_boxes(drawing: Drawing, renderer: Any) -> dict[tuple[int, int], Any]:
     boxes = {}
     for axes in drawing.axes:
         place, box = axes.get_subplotspec(), axes.get_tightbbox(renderer)

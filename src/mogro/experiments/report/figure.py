@@ -1,16 +1,13 @@
 """What a figure is: an experiment of the lab, and how it is drawn, judged and told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from mogro._plots import Drawing
 from mogro.experiments.lab.reproduce import Tables
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.report.claims import Claim
 from mogro.simulation.parallel import Results, Task
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 
 def _nothing() -> None:
@@ -50,9 +47,9 @@ class Figure:
     name: str
     title: str
     about: str
-    tasks: Callable[[Scale], list[Task]]
+    tasks: Callable[[Scale], Sequence[Task]]
     tables: Callable[[Scale, Results], Tables]
-    draw: Callable[[Tables], "Drawing"]
+    draw: Callable[[Tables], Drawing]
     claims: Callable[[Tables], list[Claim]]
     missing: Callable[[], str | None] = _nothing
     shown: tuple[str, ...] = ()

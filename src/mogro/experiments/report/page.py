@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mogro._page import document, text
+from mogro._page import document, table, text
 from mogro.experiments.lab.reproduce import is_made, read_manifest, read_tables, write_file
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.report.claims import Claim, Claims, Verdict
@@ -165,19 +165,13 @@ def _width(png: bytes) -> int:
 def _shown(figure: Figure, out: Path) -> str:
     """Return the tables that a figure wants to be read."""
     data = read_tables(figure.name, out)
-    tables = []
-    for name in figure.shown:
-        heads = "".join(f"<th>{text(column.replace('_', ' '))}</th>" for column in data[name])
-        columns = [
-            [f"{value:.3g}" if isinstance(value, float) else text(value) for value in column]
-            for column in (column.tolist() for column in data[name].values())
-        ]
-        rows = "".join(
-            "<tr>" + "".join(f"<td class='number'>{cell}</td>" for cell in row) + "</tr>"
-            for row in zip(*columns, strict=True)
+    return "".join(
+        table(
+            [column.replace("_", " ") for column in data[name]],
+            zip(*(column.tolist() for column in data[name].values()), strict=True),
         )
-        tables.append(f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")
-    return "".join(tables)
+        for name in figure.shown
+    )
 
 
 def _claim(claim: Claim) -> str:
@@ -191,14 +185,11 @@ def _claim(claim: Claim) -> str:
         if len(claim.cases) > 1
         else ""
     )
+    setting = f" <em>MOGRO {text(claim.setting)}.</em>" if claim.setting else ""
     return (
-        f"<tr><td>{text(claim.says)}{_setting(claim)}{more}</td><td>{text(claim.measure)}</td>"
+        f"<tr><td>{text(claim.says)}{setting}{more}</td><td>{text(claim.measure)}</td>"
         f'<td class="number">{claim.closest.number}</td><td>{_badge(claim)}</td></tr>'
     )
-
-
-def _setting(claim: Claim) -> str:
-    return f" <em>MOGRO {text(claim.setting)}.</em>" if claim.setting else ""
 
 
 def _absent(figure: Figure) -> str:

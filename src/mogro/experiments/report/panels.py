@@ -1,20 +1,19 @@
 """Panels that several figures have: regrets over time, running times, sweeps."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mogro._intervals import ConfidenceInterval
-from mogro._plots import Look, curve, legend, look, panels
-from mogro.experiments.lab.regrets import BAND, KINDS, SIZE, select_size, size_name
+from mogro._plots import Axes, Drawing, Look, curve, legend, look, panels
+from mogro._validation import FloatArray
+from mogro.experiments.lab.regrets import BAND, KINDS, SIZE, by_size, select_size, size_name
 from mogro.experiments.lab.tables import Table, distinct, select
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+from mogro.experiments.report.statistics import mean
 
 
-def draw_curves(data: Table, *, columns: int) -> "Drawing":
+def draw_curves(data: Table, *, columns: int) -> Drawing:
     """Draw both regrets for every size: rows of the one, then rows of the other."""
     sizes = distinct(data, *SIZE)
     rows = -(-len(sizes) // columns)
@@ -50,6 +49,51 @@ def time_panel(panel: Any, data: Table) -> None:
     names = [look(policy).name for (policy,) in distinct(data, "policy")]
     panel.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=7)
     panel.grid(axis="x", visible=False)
+
+
+def draw_sweeps(
+    data: Table,
+    places: Sequence[float],
+    swept: Iterable[tuple[Look, Sequence[str]]],
+    levels: Iterable[tuple[Look, str]],
+    *,
+    along: str,
+    columns: int | None = None,
+) -> Drawing:
+    """Draw final effective regrets at every size: of policies along what is swept, and of others.
+
+    ``swept`` has a policy for each of the places.
+    """
+    sizes, lines, others = distinct(data, *SIZE), list(swept), list(levels)
+    drawing, axes = panels(1, len(sizes), width=4.4, height=3.3)
+    for panel, size, (_, rows) in zip(axes[0], sizes, by_size(data), strict=True):
+        for how, policies in lines:
+            sweep(panel, how, places, [mean(rows[policy]["effective"]) for policy in policies])
+        for how, policy in others:
+            level(panel, how, mean(rows[policy]["effective"]))
+        panel.set_xscale("log")
+        panel.set_xticks(places, [f"{place:g}" for place in places])
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel(along)
+        panel.set_ylabel("effective Pareto regret")
+        panel.set_title(size_name(size))
+    legend(drawing, axes[0, 0], columns=columns)
+    return drawing
+
+
+def draw_bound(
+    panel: Axes, horizons: Sequence[int], runs: Iterable[FloatArray], bound: FloatArray, how: Look
+) -> None:
+    """Draw what runs had at each horizon, and the bound of a theorem on it."""
+    numbers = [mean(values) for values in runs]
+    middle, low, high = (np.maximum(part, 1e-4) for part in zip(*numbers, strict=True))
+    panel.plot(horizons, middle, color=how.colour, marker=how.marker, label=f"{how.name}, runs")
+    panel.fill_between(horizons, low, high, color=how.colour, alpha=0.16, linewidth=0)
+    panel.plot(horizons, bound, color=how.colour, linestyle=":", label=f"{how.name}, theory")
+    panel.set_xscale("log")
+    panel.set_xticks(horizons, [f"{t}" for t in horizons])
+    panel.minorticks_off()
+    panel.set_xlabel("rounds T")
 
 
 def sweep(

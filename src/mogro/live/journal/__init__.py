@@ -7,8 +7,8 @@ from typing import Any
 from mogro._validation import folder_or_file, real
 from mogro.live.errors import DamagedJournal, DifferentSettings
 from mogro.live.journal.group import GroupCommit
-from mogro.live.journal.protocol import Journal
 from mogro.live.journal.rows import check_settings
+from mogro.live.journal.tables import Journal
 from mogro.live.settings import Settings, from_plain_settings
 
 __all__ = ["GroupCommit", "check_settings", "open_journal"]

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from mogro.live.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
 from mogro.live.events import Event, Hollow, Rewarded
 from mogro.live.journal.clearing import runs
-from mogro.live.journal.protocol import Journal, Snapshot
+from mogro.live.journal.tables import Journal, Snapshot
 from mogro.live.journal.turns import Call, Turns
 from mogro.live.memory.snapshot import pack, unpack
 from mogro.live.memory.state import State

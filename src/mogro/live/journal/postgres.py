@@ -31,7 +31,7 @@ from psycopg.pq.abc import PGresult
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
 from mogro.live.journal.rows import ROWS, VERSION, checksum, event_bytes, event_rows
-from mogro.live.journal.tables import TableJournal
+from mogro.live.journal.tables import Journal
 
 T = TypeVar("T")
 Row = tuple[int, bytes, int]  # position, event, checksum
@@ -75,7 +75,7 @@ _TABLES: tuple[LiteralString, ...] = (
 )
 
 
-class PostgresJournal(TableJournal):
+class PostgresJournal(Journal):
     """The events of one agent in a database.
 
     Parameters

@@ -17,7 +17,7 @@ from typing import Any
 from mogro.live.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.live.events import Event
 from mogro.live.journal.rows import VERSION, event_rows
-from mogro.live.journal.tables import TableJournal
+from mogro.live.journal.tables import Journal
 from mogro.live.journal.turnstile import Turnstile
 
 # Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS mogro_snapshots (
 """
 
 
-class SQLiteJournal(TableJournal):
+class SQLiteJournal(Journal):
     """The events of one agent in a file.
 
     Parameters

@@ -10,26 +10,73 @@ The checksum is CRC-32 of the event's bytes, started with its position.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from mogro.live.errors import JournalError
 from mogro.live.events import Event
-from mogro.live.journal.protocol import Snapshot
 from mogro.live.journal.rows import PART, ROWS, event_from_row, read_settings
 
 
-class TableJournal(ABC):
-    """A journal in tables; how they are locked, and what a commit is, depends on the database."""
+class Snapshot(NamedTuple):
+    """The position of the last event in it, and its content."""
 
-    path: str
+    position: int
+    content: bytes
+
+
+class Journal(ABC):
+    """Events in one order, which everybody sees alike; positions count from 1.
+
+    How tables are locked, and what a commit is, depends on the database.
+    """
+
+    path: str  # of the file, or the address of the database; said in errors
+    connections: int  # so far: what was read by an earlier one may be lost, and not have happened
+    settings: dict[str, Any]  # of the agent, as JSON can hold them
     _agent: int  # its number
     _VIEW: ClassVar[str]  # begins a transaction that sees what is there, and nothing later
 
     @abstractmethod
+    def begin(self, after: int) -> None:
+        """Keep others from appending until the end; what :meth:`read` gives is then complete.
+
+        What comes ``after`` a position will be asked for first.
+        """
+
+    @abstractmethod
+    def append(self, position: int, events: Iterable[Event]) -> None:
+        """Write events at this position and the following ones."""
+
+    @abstractmethod
+    def commit(self, position: int = 0, events: Sequence[Event] = ()) -> None:
+        """Append events, and return when all since :meth:`begin`, or read then, is on the disk."""
+
+    @abstractmethod
+    def append_behind(self, after: int, event: Event) -> int | None:
+        """Append an event behind whatever others have appended ``after`` a position, and commit.
+
+        All at once, without :meth:`begin`. Return its position; None where that cannot be done, or
+        where it is not known whether it was.
+        """
+
+    @abstractmethod
     def rollback(self) -> None:
-        """Undo everything since the transaction began."""
+        """Undo everything since :meth:`begin`."""
+
+    @property
+    @abstractmethod
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
 
     @property
     @abstractmethod
@@ -63,7 +110,10 @@ class TableJournal(ABC):
         )
 
     def read(self, after: int, *, evidence: bool = True) -> Iterator[tuple[int, Event]]:
-        """Yield the events after a position, with their own, in order."""
+        """Yield the events after a position, with their own, in order.
+
+        Without ``evidence``, which a state does not look at, decisions take less time to read.
+        """
         while True:
             rows = self._rows(after)
             for row in rows:

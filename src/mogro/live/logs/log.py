@@ -40,18 +40,9 @@ import numpy as np
 
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
+from mogro.live import events
 from mogro.live.deciding.decisions import propensities
 from mogro.live.deciding.evidence import basis_again, offered_arms
-from mogro.live.events import (
-    Changed,
-    Compacted,
-    Decided,
-    Erased,
-    Event,
-    Forgotten,
-    Imported,
-    Offered,
-)
 from mogro.live.memory.learner import Learner
 from mogro.live.memory.ledger import EXPLORED, GROUPED, OBSERVED, TEACHES, TIMED, UNIFORM, Block
 from mogro.live.memory.state import State, new_learner
@@ -65,8 +56,8 @@ FILE = "decisions.parquet"
 class Written(NamedTuple):
     """What the journal holds of a decision."""
 
-    event: Decided
-    offered: Offered | None
+    event: events.Decided
+    offered: events.Offered | None
     settings: Settings  # of the agent then
 
 
@@ -82,7 +73,7 @@ def need_arrow() -> Any:
 
 
 def replayed(
-    settings: Settings, events: Iterable[tuple[int, Event]]
+    settings: Settings, history: Iterable[tuple[int, events.Event]]
 ) -> tuple[State, dict[int, Written]]:
     """Return a state that has forgotten nothing, and has learned nothing.
 
@@ -90,25 +81,25 @@ def replayed(
     """
     state = State(replace(settings, capacity=None, retention=math.inf))
     state.learner = Bystander()
-    offers: dict[int, Offered] = {}
+    offers: dict[int, events.Offered] = {}
     written: dict[int, Written] = {}
-    for position, event in events:
+    for position, event in history:
         state.position = position - 1
-        if isinstance(event, Forgotten | Compacted | Erased):
+        if isinstance(event, events.Forgotten | events.Compacted | events.Erased):
             continue
-        decided = event.decision if isinstance(event, Imported) else event
-        if isinstance(decided, Decided):
+        decided = event.decision if isinstance(event, events.Imported) else event
+        if isinstance(decided, events.Decided):
             state.ledger.rows.pop(decided.id, None)  # one of that id was forgotten
-        if isinstance(event, Decided):
+        if isinstance(event, events.Decided):
             evidence = event.evidence
             offered = None if evidence is None else offers.get(evidence.offered)
             written[state.counters.decisions] = Written(event, offered, state.settings)
-        if isinstance(event, Changed):
+        if isinstance(event, events.Changed):
             state.learner = new_learner(state.settings)
         state.apply(event)
-        if isinstance(event, Changed):
+        if isinstance(event, events.Changed):
             state.learner = Bystander()
-        if isinstance(event, Offered):
+        if isinstance(event, events.Offered):
             offers[state.position] = event
     return state, written
 
@@ -139,30 +130,33 @@ def make_log(state: State, written: dict[int, Written] | None, *, largest: int) 
         _evidence(known.get(serial), settings.units, step=serial, largest=most)
         for serial in block.serial.tolist()
     ]
+    vector = pa.list_(pa.float64())
+    weights = [None if math.isnan(one[0]) else one for one in block.weights]
+
+    def kept(name: str, kind: Any = vector) -> dict[str, Any]:
+        return {name: pa.array([getattr(one, name) for one in found], kind)}
+
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array(arms, pa.string()),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        "features": pa.array(list(block.features), pa.list_(pa.float64())),
-        "weights": pa.array(
-            [None if math.isnan(one[0]) else one for one in block.weights],
-            pa.list_(pa.float64()),
-        ),
+        **kept("basis", pa.int64()),
+        "features": pa.array(list(block.features), vector),
+        **kept("context"),
+        "weights": pa.array(weights, vector),
+        **kept("propensity", pa.float64()),
+        **kept("propensity_error", pa.float64()),
+        **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
+        **kept("offered", pa.list_(pa.string())),
+        **kept("offered_features"),
+        **kept("offered_estimates"),
     }
-    for name, flag in _FLAGS.items():
-        columns[name] = pa.array((block.flags & flag) > 0)
-    kinds = {"basis": pa.int64(), "offered": pa.list_(pa.string())}
-    kinds |= dict.fromkeys(("propensity", "propensity_error"), pa.float64())
-    for name in _Row._fields:
-        kind = kinds.get(name, pa.list_(pa.float64()))
-        columns[name] = pa.array([getattr(one, name) for one in found], kind)
     for m, name in enumerate(settings.units.names):
         values, there, status = outcomes(state, block, m)
         columns[f"reward_{name}"] = pa.array(values, mask=~there)
         columns[f"status_{name}"] = pa.array(status, pa.string())
-    names = [*_FIRST, *(name for name in columns if name not in _FIRST)]
-    table = pa.table({name: columns[name] for name in names})
+    table = pa.table(columns)
     return table.replace_schema_metadata({"mogro": json.dumps(describe(settings))})
 
 
@@ -173,22 +167,6 @@ _FLAGS = {
     "teaches": TEACHES,
     "observed": OBSERVED,
 }
-_FIRST = (
-    "id",
-    "time",
-    "arm",
-    "position",
-    "basis",
-    "features",
-    "context",
-    "weights",
-    "propensity",
-    "propensity_error",
-    *_FLAGS,
-    "offered",
-    "offered_features",
-    "offered_estimates",
-)
 
 
 class _Row(NamedTuple):

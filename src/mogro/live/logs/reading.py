@@ -25,7 +25,8 @@ def read_log(log: Any, settings: Settings) -> list[Imported]:
         raise ValueError(f"log: expected a table that agent.log() gave, got {type(log).__name__}")
     names = _check_origin(log, settings)
     events: dict[str, Imported] = {}
-    for row in log.drop_columns(_unused(log.column_names)).to_pylist():
+    unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
+    for row in log.drop_columns(unused).to_pylist():
         try:
             event = _event(row, names, settings)
         except (ValueError, KeyError, TypeError) as error:
@@ -59,10 +60,6 @@ def _check_same(event: Imported, column: str, given: object, own: object) -> Non
         raise ValueError(
             f"log: decision {event.decision.id!r}: its {column} is {own!r} here, got {given!r}"
         )
-
-
-def _unused(names: list[str]) -> list[str]:
-    return [name for name in names if name.startswith(("offered", "propensity"))]
 
 
 def _check_origin(log: Any, settings: Settings) -> list[str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mogro.live.objective import DEFAULTED, LEARNED, MISSING, UNMET
+from mogro.live.objective import STATUS
 
 
 @dataclass
@@ -26,18 +26,9 @@ class Counters:
     def count(self, before: list[int], after: list[int]) -> None:
         """Count what became of the objectives of a decision."""
         for old, new in zip(before, after, strict=True):
-            if old == new:
-                continue
-            if new == LEARNED:
-                self.learned += 1
-            elif new == DEFAULTED:
-                self.defaulted += 1
-            elif new == MISSING:
-                self.missing += 1
-            elif new == UNMET:
-                self.unmet += 1
-            else:
-                self.withdrawn += 1
+            if old != new:
+                status = STATUS[new]  # which is the name of its counter, too
+                setattr(self, status, getattr(self, status) + 1)
 
 
 class Outcome(NamedTuple):

@@ -40,9 +40,8 @@ from numpy.typing import NDArray
 
 from mogro._files import write_whole
 from mogro.live.errors import DamagedSnapshot
-from mogro.live.memory.ledger_arrays import Arrays
 from mogro.live.memory.state import State
-from mogro.live.memory.state_arrays import load_state
+from mogro.live.memory.state_arrays import Arrays, load_state
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.settings import Settings, from_plain_settings
 

@@ -12,26 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.errors import (
-    ConflictingReward,
-    UnknownDecision,
-    UnknownObjective,
-)
-from mogro.live.events import (
-    Activated,
-    Changed,
-    Compacted,
-    Decided,
-    Erased,
-    Event,
-    Expired,
-    Forgotten,
-    Hollow,
-    Imported,
-    Offered,
-    Rewarded,
-    Withdrawn,
-)
+from mogro.live import events
+from mogro.live.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.live.memory.counters import Counters, Outcome
 from mogro.live.memory.learner import Learner
 from mogro.live.memory.ledger import (
@@ -53,7 +35,6 @@ from mogro.live.objective import (
     PENDING,
     STATUS,
     WITHDRAWN,
-    Objective,
     Units,
 )
 from mogro.live.settings import Settings
@@ -83,7 +64,7 @@ class State:
         self._windows = Windows()
         self._prepared: tuple[float, Learner] | None = None  # see ahead
 
-    def apply(self, event: Event) -> Any:
+    def apply(self, event: events.Event) -> Any:
         """Let something happen, and return what it was.
 
         Of a reward that is the :class:`Outcome`; of a decision or an activation whether it is new;
@@ -110,7 +91,7 @@ class State:
         self._prepared = now, learner
         return learner
 
-    def _decided(self, event: Decided) -> bool:
+    def _decided(self, event: events.Decided) -> bool:
         if event.id in self.ledger.rows:
             return False
         self._advance(event.time)
@@ -151,7 +132,7 @@ class State:
         self._count_in_flight_if_worn()
         return True
 
-    def _imported(self, event: Imported) -> bool:
+    def _imported(self, event: events.Imported) -> bool:
         """Take over a decision with what has become of it, as that agent has learned it."""
         if not self._decided(event.decision):
             return False
@@ -172,7 +153,7 @@ class State:
         self._count_in_flight_if_worn()
         return True
 
-    def refusal(self, event: Rewarded) -> ValueError | None:
+    def refusal(self, event: events.Rewarded) -> ValueError | None:
         """Return why a reward would be refused now; None if it would not."""
         row = self.ledger.rows.get(event.id)
         if row is None:
@@ -191,17 +172,23 @@ class State:
                 )
         return None
 
-    def _rewarded(self, event: Rewarded) -> Outcome | ValueError:
+    def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
+        row = self.ledger.rows.get(event.id)
+        if (
+            row is not None
+            and self.units.at_once
+            and event.values.keys() == self.units.index.keys()
+        ):
+            block, i = self.ledger.place(row)
+            if _is_untouched(block, i):  # as usual: nothing to refuse
+                self._advance(event.time)
+                return self._whole(event, row, block, i)
         refused = self.refusal(event)
         if refused is not None:
             return refused
         row = self.ledger.rows[event.id]
         block, i = self.ledger.place(row)
         stored = block.values[i].tolist()
-        whole = self.units.at_once and len(event.values) == len(stored)
-        if whole and all(value != value for value in stored) and _is_open(block, i):  # as usual
-            self._advance(event.time)
-            return self._whole(event, row, block, i)
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
@@ -214,7 +201,7 @@ class State:
         self._count_in_flight_if_worn()
         return outcome
 
-    def _whole(self, event: Rewarded, row: int, block: Block, i: int) -> Outcome:
+    def _whole(self, event: events.Rewarded, row: int, block: Block, i: int) -> Outcome:
         """Learn every objective of a decision at once."""
         units = self.units
         values = [event.values[name] for name in units.names]
@@ -232,7 +219,7 @@ class State:
         return Outcome(len(values))
 
     def _given(
-        self, event: Rewarded, row: int, block: Block, i: int, values: list[float]
+        self, event: events.Rewarded, row: int, block: Block, i: int, values: list[float]
     ) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
         states, start = block.state[i].tolist(), block.start.item(i)
@@ -282,7 +269,7 @@ class State:
             return value != before and (time, value) > (stamp, before)
         return False
 
-    def _activated(self, event: Activated) -> bool | ValueError:
+    def _activated(self, event: events.Activated) -> bool | ValueError:
         if event.id not in self.ledger.rows:
             return _unknown(event.id)
         self._advance(event.time)
@@ -301,7 +288,7 @@ class State:
         self._count_in_flight_if_worn()
         return True
 
-    def _withdrawn(self, event: Withdrawn) -> int | ValueError:
+    def _withdrawn(self, event: events.Withdrawn) -> int | ValueError:
         if event.id not in self.ledger.rows:
             return _unknown(event.id)
         self._advance(event.time)
@@ -317,7 +304,7 @@ class State:
             self._count_in_flight_if_worn()
         return len(lost)
 
-    def _changed(self, event: Changed) -> bool | ValueError:
+    def _changed(self, event: events.Changed) -> bool | ValueError:
         """Go on with other objectives; what is known of those that stay is kept."""
         old, before = self.units, self.settings
         try:
@@ -326,9 +313,9 @@ class State:
             return ValueError(f"objectives: {error}")
         units = settings.units
         places = [old.index.get(name) for name in units.names]
-        for one in units.objectives:
-            m = old.index.get(one.name)
-            if m is not None and not _is_compatible(old.objectives[m], one):
+        for one, m in zip(units.objectives, places, strict=True):
+            was = one if m is None else old.objectives[m]
+            if (was.direction, was.offset) != (one.direction, one.offset):
                 return ValueError(
                     f"objectives: expected direction and offset of {one.name!r} to stay, got {one}"
                 )
@@ -453,7 +440,7 @@ class State:
         """Keep a decision with nothing pending, as long as there is capacity for it."""
         self.counters.forgotten += self.ledger.complete(row, self.settings.capacity)
 
-    def _erased(self, event: Erased) -> int:
+    def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
         dropped = 0
         self._prepared = None  # it may have learned from them
@@ -472,16 +459,16 @@ class State:
         self._count_in_flight_if_worn()
         return dropped
 
-    def _hollow(self, event: Hollow) -> int:
+    def _hollow(self, event: events.Hollow) -> int:
         self.counters.decisions += event.decisions
         return self._advance(event.time)
 
-    def _forgotten(self, event: Forgotten | Compacted) -> int:
+    def _forgotten(self, event: events.Forgotten | events.Compacted) -> int:
         dropped = self.ledger.drop_before(event.before)
         self.counters.forgotten += dropped
         return dropped
 
-    def _offered(self, event: Offered) -> bool:
+    def _offered(self, event: events.Offered) -> bool:
         new = event.digest not in self.offers
         self.offers[event.digest] = self.position
         if len(self.offers) > _OFFERS:
@@ -489,18 +476,18 @@ class State:
         return new
 
     _apply: ClassVar[dict[type[Any], Callable[["State", Any], Any]]] = {
-        Decided: _decided,
-        Imported: _imported,
-        Rewarded: _rewarded,
-        Activated: _activated,
-        Withdrawn: _withdrawn,
-        Changed: _changed,
-        Expired: lambda self, event: self._advance(event.time),
-        Forgotten: _forgotten,
-        Compacted: _forgotten,
-        Erased: _erased,
-        Hollow: _hollow,
-        Offered: _offered,
+        events.Decided: _decided,
+        events.Imported: _imported,
+        events.Rewarded: _rewarded,
+        events.Activated: _activated,
+        events.Withdrawn: _withdrawn,
+        events.Changed: _changed,
+        events.Expired: lambda self, event: self._advance(event.time),
+        events.Forgotten: _forgotten,
+        events.Compacted: _forgotten,
+        events.Erased: _erased,
+        events.Hollow: _hollow,
+        events.Offered: _offered,
     }
 
     def find_windows(self) -> None:
@@ -528,14 +515,12 @@ def new_learner(settings: Settings) -> Learner:
     )
 
 
-def _is_compatible(old: Objective, new: Objective) -> bool:
-    """Tell whether what is known of an objective can be said of what it becomes."""
-    return (old.direction, old.offset) == (new.direction, new.offset)
-
-
-def _is_open(block: Block, i: int) -> bool:
-    """Tell whether the arm of a decision is shown, and every objective is waited for."""
-    return block.start.item(i) < math.inf and set(block.state[i].tolist()) == {PENDING}
+def _is_untouched(block: Block, i: int) -> bool:
+    """Tell whether the arm of a decision is shown, and every objective is waited for in vain."""
+    if not block.start.item(i) < math.inf:
+        return False
+    waiting = all(state == PENDING for state in block.state[i].tolist())
+    return waiting and all(value != value for value in block.values[i].tolist())
 
 
 def _unknown(id: str) -> UnknownDecision:

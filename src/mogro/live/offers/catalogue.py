@@ -40,7 +40,6 @@ class Index(Protocol):
         eligible
             Which arms may be named, (K,); None for all.
         """
-        ...
 
 
 class ExactIndex:

@@ -20,19 +20,15 @@ class Column(Protocol):
     @property
     def size(self) -> int:
         """How many numbers a value becomes."""
-        ...
 
     def names(self, name: str) -> list[str]:
         """Return what these numbers are called."""
-        ...
 
     def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the numbers of a value that is not missing over zeros, from a place on."""
-        ...
 
     def to_plain(self) -> dict[str, Any]:
         """Return the arguments as JSON can hold them, by name."""
-        ...
 
 
 @dataclass(frozen=True)
