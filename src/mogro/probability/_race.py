@@ -16,7 +16,7 @@ _BLOCK = 1 << 17  # scores at a time
 _ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
 _DEEP = 1e30  # quotients of weights that single precision can hold
 _TIES = 16  # as many times more arms than near winners: only these are scored again
-_DISTINCT = 2e-6  # relative difference of values that single precision certainly tells apart
+_MANY = 8  # arms that are equal because they share a value, not by accident
 _CROWD = 48  # arms that might win at a weight, from which all are compared there
 _BOUNDED = {True: 4, False: 6}  # objectives from which bounds gain more than they cost: pure minima
 
@@ -54,7 +54,7 @@ class Race:
     def __init__(self, scores: Scores, values: FloatArray, terms: FloatArray) -> None:
         self.scores, self.values, self.terms = scores, values, terms
         self._positive = bool((values >= 0).all())
-        self._distinct = scores.pure and _distinct(values)
+        self._faithful = scores.pure and _faithful(scores.values, values)
         # Memory that is used again and again is faster.
         self._space = np.empty((2, max(1, _BLOCK // self.arms), self.arms), dtype=np.float32)
 
@@ -187,20 +187,20 @@ class Race:
     ) -> FloatArray:
         """Return what arms win, (replicates, K), at points where some are near the best."""
         near = table >= low[:, None]
-        many = np.count_nonzero(near)
-        if many * _TIES <= near.size:
-            return decided(self.scores, points, *np.divmod(np.flatnonzero(near), self.arms))
-        tied = np.asarray(table == level[:, None])
-        if not self._distinct or np.count_nonzero(tied) < many:
-            exact = self.scores.table(points.weights.T)
-            best = exact.max(axis=0)
-            tied = (exact >= best - self.scores.tolerance(points.weights.T, best)).T
-        share = points.times / np.count_nonzero(tied, axis=1)
         won = np.zeros((points.replicates, self.arms))
-        for i in np.unique(points.replicate):
-            rows = slice(*points.replicate.searchsorted([i, i + 1]))
-            won[i] = share[rows] @ tied[rows]
-        return won
+        if self._faithful:  # where many minima are equal in single precision, they are equal
+            many = np.count_nonzero(near, axis=1)
+            alike = np.count_nonzero(table == level[:, None], axis=1) == many
+            alike &= many > _MANY
+            won += _shared(points.take(np.flatnonzero(alike)), near[alike])
+            points, near = points.take(np.flatnonzero(~alike)), near[~alike]
+        if np.count_nonzero(near) * _TIES <= near.size:
+            point, arm = np.divmod(np.flatnonzero(near), self.arms)
+            return won + decided(self.scores, points, point, arm)
+        exact = self.scores.table(points.weights.T)
+        best = exact.max(axis=0)
+        tied = exact >= best - self.scores.tolerance(points.weights.T, best)
+        return won + _shared(points, tied.T)
 
 
 class BoundedRace:
@@ -266,6 +266,16 @@ def decided(scores: Scores, points: Points, point: IntArray, arm: IntArray) -> F
     )
 
 
+def _shared(points: Points, tied: BoolArray) -> FloatArray:
+    """Return what arms win, (replicates, K), if these (n, K) are the best, each alike."""
+    share = points.times / np.count_nonzero(tied, axis=1)
+    won = np.zeros((points.replicates, tied.shape[1]))
+    for i in np.unique(points.replicate):
+        rows = slice(*points.replicate.searchsorted([i, i + 1]))
+        won[i] = share[rows] @ tied[rows]
+    return won
+
+
 def _counted(points: Points, arm: IntArray, which: BoolArray | bool, arms: int) -> FloatArray:
     """Return how often arms (n,) are there, (replicates, K), at points that count."""
     place = points.replicate * arms + arm
@@ -273,9 +283,11 @@ def _counted(points: Points, arm: IntArray, which: BoolArray | bool, arms: int) 
     return np.asarray(won, dtype=np.float64).reshape(-1, arms)
 
 
-def _distinct(values: FloatArray) -> bool:
-    """Tell whether values (M, K) of an objective are equal or certainly not."""
-    rising = np.sort(values, axis=1)
-    gap = np.diff(rising, axis=1)
-    size = np.maximum(np.abs(rising[:, 1:]), np.abs(rising[:, :-1]))
-    return bool(((gap == 0) | (gap > _DISTINCT * size)).all())
+def _faithful(values: FloatArray, single: FloatArray) -> bool:
+    """Tell whether values (K, M) that several arms share differ in single precision, (M, K)."""
+    same = np.diff(np.sort(values, axis=0), axis=0).T == 0
+    merged = (np.diff(np.sort(single, axis=1), axis=1) == 0) & ~same
+    shared = np.zeros_like(same)
+    shared[:, 1:] |= same[:, :-1]
+    shared[:, :-1] |= same[:, 1:]
+    return not (merged & shared).any()

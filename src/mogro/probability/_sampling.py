@@ -46,15 +46,16 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         points = _points(draws, sum(_TIME) / race.nanoseconds)
         return _summary(race.wins(points), points, np.ones(race.arms))
     pilot = _alike(draws, _PILOT, 1)
-    wins = race.wins(pilot)[0]
+    trial = race.run(pilot)
+    wins, slow = trial.won[0], 1 + 2 * float(trial.close.mean())  # near winners take more time
     number, part = _few(wins, race)
     strong = np.argsort(-wins, kind="stable")[:number]
     few = race.take(strong)
-    points = _points(draws, _TIME[0] / few.nanoseconds)
+    points = _points(draws, _TIME[0] / (slow * few.nanoseconds))
     first = few.run(points)
     full = BoundedRace(race, pilot, few.run(pilot).level) if bounded(race) else race
     counts = np.bincount(first.best, minlength=number)
-    times = _times(counts, part, _TIME[1] / full.nanoseconds)
+    times = _times(counts, part, _TIME[1] / (slow * full.nanoseconds))
     rows = _every(first.best, times, rng)
     some = points.take(rows)._replace(times=times[first.best[rows]])
     known = first.take(rows)
