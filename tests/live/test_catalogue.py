@@ -238,6 +238,13 @@ def test_a_change_without_an_index_changes_nothing() -> None:
     }  # fmt: skip
 
 
+def test_a_word_is_no_list_of_arms_that_were_offered_before() -> None:
+    agent = mogro.Agent([mogro.Objective("a")], dim=1, seed=0)
+    agent.decide(["x", "y"], [[1.0], [2.0]])
+    with pytest.raises(ValueError, match="arms: expected a mapping of id to features"):
+        agent.decide("xy", [[1.0], [2.0]])
+
+
 def test_a_word_is_no_list_of_arms() -> None:
     catalogue = stocked(ball(3, 2))
     catalogue.add(["a", "b"], ball(2, 2))

@@ -308,13 +308,13 @@ def arm_ids(
 ) -> tuple[str, ...]:
     """Return arm ids as a tuple: different strings, at least one, or the same as checked before."""
     try:
-        names = tuple(ids)
+        names = () if isinstance(ids, str) else tuple(ids)
         if checked and names == checked:
             return checked
         letters = len("".join(names))  # the fastest way to see that all are strings
     except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
-    if isinstance(ids, str) or not letters:
+    if not letters:
         raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
