@@ -123,6 +123,19 @@ def test_float32_scores_are_exact_to_their_precision() -> None:
     assert scores[int(decision.arm)] >= scores.max() - 1e-5
 
 
+def test_digits_of_float32_decide() -> None:
+    """An arm that is chosen has a propensity, however near the best ones are."""
+    step = np.finfo(np.float32).eps
+    catalogue = mogro.Catalogue(2, dtype=np.float32)
+    catalogue.add(["a", "b", "c"], [[1.0, 0.0], [1.0 + step, 0.0], [0.0, -1.0]])
+    agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=1)
+    for arm in ("a", "c", "a", "c"):
+        agent.observe(catalogue, arm=arm, rewards={"click": 1.0, "watch": 60.0})
+    for _ in range(20):
+        decision = agent.decide(catalogue, weights=[1, 1])
+        assert (decision.arm, decision.propensity) == ("b", 1.0)
+
+
 def test_other_policies_take_catalogues_too() -> None:
     catalogue = stocked(ball(50, 3))
     for policy in (

@@ -90,6 +90,8 @@ def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> I
     if len(rows) == 1:
         return rows
     some = arms[rows].astype(np.float64)
+    if arms.dtype == np.float32:  # alike in its digits: look at them in double precision
+        return np.asarray(rows[_best_rows(some, some @ direction, direction)])
     slack = unit * (np.sqrt(np.vecdot(some, some)) * size + np.abs(scores[rows]))
     return np.asarray(rows[scores[rows] + slack >= top - own])
 
@@ -188,7 +190,7 @@ class Catalogue:
     dim
         Number of features.
     dtype
-        ``float32`` halves memory and time of large catalogues; scores then have its precision.
+        ``float32`` halves memory and time of large catalogues; features then have its precision.
     index
         Makes an :class:`Index` of the features, (K, d); the exact one by default.
 
