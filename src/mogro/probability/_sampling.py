@@ -43,26 +43,20 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    number, slow = race.arms, 1.0
-    if number > _FEW[-1]:
-        pilot = _alike(race, draws, _PILOT, 1)
-        trial = race.run(pilot)
-        slow = 1 + 2 * float(trial.close.mean())  # near winners take more time
-    able = sum(_TIME) / (slow * race.nanoseconds)
-    if number <= _FEW[-1] or able >= _ALL:
-        points = _points(race, draws, able)
-        return _summary(race.wins(points), points, np.ones(number))
-    wins = trial.won[0]
-    number, part = _few(wins, race)
-    strong = np.argsort(-wins, kind="stable")[:number]
+    if race.arms <= _FEW[-1]:
+        return _at_once(race, draws, sum(_TIME) / race.nanoseconds)
+    pilot = _alike(race, draws, _PILOT, 1)
+    trial = race.run(pilot)
+    slow = 1 + 2 * float(trial.close.mean())  # near winners take more time
+    if sum(_TIME) / (slow * race.nanoseconds) >= _ALL:
+        return _at_once(race, draws, sum(_TIME) / (slow * race.nanoseconds))
+    number, part = _few(trial.won[0], race)
+    strong = np.argsort(-trial.won[0], kind="stable")[:number]
     few = race.take(strong)
     points = _points(few, draws, _TIME[0] / (slow * few.nanoseconds))
     first = few.run(points)
-    full: Race | BoundedRace = race
-    if bounded(race):
-        trial_points = pilot.take(slice(_TRIAL))
-        full = BoundedRace(race, trial_points, few.run(trial_points).level)
     counts = np.bincount(first.best, minlength=number)
+    full = _full(race, few, pilot.take(slice(_TRIAL)))
     times = _times(counts, part, _TIME[1] / (slow * full.nanoseconds))
     rows = _every(first.best, times, rng)
     some = points.take(rows)._replace(times=times[first.best[rows]])
@@ -72,6 +66,17 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
+
+
+def _at_once(race: Race, draws: Draws, number: float) -> tuple[FloatArray, FloatArray]:
+    """Compare all arms at about as many weights."""
+    points = _points(race, draws, number)
+    return _summary(race.wins(points), points, np.ones(race.arms))
+
+
+def _full(race: Race, few: Race, points: Points) -> Race | BoundedRace:
+    """Return how to compare all arms where the level of a few is known."""
+    return BoundedRace(race, points, few.run(points).level) if bounded(race) else race
 
 
 def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
