@@ -235,7 +235,11 @@ class LinearPolicy(ABC):
         )
         learned.step += 1
         learned.exploring = found.exploring
+        self._selected(arms)
         return found.arm if self.batch else int(found.arm)
+
+    def _selected(self, arms: FloatArray) -> None:  # noqa: B027
+        """Look at a choice that was made; most policies need not."""
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.
