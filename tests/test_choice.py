@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mogro
 from mogro._validation import FloatArray
-from mogro.choice import Beliefs, Coverage, choose
+from mogro.choice import Beliefs, Coverage, choose, probabilities
 
 ARMS = np.array([[1.0, 0.0], [1.05, 0.0], [0.0, 1e5]])
 
@@ -87,6 +87,59 @@ def test_copies_stay_with_the_first(seed: int, count: int, dtype: type) -> None:
     theta = rng.standard_normal((2, 7))
     for step in range(5):
         assert choose(policy, arms, known(theta), step=step, rng=rng).arm < count
+
+
+def supports(policy: mogro.MOGRO, arms: FloatArray, theta: FloatArray) -> tuple[set[int], set[int]]:
+    """Return the arms that are chosen in 64 choices, and those that may be by their probability."""
+    rng = np.random.default_rng(1)
+    chances = probabilities(policy, arms, known(theta), step=0, rng=rng)
+    chosen = {int(choose(policy, arms, known(theta), step=0, rng=rng).arm) for _ in range(64)}
+    return chosen, set(np.flatnonzero(chances.values + chances.errors > 0.1).tolist())
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
+@pytest.mark.parametrize("beside", [0, 5000], ids=["few", "many"])
+def test_digits_of_single_precision_decide(selection: mogro.Scalarization, beside: int) -> None:
+    """They are exact, so that probabilities can tell the better arm: a choice has to, too."""
+    step = np.finfo(np.float32).eps
+    arms = np.array([[1.0, 0.0], [1.0 + step, 0.0], *[[-1.0, 0.0]] * beside], dtype=np.float32)
+    policy = mogro.MOGRO(2, 2, threshold=1.0, scalarization=selection)
+    theta = np.array([[0.1, 0.3], [0.7, -0.3]])
+    assert supports(policy, np.repeat(arms, 4, axis=1), np.repeat(theta, 4, axis=1)) == ({1}, {1})
+    batch = [
+        choose(policy, arms[:9], known(theta).take(np.zeros(5, int)), step=0, rng=rng).arm
+        for rng in (np.random.default_rng(0),)
+    ]
+    assert batch[0].tolist() == [1] * 5
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_what_cancels_up_to_rounding_ties(
+    selection: mogro.Scalarization, size: float, sign: int
+) -> None:
+    """Two arms are worth 0, one of them but for rounding, which its value does not show."""
+    arms = size * np.array([[0.0, 0.0], [sign, -sign], [-1.0, -1.0]])
+    theta = np.array([[0.3, 0.1 + 0.2], [0.3, 0.1 + 0.2]])
+    assert theta[0, 0] != theta[0, 1]
+    policy = mogro.MOGRO(2, 2, threshold=1e-30, scalarization=selection)
+    assert supports(policy, arms, theta) == ({0, 1}, {0, 1})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_arms_that_gave_the_same_are_chosen_as_their_probabilities_say(seed: int) -> None:
+    """Estimates then differ by the rounding of learning."""
+    rng = np.random.default_rng(seed)
+    dim = int(rng.integers(2, 25))
+    arms = rng.standard_normal((int(rng.integers(2, dim + 1)), dim))
+    policy = mogro.MOGRO(dim, 2, threshold=1e-9, scalarization=SELECTIONS[seed % len(SELECTIONS)])
+    for x in np.tile(arms, (3, 1)):
+        policy.update(x, np.ones(2))
+    for _ in range(10):
+        chances = policy.probabilities(arms, rng=rng)
+        arm = policy.select(arms, rng=rng)
+        assert chances.values[arm] + 4 * chances.errors[arm] > 0.01 / len(arms)
 
 
 def test_no_random_number_is_drawn_where_nothing_ties() -> None:

@@ -123,6 +123,19 @@ def test_float32_scores_are_exact_to_their_precision() -> None:
     assert scores[int(decision.arm)] >= scores.max() - 1e-5
 
 
+def test_digits_of_float32_decide() -> None:
+    """An arm that is chosen has a propensity, however near the best ones are."""
+    step = np.finfo(np.float32).eps
+    catalogue = mogro.Catalogue(2, dtype=np.float32)
+    catalogue.add(["a", "b", "c"], [[1.0, 0.0], [1.0 + step, 0.0], [0.0, -1.0]])
+    agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=1)
+    for arm in ("a", "c", "a", "c"):
+        agent.observe(catalogue, arm=arm, rewards={"click": 1.0, "watch": 60.0})
+    for _ in range(20):
+        decision = agent.decide(catalogue, weights=[1, 1])
+        assert (decision.arm, decision.propensity) == ("b", 1.0)
+
+
 def test_other_policies_take_catalogues_too() -> None:
     catalogue = stocked(ball(50, 3))
     for policy in (
@@ -236,6 +249,13 @@ def test_a_change_without_an_index_changes_nothing() -> None:
     assert dict(zip(version.ids, version.features[:, 0].tolist(), strict=True)) == {
         "a": 9.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0,
     }  # fmt: skip
+
+
+def test_a_word_is_no_list_of_arms_that_were_offered_before() -> None:
+    agent = mogro.Agent([mogro.Objective("a")], dim=1, seed=0)
+    agent.decide(["x", "y"], [[1.0], [2.0]])
+    with pytest.raises(ValueError, match="arms: expected a mapping of id to features"):
+        agent.decide("xy", [[1.0], [2.0]])
 
 
 def test_a_word_is_no_list_of_arms() -> None:

@@ -298,3 +298,62 @@ def test_several_at_once_are_distinct_also_where_one_was_erased() -> None:
         {made[0].arm: [1.0, 0.0, 0.0], "z": [0.0, 1.0, 0.0]}, top=2, id="page"
     )
     assert [one.id for one in others] == ["page", "page/2"]
+
+
+class Weights:
+    """A scalarisation of one's own that gives what it was told to."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def weights(self, objectives: int, **_: object) -> Any:
+        return self.given
+
+
+class Scores(Weights):
+    """One that is not linear, either."""
+
+    def weights(self, objectives: int, **_: object) -> Any:
+        return np.full(objectives, 1 / objectives)
+
+    def score(self, values: np.ndarray, weights: np.ndarray) -> Any:
+        return self.given(values)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        (mogro.RandomWeights, "weights: expected an object with a method weights, got <class"),
+        (Weights(np.ones(3)), "weights: expected weights for 2 objectives, got 3 of them"),
+        (Weights("ab"), "weights: expected an array of real numbers, got 'ab'"),
+        (Weights(1.0), "weights: expected shape (M,), got ()"),
+        (Weights(np.ones((3, 2))), "weights: expected shape (M,), got (3, 2)"),
+        (Scores(lambda values: 1.0), "score: expected shape (2,), got ()"),
+        (Scores(lambda values: values), "score: expected shape (2,), got (2, 2)"),
+        (Scores(lambda values: values[:-1, 0]), "score: expected shape (2,), got (1,)"),
+    ],
+)
+def test_what_is_no_scalarisation(agent: mogro.Agent, weights: Any, says: str) -> None:
+    before = agent.counters
+    refused(agent.decide, ARMS, weights=weights, says=says)
+    assert agent.counters == before
+
+
+def test_a_list_of_weights_is_enough(agent: mogro.Agent) -> None:
+    for _ in range(3):
+        agent.reward(agent.decide(ARMS).id, {"click": 1, "watch": 1})
+    assert agent.decide(ARMS, weights=Weights([0.5, 0.5])).arm in ARMS
+
+
+@pytest.mark.parametrize("taken", ["page", "page/2", "page/3"])
+def test_an_id_of_another_decision_is_refused_before_any_is_made(
+    agent: mogro.Agent, taken: str
+) -> None:
+    """Else asking again would fail where asking did not."""
+    arms = ARMS | {"z": [1.0, 1.0]}
+    agent.decide(arms, id=taken)
+    before = agent.counters
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"id: .*'{taken}'"):
+            agent.decide_top(arms, top=3, id="page")
+    assert agent.counters == before

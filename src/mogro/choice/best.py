@@ -14,7 +14,7 @@ from mogro.scalarization import NonlinearScalarization
 
 _LARGE = 1e30  # sums of squares below are far from any overflow, in single precision, too
 _MANY = 2**15  # numbers in arms from which another look at them costs more than it saves
-_NEAR = 1e-6  # share of the largest score within which nonlinear scores may tie
+_NEAR = 1e-6  # share of the largest score within which scores may tie
 
 
 def total_square(arms: Arms) -> float:
@@ -50,7 +50,7 @@ def best_of_moderate(
     if second < top - near:
         return best
     scores[best] = top
-    return best_by_products(scores, arms, _norms(direction), rng)
+    return _best_of_some(scores, arms, direction, top - near, rng)
 
 
 @unwarned
@@ -63,16 +63,43 @@ def best_in_direction(arms: Arms, weights: FloatArray, theta: FloatArray, rng: R
         if len(tied) == 1:
             return np.asarray(tied[0])
         return np.asarray(draw_one(arms.features, tied, rng=rng))
-    scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
-    return best_scored(scores, arms, direction, rng)
+    if arms.dtype == np.float64 or direction.ndim > 1:
+        return best_scored(np.matvec(arms, direction), arms, direction, rng)
+    scores = np.matvec(arms, direction.astype(arms.dtype))
+    _check_scores(scores, arms, direction)
+    best = scores.argmax()
+    largest = max(scores.item(best), -scores.item(scores.argmin()))
+    near = rounding(arms.shape[1], arms.dtype) * (_norms(arms[best]) * _norms(direction) + largest)
+    return _best_of_some(scores, arms, direction, scores.item(best) - 4 * near, rng)
+
+
+def _best_of_some(
+    scores: FloatArray, arms: FloatArray, direction: FloatArray, least: float, rng: Rng
+) -> IntArray:
+    """Return the best arm of one learner, of those with scores from ``least`` on.
+
+    What looks alike in single precision is looked at again in double precision, as probabilities
+    look at it.
+    """
+    rows: IntArray = np.flatnonzero(scores >= least)
+    if len(rows) == 1:
+        return np.asarray(rows[0])
+    some = arms[rows].astype(np.float64)
+    again = some.dot(direction)
+    best = np.asarray(again.argmax())
+    return np.asarray(rows[_draw_near(again, best, some, _norms(direction), math.inf, rng)])
 
 
 def best_scored(scores: FloatArray, arms: FloatArray, direction: FloatArray, rng: Rng) -> IntArray:
     """Return the arm of the largest score, which may not be finite, by directions (..., d)."""
+    _check_scores(scores, arms, direction)
+    return best_by_products(scores, arms, _norms(direction), rng)
+
+
+def _check_scores(scores: FloatArray, arms: FloatArray, direction: FloatArray) -> None:
     if not math.isfinite(sum_of_squares(scores)):
         check_finite(direction, direction, "weights")
         refuse(arms, "features")
-    return best_by_products(scores, arms, _norms(direction), rng)
 
 
 def best_by_products(
@@ -83,11 +110,26 @@ def best_by_products(
     unit = rounding(arms.shape[-1], scores.dtype)
     if scores.ndim == 1:
         top = scores.item(best)
-        near = 2 * unit * (_norms(arms[best]) * sizes + abs(top))
+        own = 2 * unit * (_norms(arms[best]) * sizes + abs(top))
+        near = max(own, _NEAR * max(top, -scores.item(scores.argmin())))
         if np.count_nonzero(scores >= top - near) == 1:
             return best
     else:
-        near = 2 * unit * (_norms(picked(arms, best)) * sizes + np.abs(picked(scores, best, 0)))
+        own = 2 * unit * (_norms(picked(arms, best)) * sizes + np.abs(picked(scores, best, 0)))
+        near = np.maximum(own, _NEAR * np.abs(scores).max(axis=-1))  # others may be rounded more
+    return _draw_near(scores, best, arms, sizes, near, rng)
+
+
+def _draw_near(
+    scores: FloatArray,
+    best: IntArray,
+    arms: FloatArray,
+    sizes: FloatArray | float,
+    near: FloatArray | float,
+    rng: Rng,
+) -> IntArray:
+    """Draw among arms that are as good as the best up to the rounding of products."""
+    unit = rounding(arms.shape[-1], scores.dtype)
 
     def tolerance(at: tuple[Any, ...], rows: IntArray) -> FloatArray:
         listed = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))[at][rows]

@@ -106,7 +106,7 @@ def choose_optimistically(
         scores = scalarization.score(beliefs.estimates(arms), weights)
     else:
         direction = np.vecmat(weights, beliefs.theta)
-        scores = np.matvec(arms, direction.astype(arms.dtype, copy=False))
+        scores = np.matvec(arms, direction)
         totals = scores.copy()
         turn = _turn(arms.shape[-2], beliefs, step)
         totals[..., turn] += _bonuses(arms[..., turn, :], beliefs, weights)

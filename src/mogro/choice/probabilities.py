@@ -3,7 +3,7 @@
 import numpy as np
 
 from mogro._streams import Rng, part_of
-from mogro._ties import distinct
+from mogro._ties import distinct, rounding
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.choice.beliefs import Beliefs
 from mogro.choice.best import check_finite
@@ -12,6 +12,7 @@ from mogro.choice.optimism import values_in_round
 from mogro.choice.rule import Arms, Rule, listed
 from mogro.exploration import ExplorationContext
 from mogro.probability import Probabilities, selection_probabilities
+from mogro.scalarization import FixedWeights, RoundRobin
 from mogro.selection import Selection, is_front
 
 _CHOICES = 1024  # whole choices, where probabilities can only be counted
@@ -79,15 +80,41 @@ def _exploiting_probabilities(
     values = values_in_round(policy, arms[None], beliefs, step, source)
     check_finite(values, arms)
     if source.bit_generator.state == before:
-        every = np.arange(count)
+        every, worth = np.arange(count), values[0]
         rows = every if is_front(selection) else distinct(arms, every)
-        part = selection_probabilities(values[0][rows], selection, step=step, rng=source)
+        if not is_front(selection):
+            worth, selection = _as_compared(worth, arms, beliefs.theta[0], selection, step)
+        part = selection_probabilities(worth[rows], selection, step=step, rng=source)
         whole = np.zeros((2, count))
         whole[:, rows] = part
         found = Probabilities(*whole)
     else:  # values that are random themselves
         found = _counted(_drawn_choices(policy, arms, beliefs, step, source, selection), count)
     return _mixed(found, policy.uniform)
+
+
+def _as_compared(
+    values: FloatArray, arms: FloatArray, theta: FloatArray, selection: Selection, step: int
+) -> tuple[FloatArray, Selection]:
+    """Return values (K, M) in which all that rounding may have set apart is equal.
+
+    A choice draws among arms whose scores differ by the rounding of products. It grows with the
+    sizes of arms (K, d) and estimates (M, d), which values do not show. Weights that are known
+    beforehand make one score of them.
+    """
+    if isinstance(selection, FixedWeights | RoundRobin):
+        weights = selection.weights(len(theta), step=step, batch=(), rng=np.random.default_rng(0))
+        values, theta = values @ weights[:, None], weights[None] @ theta
+        selection = FixedWeights([1.0])
+    sizes = np.linalg.norm(arms, axis=-1)[:, None] * np.linalg.norm(theta, axis=-1)
+    errors = rounding(arms.shape[-1], np.dtype(np.float64)) * (sizes + np.abs(values))
+    worth = np.empty_like(values)
+    for m, (value, error) in enumerate(zip(values.T, errors.T, strict=True)):
+        low = value - error
+        order = low.argsort()
+        reach = np.searchsorted(low[order], value + error, side="right") - 1
+        worth[:, m] = np.maximum.accumulate(value[order])[reach]
+    return worth, selection
 
 
 def _drawn_choices(

@@ -239,7 +239,7 @@ class Agent(Kept):
         asked = self._request(question, written=True)
 
         def make() -> tuple[Decision, ...]:
-            self._proposer.check_group(id, wanted)
+            self._proposer.check_group(id, min(wanted, len(asked.arms)))
             request = self._latest(asked)
             proposed = self._proposer.propose_several(id, request, wanted)
             return tuple(self._carry_out(request, one) for one in proposed)

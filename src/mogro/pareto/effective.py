@@ -8,6 +8,7 @@ code, nearly linear time), then those of its members that other members do not d
 mixture; only these, often few, are columns, and pricing becomes one matrix product for all games.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ _HALF = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may 
 _FAR = 1e4  # times the median distance: an outlier
 _CLEAR = 1e-9  # arms that are behind by this part of the range are behind
 _BLOCK = 1 << 21  # numbers at a time
+_TRIALS = 32  # weights under which an arm may be best, before a game is played about it
 _MANY = 100  # arms of one problem from which preparing its front pays
 
 
@@ -234,14 +236,41 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
 def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front.
 
-    One game for each arm, in units of the range of the objectives, finds weights or a mixture that
-    should decide. Beside an outlier these units are too coarse for the others. So the weights, or
-    the mixture, are tried on the differences from the arm, each in its own size; arms for which
-    neither is a proof get a game of their own in which all differences have the same size.
+    Most are clearly best under some of a few weights. For each of the others a game, in units of
+    the range of the objectives, finds weights or a mixture that should decide. Beside an outlier
+    these units are too coarse for the others. So the weights, or the mixture, are tried on the
+    differences from the arm, each in its own size; arms for which neither is a proof get
+    a game of their own in which all differences have the same size.
     """
     if flat.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
     tilted, units = tilt(flat)
+    result = _clearly_best(tilted, problem, arm)
+    places = np.flatnonzero(~result)
+    if len(places):
+        result[places] = _unbeaten_by_games(flat, tilted, units, problem[places], arm[places])
+    return result
+
+
+def _clearly_best(tilted: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+    """Return which arms are well ahead of all others under one of a few weights: members."""
+    arms, objectives = tilted.shape[1:]
+    if arms == 1 or tilted.size * _TRIALS > _BLOCK:
+        return np.full(len(arm), arms == 1)
+    scores = np.matmul(tilted, _trials(objectives))
+    ahead = scores >= scores.max(axis=1, keepdims=True) - _CLEAR
+    ahead &= ahead.sum(axis=1, keepdims=True) == 1
+    return np.asarray(ahead.any(axis=2)[problem, arm])
+
+
+@cache
+def _trials(objectives: int) -> FloatArray:
+    return np.random.default_rng(0).dirichlet(np.ones(objectives), _TRIALS).T.copy()
+
+
+def _unbeaten_by_games(
+    flat: FloatArray, tilted: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
+) -> BoolArray:
     games = solve(tilted, problem, arm)
     member = games.lower <= _ROUNDING  # ranges are about 1
     sure = np.where(member, False, _beaten_by_mixture(flat, units, problem, arm, games))
@@ -303,7 +332,7 @@ def _best_under_weights(
 ) -> BoolArray:
     """Return whether no arm is better under the weights by more than the rounding of its terms."""
     best = np.ones(len(arm), dtype=bool)
-    step = max(1, _BLOCK // flat.shape[1])
+    step = max(1, _BLOCK // (flat.shape[1] * flat.shape[2]))
     for i in range(0, len(arm), step):
         part = slice(i, i + step)
         one, own, w = problem[part], arm[part], weights[part]

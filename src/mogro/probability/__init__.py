@@ -2,9 +2,9 @@
 
 Fronts, fixed weights and one objective are counted. With two objectives the weights at which the
 best arm changes are computed, and the law of the weights says the rest, exactly. More objectives
-are integrated over weights on randomly shifted lattices; where few arms win nearly always, many
-weights are spent on these, and fewer on what all others take from them. Independent shifts give
-standard errors.
+are integrated over weights on randomly shifted lattices. If arms are many, the strongest are
+compared with each other at all weights, and with the others at some: more, in proportion, for arms
+that win seldom but with a probability of 0.01 or more. Independent shifts give standard errors.
 """
 
 from functools import partial
@@ -56,9 +56,9 @@ def selection_probabilities(
     Arms whose scores are equal up to rounding share equally, for they are drawn uniformly. The
     answer is exact, with errors 0, for fronts, :class:`FixedWeights` and :class:`RoundRobin`, and
     with one or two objectives for all scalarisations of mogro. Otherwise it is an estimate. Then
-    every arm that might win has an error of at least one in the number of weights that all
-    arms were compared at, also if it was never seen to win: an arm that was in fact chosen
-    may well have the estimate 0, and its error then says how likely it can have been.
+    every arm that might win has an error of at least one in the number of weights that it was
+    compared with all others at, also if it was never seen to win: an arm that was in fact
+    chosen may well have the estimate 0, and its error then says how likely it can have been.
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from mogro._validation import FloatArray, IntArray
 # Generators a of the lattices (1, a, a^2, ...) / n, best of some tried for 3 to 10 objectives.
 GENERATORS = {16: 3, 32: 5, 64: 11, 128: 59, 256: 59, 512: 185, 1024: 131}
 _NODES = 257  # at which the quantiles of a Beta number are computed; others are interpolated
+_FINE = 8  # places for each point, in all coordinates together, if there are not more of these
 _TAIL = 1e-9  # no quantile of a lattice is further out
 _DEEP = 600.0  # logarithms of weights near the end of double precision
 _SMALL = -20.0  # logarithms of Beta numbers below which x^a / (a B(a, b)) is their law
@@ -134,36 +135,38 @@ def _beta_table(a: float, b: float) -> tuple[FloatArray, FloatArray, FloatArray]
 class Lattice:
     """The weights of one law on the lattice of n points, shifted at random.
 
-    Shifts are whole steps, different in every coordinate, and a part of a step common to all
-    coordinates and all draws of this lattice.
+    Shifts are parts of a step, different in every coordinate, and a part of such a part common to
+    all coordinates and all draws of this lattice.
     """
 
-    parts: FloatArray  # (2, M - 1, 2 n): taken and left, or their logarithms, rising, twice
-    steps: IntArray  # (M - 1,) from one point to the next
+    parts: FloatArray  # (2, M - 1, 2 n f): taken and left, or their logarithms, rising, twice
+    places: IntArray  # (M - 1, n) of the points among the parts
     deep: bool  # weights leave the range of floating-point numbers
 
     @classmethod
     def of(cls, law: Law, points: int, *, rng: Rng) -> "Lattice":
         """Compute the quantiles of a law; ``points`` is a power of two with a generator."""
-        part = float(np.clip(rng.random(1)[0], _TAIL * points, 1 - _TAIL * points))
-        sticks = law.sticks((np.arange(points) + part) / points)
-        generator = GENERATORS[points]
-        steps = np.array([pow(generator, m, points) for m in range(law.objectives - 1)])
+        coordinates = law.objectives - 1
+        fine = max(1, _FINE // coordinates)
+        number = fine * points
+        part = float(np.clip(rng.random(1)[0], _TAIL * number, 1 - _TAIL * number))
+        sticks = law.sticks((np.arange(number) + part) / number)
+        steps = [pow(GENERATORS[points], m, points) for m in range(coordinates)]
+        places = fine * (np.multiply.outer(steps, np.arange(points)) % points)
         deep = bool(np.abs(sticks).max(axis=(0, 2)).sum() > _DEEP)
         parts = sticks if deep else np.exp(sticks)
-        return cls(np.concatenate([parts, parts], axis=2), steps, deep)
+        return cls(np.concatenate([parts, parts], axis=2), places, deep)
 
     def draw(self, replicates: int, *, rng: Rng) -> FloatArray:
         """Return weights (replicates * n, M), up to a factor for each point."""
-        _, coordinates, twice = self.parts.shape
-        points = twice // 2
+        coordinates, points = self.places.shape
         combine = np.add if self.deep else np.multiply
         weights = np.empty((coordinates + 1, replicates, points))
         left = weights[-1]
         left[:] = 0 if self.deep else 1
-        shifts = (rng.random((coordinates, replicates, 1)) * points).astype(np.int64)
-        for m, step in enumerate(self.steps):
-            places = np.arange(points) * step % points + shifts[m]
+        shifts = rng.random((coordinates, replicates, 1)) * (self.parts.shape[2] // 2)
+        for m, shift in enumerate(shifts.astype(np.int64)):
+            places = self.places[m] + shift
             combine(left, self.parts[0, m].take(places), out=weights[m])
             combine(left, self.parts[1, m].take(places), out=left)
         weights = weights.reshape(len(weights), -1)

@@ -16,7 +16,7 @@ _BLOCK = 1 << 17  # scores at a time
 _ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
 _DEEP = 1e30  # quotients of weights that single precision can hold
 _TIES = 16  # as many times more arms than near winners: only these are scored again
-_DISTINCT = 2e-6  # relative difference of values that single precision certainly tells apart
+_MANY = 8  # arms that are equal because they share a value, not by accident
 _CROWD = 48  # arms that might win at a weight, from which all are compared there
 _BOUNDED = {True: 4, False: 6}  # objectives from which bounds gain more than they cost: pure minima
 
@@ -35,13 +35,26 @@ class Points(NamedTuple):
         return Points(weights[rows], times[rows], replicate[rows], replicates)
 
 
+class Outcome(NamedTuple):
+    """Who won at some points."""
+
+    won: FloatArray  # (replicates, K), what arms won; ties are shared
+    best: IntArray  # (n,) an arm that won, or is near
+    level: FloatArray  # (n,) its score, in single precision
+    close: BoolArray  # (n,) whether others are near
+
+    def take(self, rows: IntArray | slice) -> "Outcome":
+        """Return who won at some of the points, and what was won at all."""
+        return Outcome(self.won, self.best[rows], self.level[rows], self.close[rows])
+
+
 class Race:
     """Arms in single precision, and how to decide where that is not enough."""
 
     def __init__(self, scores: Scores, values: FloatArray, terms: FloatArray) -> None:
         self.scores, self.values, self.terms = scores, values, terms
         self._positive = bool((values >= 0).all())
-        self._distinct = scores.pure and _distinct(values)
+        self._faithful = scores.pure and _faithful(scores.values, values)
         # Memory that is used again and again is faster.
         self._space = np.empty((2, max(1, _BLOCK // self.arms), self.arms), dtype=np.float32)
 
@@ -74,36 +87,44 @@ class Race:
 
     def wins(self, points: Points) -> FloatArray:
         """Return what arms win, (replicates, K)."""
-        return self.winners(points)[0]
+        return self.run(points).won
 
-    def winners(self, points: Points) -> tuple[FloatArray, IntArray]:
-        """Return what arms win, and an arm near the best of each point, (n,)."""
-        won = np.zeros((points.replicates, self.arms))
-        best = np.empty(len(points.times), dtype=np.int64)
-        for rows in self.blocks(len(best)):
-            won += self._wins(points.take(rows), best[rows])
-        return won, best
+    def run(self, points: Points) -> "Outcome":
+        """Compare all arms at all points."""
+        number = len(points.times)
+        found = Outcome(
+            np.zeros((points.replicates, self.arms)),
+            np.empty(number, dtype=np.int64),
+            np.empty(number, dtype=np.float32),
+            np.empty(number, dtype=np.bool_),
+        )
+        for rows in self.blocks(number):
+            self._run(points.take(rows), found.take(rows))
+        return found
 
-    def _wins(self, points: Points, best: IntArray) -> FloatArray:
-        """Return what arms win, (replicates, K), and write an arm near the best."""
+    def again(self, points: Points, found: "Outcome") -> FloatArray:
+        """Return what arms win if the points of an outcome count otherwise."""
+        won = _counted(points, found.best, ~found.close, self.arms)
+        some = np.flatnonzero(found.close)
+        return won + self.wins(points.take(some)) if len(some) else won
+
+    def _run(self, points: Points, found: "Outcome") -> None:
+        """Compare all arms at a block of points."""
         single = self.single(points.weights)
         table = self.table(single)
-        table.argmax(axis=1, out=best)
-        top = np.arange(0, table.size, self.arms) + best
-        level = table.take(top)
+        table.argmax(axis=1, out=found.best)
+        top = np.arange(0, table.size, self.arms) + found.best
+        table.take(top, out=found.level)
         table.put(top, -np.inf)
-        low = level - self.slack(single, level)
+        low = found.level - self.slack(single, found.level)
         low[self.deep(points.weights)] = -np.inf
-        close = table.max(axis=1) >= low
-        table.put(top, level)
-        size = points.replicates * self.arms
-        place = points.replicate * self.arms + best
-        won = np.bincount(place, points.times * ~close, size).astype(np.float64)
-        won = won.reshape(-1, self.arms)
-        some = np.flatnonzero(close)
+        np.greater_equal(table.max(axis=1), low, out=found.close)
+        table.put(top, found.level)
+        won = _counted(points, found.best, ~found.close, self.arms)
+        some = np.flatnonzero(found.close)
         if len(some):
-            won += self._decided(points.take(some), table[some], level[some], low[some])
-        return won
+            won += self._decided(points.take(some), table[some], found.level[some], low[some])
+        found.won[:] += won
 
     def blocks(self, points: int) -> list[slice]:
         """Return which weights to compare at a time."""
@@ -166,57 +187,51 @@ class Race:
     ) -> FloatArray:
         """Return what arms win, (replicates, K), at points where some are near the best."""
         near = table >= low[:, None]
-        many = np.count_nonzero(near)
-        if many * _TIES <= near.size:
-            return decided(self.scores, points, *np.divmod(np.flatnonzero(near), self.arms))
-        tied = np.asarray(table == level[:, None])
-        if not self._distinct or np.count_nonzero(tied) < many:
-            exact = self.scores.table(points.weights.T)
-            best = exact.max(axis=0)
-            tied = (exact >= best - self.scores.tolerance(points.weights.T, best)).T
-        share = points.times / np.count_nonzero(tied, axis=1)
         won = np.zeros((points.replicates, self.arms))
-        for i in np.unique(points.replicate):
-            rows = slice(*points.replicate.searchsorted([i, i + 1]))
-            won[i] = share[rows] @ tied[rows]
-        return won
+        if self._faithful:  # where many minima are equal in single precision, they are equal
+            many = np.count_nonzero(near, axis=1)
+            alike = np.count_nonzero(table == level[:, None], axis=1) == many
+            alike &= many > _MANY
+            won += _shared(points.take(np.flatnonzero(alike)), near[alike])
+            points, near = points.take(np.flatnonzero(~alike)), near[~alike]
+        if np.count_nonzero(near) * _TIES <= near.size:
+            point, arm = np.divmod(np.flatnonzero(near), self.arms)
+            return won + decided(self.scores, points, point, arm)
+        exact = self.scores.table(points.weights.T)
+        best = exact.max(axis=0)
+        tied = exact >= best - self.scores.tolerance(points.weights.T, best)
+        return won + _shared(points, tied.T)
 
 
 class BoundedRace:
-    """Arms whose scores have a minimum: few can be above the best of some strong ones."""
+    """Arms whose scores have a minimum: few can be above the level of some strong ones."""
 
-    def __init__(self, race: Race, strong: Race, points: Points) -> None:
-        self._race, self._strong = race, strong
+    def __init__(self, race: Race, points: Points, level: FloatArray) -> None:
+        self._race = race
         self._sieve = Sieve(race.values) if race.scores.pure else None
-        objectives = len(race.values)
-        crowded, point, _ = self._candidates(points.weights)
-        crowd = float(crowded.mean())
-        each = len(point) / len(crowded)
-        own = 200 + 40 * objectives if self._sieve else race.arms * (0.6 + 0.06 * objectives)
-        self.nanoseconds = (
-            own + strong.nanoseconds + (60 + 8 * objectives) * each + crowd * race.nanoseconds
-        )
+        arms, objectives = race.arms, len(race.values)
+        crowded, point, _ = self._candidates(points.weights, level)
+        own = 100 + 50 * objectives if self._sieve else arms * (0.5 + 0.06 * objectives)
+        each = (60 + 8 * objectives) * len(point) / len(crowded)
+        self.nanoseconds = own + each + float(crowded.mean()) * race.nanoseconds
 
-    def wins(self, points: Points) -> FloatArray:
-        """Return what arms win, (replicates, K)."""
-        crowded, point, arm = self._candidates(points.weights)
+    def wins(self, points: Points, level: FloatArray) -> FloatArray:
+        """Return what arms win, (replicates, K), where none below the level (n,) can."""
+        crowded, point, arm = self._candidates(points.weights, level)
         won = decided(self._race.scores, points, point, arm)
         rest = np.flatnonzero(crowded)
-        if len(rest):
-            won += self._race.wins(points.take(rest))
-        return won
+        return won + self._race.wins(points.take(rest)) if len(rest) else won
 
-    def _candidates(self, weights: FloatArray) -> tuple[BoolArray, IntArray, IntArray]:
+    def _candidates(
+        self, weights: FloatArray, level: FloatArray
+    ) -> tuple[BoolArray, IntArray, IntArray]:
         """Return where all are to be compared; elsewhere numbers of points, and who might win."""
-        race, strong = self._race, self._strong
+        race = self._race
         single = race.single(weights)
-        level = np.concatenate(
-            [strong.table(single[i]).max(axis=1) for i in strong.blocks(len(single))]
-        )
-        level -= race.slack(single, level)
+        low = level - race.slack(single, level)
         if self._sieve is not None:
-            level[np.abs(level) < 1 / _DEEP] = -np.inf
-            sets = self._sieve.above(level[:, None] / single)
+            low[np.abs(low) < 1 / _DEEP] = -np.inf
+            sets = self._sieve.above(low[:, None] / single)
             crowded = np.asarray(np.bitwise_count(sets).sum(axis=1, dtype=np.int64) > _CROWD)
             crowded |= race.deep(weights)
             sets[crowded] = 0
@@ -224,7 +239,7 @@ class BoundedRace:
         places = []
         crowded = np.zeros(len(single), dtype=np.bool_)
         for i in race.blocks(len(single)):
-            above = race.bound(single[i]) >= level[i, None]
+            above = race.bound(single[i]) >= low[i, None]
             crowded[i] = np.count_nonzero(above, axis=1) > _CROWD
             above[crowded[i]] = False
             places.append(np.flatnonzero(above) + i.start * race.arms)
@@ -246,13 +261,33 @@ def decided(scores: Scores, points: Points, point: IntArray, arm: IntArray) -> F
     tied = exact >= (level - scores.tolerance(weights.T, level))[point]
     point, arm = point[tied], arm[tied]
     share = points.times[point] / np.bincount(point, minlength=len(weights))[point]
-    won = np.bincount(points.replicate[point] * arms + arm, share, points.replicates * arms)
+    return _counted(
+        points._replace(times=share, replicate=points.replicate[point]), arm, True, arms
+    )
+
+
+def _shared(points: Points, tied: BoolArray) -> FloatArray:
+    """Return what arms win, (replicates, K), if these (n, K) are the best, each alike."""
+    share = points.times / np.count_nonzero(tied, axis=1)
+    won = np.zeros((points.replicates, tied.shape[1]))
+    for i in np.unique(points.replicate):
+        rows = slice(*points.replicate.searchsorted([i, i + 1]))
+        won[i] = share[rows] @ tied[rows]
+    return won
+
+
+def _counted(points: Points, arm: IntArray, which: BoolArray | bool, arms: int) -> FloatArray:
+    """Return how often arms (n,) are there, (replicates, K), at points that count."""
+    place = points.replicate * arms + arm
+    won = np.bincount(place, points.times * which, points.replicates * arms)
     return np.asarray(won, dtype=np.float64).reshape(-1, arms)
 
 
-def _distinct(values: FloatArray) -> bool:
-    """Tell whether values (M, K) of an objective are equal or certainly not."""
-    rising = np.sort(values, axis=1)
-    gap = np.diff(rising, axis=1)
-    size = np.maximum(np.abs(rising[:, 1:]), np.abs(rising[:, :-1]))
-    return bool(((gap == 0) | (gap > _DISTINCT * size)).all())
+def _faithful(values: FloatArray, single: FloatArray) -> bool:
+    """Tell whether values (K, M) that several arms share differ in single precision, (M, K)."""
+    same = np.diff(np.sort(values, axis=0), axis=0).T == 0
+    merged = (np.diff(np.sort(single, axis=1), axis=1) == 0) & ~same
+    shared = np.zeros_like(same)
+    shared[:, 1:] |= same[:, :-1]
+    shared[:, :-1] |= same[:, 1:]
+    return not (merged & shared).any()

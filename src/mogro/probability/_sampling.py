@@ -22,7 +22,7 @@ _MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
 _FEW = (32, 64, 128)  # arms of the first phase
-_LEAST = 0.007  # probability from which an arm has to be known well
+_LARGE = 0.01  # probability from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
 _SEVERAL = 100  # wins from which an arm's own spread is its error
 _TINY = float(np.finfo(np.float64).tiny)
@@ -46,19 +46,21 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         points = _points(draws, sum(_TIME) / race.nanoseconds)
         return _summary(race.wins(points), points, np.ones(race.arms))
     pilot = _alike(draws, _PILOT, 1)
-    wins = race.wins(pilot)[0]
+    trial = race.run(pilot)
+    wins, slow = trial.won[0], 1 + 2 * float(trial.close.mean())  # near winners take more time
     number, part = _few(wins, race)
     strong = np.argsort(-wins, kind="stable")[:number]
     few = race.take(strong)
-    full = BoundedRace(race, few, pilot) if bounded(race) else race
-    points = _points(draws, _TIME[0] / few.nanoseconds)
-    first, winner = few.winners(points)
-    counts = np.bincount(winner, minlength=number)
-    times = _times(counts, _LEAST / part * len(winner), _TIME[1] / full.nanoseconds)
-    rows = _every(winner, times, rng)
-    some = points.take(rows)._replace(times=times[winner[rows]])
-    won = full.wins(some)
-    won[:, strong] += first - few.wins(some)
+    points = _points(draws, _TIME[0] / (slow * few.nanoseconds))
+    first = few.run(points)
+    full = BoundedRace(race, pilot, few.run(pilot).level) if bounded(race) else race
+    counts = np.bincount(first.best, minlength=number)
+    times = _times(counts, part, _TIME[1] / (slow * full.nanoseconds))
+    rows = _every(first.best, times, rng)
+    some = points.take(rows)._replace(times=times[first.best[rows]])
+    known = first.take(rows)
+    won = full.wins(some, known.level) if isinstance(full, BoundedRace) else full.wins(some)
+    won[:, strong] += first.won - few.again(some, known)
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
@@ -71,13 +73,13 @@ def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
     take more time, fewer lose more to others.
     """
     falling = -np.sort(-wins)
-    important = max(1, int((wins >= _LEAST * _PILOT).sum()))
+    important = max(1, int((wins >= _LARGE * _PILOT).sum()))
     each = min(_ENOUGH, 0.75 * _TIME[1] / (important * race.nanoseconds * 0.4))
     best, found = np.inf, (0, 0.0)
     for number in _FEW:
         part = max(0.05, float(wins[wins > max(1, falling[number])].sum() / _PILOT))
         points = min(_MOST * _REPLICATES[1], _TIME[0] * len(wins) / race.nanoseconds / number)
-        square = part / (0.01 * points) + (1 - part) / (part * each)
+        square = part / (_LARGE * points) + (1 - part) / (part * each)
         if square < best:
             best, found = square, (number, part)
     return found
@@ -95,23 +97,24 @@ def _alike(draws: Draws, size: int, replicates: int) -> Points:
     return Points(draws(size, replicates), np.ones(len(replicate)), replicate, replicates)
 
 
-def _times(counts: IntArray, least: float, budget: float) -> FloatArray:
-    """Return how many weights one stands for, by the arm that won it in the first phase."""
-    large = counts >= least
-    each = float(np.clip(0.75 * budget / max(1, int(large.sum())), 1, _ENOUGH))
-    rest = budget - np.minimum(counts, each)[large].sum()
-    alike = counts[~large].sum() / np.maximum(1, rest)
-    return np.asarray(np.clip(np.ceil(np.where(large, counts / each, alike)), 1, _TIMES))
+def _times(counts: IntArray, part: float, budget: float) -> FloatArray:
+    """Return how many weights one stands for, by the arm that won it in the first phase.
+
+    A part of these wins will stay. Arms that then have some probability go on alike often.
+    """
+    share = np.minimum(1, part * counts / (_LARGE * counts.sum())) ** 3
+    kept = np.minimum(_ENOUGH, budget * share / share.sum())
+    return np.asarray(np.clip(counts / np.maximum(kept, 1), 1, _TIMES))
 
 
 def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
     """Return rows, in rising order: of each kind, one of so many that follow each other."""
     order = np.argsort(kinds, kind="stable")
+    kind = kinds[order]
     counts = np.bincount(kinds, minlength=len(times))
     place = np.arange(len(kinds)) - np.repeat(np.cumsum(counts) - counts, counts)
-    start = np.floor(rng.random(len(times)) * times)
-    kind = kinds[order]
-    return np.sort(order[(place - start[kind]) % times[kind] == 0])
+    start = rng.random(len(times)) * times
+    return np.sort(order[(place + start[kind]) % times[kind] < 1])
 
 
 def _summary(won: FloatArray, points: Points, times: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -43,30 +43,48 @@ class Uncovered:
     witness: FloatArray | None
 
 
-def nearest_uncovered(
-    features: FloatArray, direction: FloatArray, level: float, *, floor: float = 0.0
-) -> Uncovered:
-    """Bound the cosine between a unit vector and the nearest direction that no arm covers.
+class Cover:
+    """The arms around a unit vector, asked at one level or at several.
 
-    A ceiling of at most ``floor`` is as good as any lower one to the caller.
+    What does not depend on the level is prepared once. The highest vertex at one level is a start
+    of the search at the next, often its end: without the box P only changes its size.
     """
-    if (best := (features @ direction).max()) < level:
-        return Uncovered(1.0, direction if best < level * (1 - _ROUNDING) else None)
-    if direction.size == 1:
-        return Uncovered(-1.0, None)  # the only other direction is the opposite one
-    rng = np.random.default_rng(0)
-    polytope = _Polytope.around(features, level, rng)
-    tilted = direction + _TILT * rng.uniform(-1, 1, direction.size)
-    slack = 2 * _TILT * math.sqrt(direction.size)
-    top = _highest_vertex(polytope, tilted)
-    if top is None:
-        return Uncovered(1.0, None)
-    if np.linalg.norm(polytope.vertex(top)) < 1:
-        ceiling, found = _walk(polytope, tilted, top, floor - 2 * slack)
-    else:
-        ceiling, found = _relaxed(polytope, direction, top)
-    witness = None if found is None else _sharpened(features, level, *found)
-    return Uncovered(min(1.0, ceiling + slack), witness)
+
+    def __init__(self, features: FloatArray, direction: FloatArray) -> None:
+        self._features, self._direction = features, direction
+        self._best = float((features @ direction).max())
+        rng = np.random.default_rng(0)
+        dim = direction.size
+        self._rows = np.concatenate([features, np.eye(dim), -np.eye(dim)])
+        self._wider = 1 + _WIDER * (1 + rng.random(len(self._rows)))
+        self._tilted = direction + _TILT * rng.uniform(-1, 1, dim)
+        self._top = len(features) + np.arange(dim) + dim * (self._tilted < 0)  # of the box
+
+    def nearest_uncovered(self, level: float, *, floor: float = 0.0) -> Uncovered:
+        """Bound the cosine between the vector and the nearest direction that no arm covers.
+
+        A ceiling of at most ``floor`` is as good as any lower one to the caller.
+        """
+        features, direction = self._features, self._direction
+        if self._best < level:
+            missed = self._best < level * (1 - _ROUNDING)
+            return Uncovered(1.0, direction if missed else None)
+        if direction.size == 1:
+            return Uncovered(-1.0, None)  # the only other direction is the opposite one
+        arms, dim = features.shape
+        heights = np.concatenate([np.full(arms, level), np.full(2 * dim, _BOX)]) * self._wider
+        polytope = _Polytope(self._rows, heights, arms)
+        top = _highest_vertex(polytope, self._tilted, self._top)
+        if top is None:
+            return Uncovered(1.0, None)
+        self._top = top
+        slack = 2 * _TILT * math.sqrt(dim)
+        if np.linalg.norm(polytope.vertex(top)) < 1:
+            ceiling, found = _walk(polytope, self._tilted, top, floor - 2 * slack)
+        else:
+            ceiling, found = _relaxed(polytope, direction, top)
+        witness = None if found is None else _sharpened(features, level, *found)
+        return Uncovered(min(1.0, ceiling + slack), witness)
 
 
 @dataclass
@@ -77,21 +95,17 @@ class _Polytope:
     heights: FloatArray
     arms: int
 
-    @staticmethod
-    def around(features: FloatArray, level: float, rng: np.random.Generator) -> "_Polytope":
-        arms, dim = features.shape
-        rows = np.concatenate([features, np.eye(dim), -np.eye(dim)])
-        heights = np.concatenate([np.full(arms, level), np.full(2 * dim, _BOX)])
-        return _Polytope(rows, heights * (1 + _WIDER * (1 + rng.random(len(rows)))), arms)
-
     def vertex(self, basis: NDArray[np.intp]) -> FloatArray:
         return np.asarray(np.linalg.solve(self.rows[basis], self.heights[basis]))
 
 
-def _highest_vertex(polytope: _Polytope, direction: FloatArray) -> NDArray[np.intp] | None:
-    """Return the d rows that meet at the vertex with the largest t . u (dual simplex)."""
-    dim = direction.size
-    basis = polytope.arms + np.arange(dim) + dim * (direction < 0)
+def _highest_vertex(
+    polytope: _Polytope, direction: FloatArray, basis: NDArray[np.intp]
+) -> NDArray[np.intp] | None:
+    """Return the d rows that meet at the vertex with the largest t . u (dual simplex).
+
+    It starts from rows whose mixture is t, wherever they meet.
+    """
     for _ in range(_PIVOTS):
         inverse = np.linalg.inv(polytope.rows[basis])
         excess = polytope.rows @ (inverse @ polytope.heights[basis]) - polytope.heights
@@ -101,8 +115,7 @@ def _highest_vertex(polytope: _Polytope, direction: FloatArray) -> NDArray[np.in
             return basis
         prices = direction @ inverse
         shares = polytope.rows[entering] @ inverse
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(shares > _FLAT, np.maximum(prices, 0) / shares, np.inf)
+        ratios = _ratios(np.maximum(prices, 0), shares)
         basis = basis.copy()
         basis[ratios.argmin()] = entering
     return None
@@ -160,10 +173,16 @@ def _edges(
     slopes = polytope.rows @ edges
     slopes[basis] = 0
     room = np.maximum(polytope.heights - polytope.rows @ vertex, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(slopes > _FLAT, room[:, None] / slopes, np.inf)
+    steps = _ratios(room[:, None], slopes)
     entering = steps.argmin(axis=0)
     return edges, steps[entering, np.arange(len(basis))], entering
+
+
+def _ratios(values: FloatArray, rates: FloatArray) -> FloatArray:
+    """Return values / rates, infinite where the rate is not positive."""
+    ratios = np.full(rates.shape, np.inf)
+    np.divide(values, rates, out=ratios, where=rates > _FLAT)
+    return ratios
 
 
 def _to_sphere(start: FloatArray, edges: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, real
 from mogro.theory._checks import between, problem
-from mogro.theory._covering import Uncovered, nearest_uncovered
+from mogro.theory._covering import Cover, Uncovered
 
 
 @dataclass(frozen=True)
@@ -150,41 +150,40 @@ def best_goodness(
     low, level = real(needed, "needed", minimum=0), goodness_level(arms, parameters).upper
     gamma = level
     for parameter in parameters:
+        size = float(np.linalg.norm(parameter))
+        cover = Cover(arms, parameter / size)
         # The level of the objectives so far is kept by most others; only the rest is searched.
-        if not gamma > low or not _good_up_to_cap(arms, parameter, gamma, cap):
-            gamma = _largest_level(arms, parameter, low, gamma, cap)
+        if not gamma > low or not _good_up_to_cap(cover, size, gamma, cap):
+            gamma = _largest_level(cover, size, low, gamma, cap)
     return (gamma, cap(gamma)) if gamma > low else None
 
 
 def _largest_level(
-    arms: FloatArray, parameter: FloatArray, low: float, high: float, cap: Callable[[float], float]
+    cover: Cover, size: float, low: float, high: float, cap: Callable[[float], float]
 ) -> float:
     """Return the largest level above ``low`` that is good up to the cap; ``low`` if none is."""
     for _ in range(50):
         gamma = (low + high) / 2
         if not low < gamma < high:
             break
-        if _good_up_to_cap(arms, parameter, gamma, cap):
+        if _good_up_to_cap(cover, size, gamma, cap):
             low = gamma
         else:
             high = gamma
     return low
 
 
-def _good_up_to_cap(
-    arms: FloatArray, parameter: FloatArray, gamma: float, cap: Callable[[float], float]
-) -> bool:
-    size = float(np.linalg.norm(parameter))
+def _good_up_to_cap(cover: Cover, size: float, gamma: float, cap: Callable[[float], float]) -> bool:
     sine = min(cap(gamma) / size, 1.0)
     cosine = math.sqrt((1 - sine) * (1 + sine))
-    found = nearest_uncovered(arms, parameter / size, gamma, floor=cosine)
+    found = cover.nearest_uncovered(gamma, floor=cosine)
     return sine > 0 and found.ceiling <= cosine
 
 
 def _radius(arms: FloatArray, parameter: FloatArray, level: float) -> Interval:
     size = float(np.linalg.norm(parameter))
     direction = parameter / size
-    found = nearest_uncovered(arms, direction, level)
+    found = Cover(arms, direction).nearest_uncovered(level)
     cosine = max(0.0, found.ceiling)
     lower = size * math.sqrt((1 - cosine) * (1 + cosine))
     return Interval(lower, max(lower, size * _witness_sine(found, direction)))
@@ -202,8 +201,9 @@ def _level(
     """Lower the bounds on gamma to what one objective allows."""
     low, high = 0.0, lower
     gamma = high
+    cover = Cover(arms, direction)
     for _ in range(60):
-        found = nearest_uncovered(arms, direction, gamma, floor=cosine)
+        found = cover.nearest_uncovered(gamma, floor=cosine)
         if found.ceiling <= cosine:
             low = gamma
         else:

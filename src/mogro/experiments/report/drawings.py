@@ -18,19 +18,27 @@ Pixels = NDArray[np.uint8]
 
 def draw(figure: Figure, out: Path) -> None:
     """Draw a figure from its tables on disk: as PNG, as SVG, and its panels and legend as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     data = read_tables(figure.name, out)
     folder = out / figure.name
     with house_style():
         drawing = figure.draw(data)
         drawing.draw_without_rendering()
         drawing.set_layout_engine("none")  # or else every rendering would move things a little
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            with write_whole(folder / f"{figure.name}.{kind}", parents=True) as file:
-                drawing.savefig(file, format=kind, metadata=metadata)
-        cuttings = cut(drawing)
+        # Once for all pixels, and once for the SVG: savefig would draw everything twice each time.
+        canvas: Any = FigureCanvasAgg(drawing)
+        canvas.draw()
+        image = np.asarray(canvas.buffer_rgba())
+        cuttings = cut(drawing, image)
+        _write_png(folder / f"{figure.name}.png", image, dpi=drawing.dpi)
+        with write_whole(folder / f"{figure.name}.svg", parents=True) as file:
+            vectors: Any = FigureCanvasSVG(drawing)
+            vectors.print_svg(file, metadata={"Date": None})
     shutil.rmtree(panel_folder(figure, out), ignore_errors=True)
     for name, pixels in cuttings.items():
-        _write_png(panel_folder(figure, out) / f"{name}.png", pixels)
+        _write_png(panel_folder(figure, out) / f"{name}.png", pixels, dpi=100)
 
 
 def panel_folder(figure: Figure, out: Path) -> Path:
@@ -38,13 +46,9 @@ def panel_folder(figure: Figure, out: Path) -> Path:
     return out / figure.name / "panels"
 
 
-def cut(drawing: Drawing) -> dict[str, Pixels]:
-    """Return the panels of a drawing and the entries of its legend, by name."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas: Any = FigureCanvasAgg(drawing)
-    canvas.draw()
-    renderer, image = canvas.get_renderer(), np.asarray(canvas.buffer_rgba())
+def cut(drawing: Drawing, image: Pixels) -> dict[str, Pixels]:
+    """Return the panels of a drawing and the entries of its legend, by name, from its pixels."""
+    renderer: Any = drawing.canvas.get_renderer()  # type: ignore[attr-defined]
     height, width = image.shape[:2]
     top = float(height)
     cuttings = {}
@@ -95,9 +99,9 @@ def _crop(image: Pixels, left: float, right: float, bottom: float, top: float) -
     return image[rows, max(0, round(left)) : min(width, round(right))]
 
 
-def _write_png(path: Path, pixels: Pixels) -> None:
+def _write_png(path: Path, pixels: Pixels, *, dpi: float) -> None:
     from matplotlib.image import imsave
 
-    options: Any = {"format": "png", "metadata": {"Software": None}}
+    options: Any = {"format": "png", "dpi": dpi, "metadata": {"Software": None}}
     with write_whole(path, parents=True) as file:
         imsave(file, np.ascontiguousarray(pixels), **options)

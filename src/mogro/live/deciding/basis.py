@@ -13,8 +13,9 @@ from mogro.live.errors import NoArmClears
 from mogro.live.objective import Units
 from mogro.live.offers.arms import ArmSet
 from mogro.live.settings import Exploiting, Optimistic, Settings
+from mogro.policies.persistence import OWN
 from mogro.probability import Probabilities
-from mogro.scalarization import FixedWeights, Scalarization
+from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
 
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
@@ -176,6 +177,8 @@ def read_weights(weights: Weights | None, units: Units, own: Selection) -> Selec
     if weights is None:
         return own
     if callable(getattr(weights, "weights", None)):
+        if type(weights) not in OWN:  # which check themselves
+            check_scalarization(weights, "weights", objectives=len(units))
         return weights  # type: ignore[return-value]
     vector = units.vector(weights, "weights")  # type: ignore[arg-type]
     total = float(vector.sum())

@@ -55,19 +55,6 @@ class DecisionRecord(NamedTuple):
 class Decision:
     """One decision; nothing changes it any more.
 
-    Attributes
-    ----------
-    id
-        To give rewards by.
-    arm
-        The arm chosen.
-    exploring
-        Whether it was chosen to explore.
-    uniform
-        Whether it was drawn from all arms alike.
-    time
-        The time the caller gave, 0 if none.
-
     Notes
     -----
     Propensities are computed when asked for, from what the decision was based on, which the object
@@ -77,17 +64,17 @@ class Decision:
     """
 
     __slots__ = (
+        "_arm",
         "_basis",
         "_estimates",
+        "_exploring",
+        "_id",
         "_propensities",
         "_propensity",
         "_settings",
+        "_time",
+        "_uniform",
         "_weights",
-        "arm",
-        "exploring",
-        "id",
-        "time",
-        "uniform",
     )
 
     def __init__(
@@ -104,17 +91,42 @@ class Decision:
         basis: Basis | None,
         propensity: tuple[float, float] | None = None,
     ) -> None:
-        self.id = id
-        self.arm = arm
-        self.exploring = exploring
-        self.uniform = uniform
-        self.time = time
+        self._id = id
+        self._arm = arm
+        self._exploring = exploring
+        self._uniform = uniform
+        self._time = time
         self._weights = weights
         self._estimates = estimates
         self._settings = settings
         self._basis = basis
         self._propensities: Propensities | None = None
         self._propensity = propensity  # with its error
+
+    @property
+    def id(self) -> str:
+        """To give rewards by."""
+        return self._id
+
+    @property
+    def arm(self) -> str:
+        """The arm chosen."""
+        return self._arm
+
+    @property
+    def exploring(self) -> bool:
+        """Whether it was chosen to explore."""
+        return self._exploring
+
+    @property
+    def uniform(self) -> bool:
+        """Whether it was drawn from all arms alike."""
+        return self._uniform
+
+    @property
+    def time(self) -> float:
+        """The time the caller gave, 0 if none."""
+        return self._time
 
     @property
     def weights(self) -> dict[str, float] | None:

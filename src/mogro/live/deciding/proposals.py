@@ -29,6 +29,12 @@ from mogro.live.settings import Settings
 UNKNOWN = math.nan, math.nan  # the propensity of somebody else, and its error
 
 
+def _kept(array: FloatArray) -> FloatArray:
+    """Return an array that whoever is told of the event cannot write to: the state goes by it."""
+    array.flags.writeable = False
+    return array
+
+
 class Proposed(NamedTuple):
     """A decision, and the event that makes it happen; None if it has happened before."""
 
@@ -84,12 +90,13 @@ class Proposer:
         place, exploring, uniform = int(choice.arm), bool(choice.exploring), bool(choice.uniform)
         x = basis.arms.arm(place)
         learning = settings.policy.teaches(choice.exploring)
+        weights = None if uniform or choice.weights is None else np.array(choice.weights)
         event = Decided(
             id,
             basis.arms.id(place),
-            basis.arms.learned(place),
-            None if uniform else choice.weights,
-            basis.beliefs.theta.dot(x),
+            _kept(basis.arms.learned(place)),
+            None if weights is None else _kept(weights),
+            _kept(basis.beliefs.theta.dot(x)),
             exploring,
             uniform,
             learning is None or bool(learning),
@@ -146,9 +153,9 @@ class Proposer:
         event = Decided(
             id,
             arm,
-            basis.arms.learned(place),
+            _kept(basis.arms.learned(place)),
             None,
-            basis.beliefs.theta @ basis.arms.arm(place),
+            _kept(basis.beliefs.theta @ basis.arms.arm(place)),
             exploring=False,
             uniform=False,
             teaches=True,
@@ -323,13 +330,13 @@ class Proposer:
         if id is None:
             return
         ledger = self._state.ledger
+        if top > 1 and id not in ledger.rows and f"{id}/2" in ledger.rows:
+            raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
         for number in range(1, top + 1):
             name = id if number == 1 else f"{id}/{number}"
             row = ledger.rows.get(name)
             if row is None:
-                if number == 1 and f"{id}/2" in ledger.rows and top > 1:
-                    raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
-                return
+                continue
             block, i = ledger.place(row)
             if not block.flags.item(i) & GROUPED:
                 raise ValueError(f"id: {name!r} is a decision that was made by itself")

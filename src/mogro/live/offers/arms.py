@@ -83,6 +83,7 @@ class ArmSet:
         """The features that a policy sees, (K, p)."""
         if self._seen is None:
             self._seen = self.mapping(self._given if self.rows is None else self._given[self.rows])
+            self._seen.flags.writeable = False
         return self._seen
 
     @property

@@ -90,6 +90,8 @@ def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> I
     if len(rows) == 1:
         return rows
     some = arms[rows].astype(np.float64)
+    if arms.dtype == np.float32:  # alike in its digits: look at them in double precision
+        return np.asarray(rows[_best_rows(some, some @ direction, direction)])
     slack = unit * (np.sqrt(np.vecdot(some, some)) * size + np.abs(scores[rows]))
     return np.asarray(rows[scores[rows] + slack >= top - own])
 
@@ -188,7 +190,7 @@ class Catalogue:
     dim
         Number of features.
     dtype
-        ``float32`` halves memory and time of large catalogues; scores then have its precision.
+        ``float32`` halves memory and time of large catalogues; features then have its precision.
     index
         Makes an :class:`Index` of the features, (K, d); the exact one by default.
 
@@ -308,13 +310,13 @@ def arm_ids(
 ) -> tuple[str, ...]:
     """Return arm ids as a tuple: different strings, at least one, or the same as checked before."""
     try:
-        names = tuple(ids)
+        names = () if isinstance(ids, str) else tuple(ids)
         if checked and names == checked:
             return checked
         letters = len("".join(names))  # the fastest way to see that all are strings
     except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0
-    if isinstance(ids, str) or not letters:
+    if not letters:
         raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
     if len(set(names)) != len(names):
         raise ValueError(f"{name}: expected different strings, got some twice")
