@@ -68,7 +68,6 @@ class Exploration(Protocol):
         An exploration that knows the probabilities of its arms, (n, K), may say so in a method
         ``probabilities(context)``; else they are counted.
         """
-        ...
 
 
 def check_exploration(exploration: object, name: str) -> None:

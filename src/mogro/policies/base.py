@@ -63,11 +63,9 @@ class Policy(Protocol):
 
     def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
         """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
-        ...
 
     def update(self, features: FloatArray, reward: FloatArray) -> None:
         """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
-        ...
 
 
 @dataclass
