@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.offpolicy import _delta
-from mogro.offpolicy._delta import Influence, covariance, estimate, influence
+from mogro.offpolicy._delta import Influence, covariance, estimate, influence, sandwich
 from mogro.offpolicy._intervals import Calibration
 from mogro.offpolicy._moments import BLOCK
 from mogro.offpolicy.evaluation import TOLERATED, Evaluation
@@ -95,7 +95,7 @@ def _noise_parts(sums: "Sums", found: Influence) -> tuple[FloatArray, FloatArray
         if places is not None:
             by_weight[:, places] = 0
     n = len(sums)
-    spread = np.einsum("gpm,gpq,gqn->mn", by_weight, sums.noise, by_weight, optimize=True)
+    spread = sandwich(by_weight, sums.noise)
     return spread / n**2, np.einsum("gpm,gp->m", by_weight, sums.noise_bias) / n
 
 

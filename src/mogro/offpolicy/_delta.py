@@ -95,13 +95,16 @@ def influence(
 def covariance(moments: Moments, found: Influence) -> FloatArray:
     """Return the covariance (M, M) of the estimate; NaN for a single row."""
     total = moments.counts.sum()
-    within = np.einsum(
-        "gpm,gpq,gqn->mn", found.coefficients, moments.scatter, found.coefficients, optimize=True
-    )
+    within = sandwich(found.coefficients, moments.scatter)
     between = np.einsum("g,gm,gn->mn", moments.counts, found.means, found.means)
     if total < 2:
         return np.full_like(within, np.nan)
     return np.asarray((within + between) / (total * (total - 1)))
+
+
+def sandwich(coefficients: FloatArray, scatter: FloatArray) -> FloatArray:
+    """Return the sum over groups of C' S C, (M, M), of C (G, p, M) and S (G, p, p)."""
+    return np.asarray((coefficients.transpose(0, 2, 1) @ scatter @ coefficients).sum(axis=0))
 
 
 def skewness(moments: Moments, found: Influence, layout: Layout) -> FloatArray:
@@ -110,7 +113,7 @@ def skewness(moments: Moments, found: Influence, layout: Layout) -> FloatArray:
     own = _own(found, sets)
     scatter = moments.scatter[:, sets[:, :, None], sets[:, None, :]]
     squares = np.einsum("gma,gmab,gmb->gm", own, scatter, own)
-    cubes = np.einsum("gma,gmb,gmc,gmabc->gm", own, own, own, moments.thirds, optimize=True)
+    cubes = np.vecdot(np.matvec(np.matvec(moments.thirds, own[:, :, None]), own), own)
     counts = moments.counts[:, None]
     third = (cubes + 3 * found.means * squares + counts * found.means**3).sum(axis=0)
     second = (squares + counts * found.means**2).sum(axis=0)
