@@ -22,7 +22,8 @@ _MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
 _TRIAL = 128  # of them that say how much a bound gains
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
-_FEW, _VALUES = 128, 1000  # arms of the first phase, and values of these, at most
+_FEW = (32, 128)  # arms of the first phase, fewest and most
+_VALUES = 1000  # of these, if that does not make them too few
 _PART = 0.05  # of wins in the first phase that will stay, at least
 _LARGE = 0.01  # probability from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
@@ -44,7 +45,7 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    if race.arms <= _FEW:
+    if race.arms <= _FEW[1]:
         return _at_once(race, draws, sum(_TIME) / race.nanoseconds)
     pilot = _alike(race, draws, _PILOT, 1)
     trial = race.run(pilot)
@@ -53,7 +54,7 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         return _at_once(race, draws, sum(_TIME) / (slow * race.nanoseconds))
     wins = trial.won[0]
     order = np.argsort(-wins, kind="stable")
-    strong = order[: min(_FEW, _VALUES // scores.values.shape[1])]
+    strong = order[: int(np.clip(_VALUES // scores.values.shape[1], *_FEW))]
     # What will stay theirs: the wins of those that would be among them with one less.
     part = float(wins[wins > max(1, wins[order[len(strong)]])].sum() / _PILOT)
     few = race.take(strong)
