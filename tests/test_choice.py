@@ -102,7 +102,7 @@ def supports(policy: mogro.MOGRO, arms: FloatArray, theta: FloatArray) -> tuple[
 @pytest.mark.parametrize("beside", [0, 5000], ids=["few", "many"])
 def test_digits_of_single_precision_decide(selection: mogro.Scalarization, beside: int) -> None:
     """They are exact, so that probabilities can tell the better arm: a choice has to, too."""
-    step = np.finfo(np.float32).eps
+    step = float(np.finfo(np.float32).eps)
     arms = np.array([[1.0, 0.0], [1.0 + step, 0.0], *[[-1.0, 0.0]] * beside], dtype=np.float32)
     policy = mogro.MOGRO(2, 2, threshold=1.0, scalarization=selection)
     theta = np.array([[0.1, 0.3], [0.7, -0.3]])

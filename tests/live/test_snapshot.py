@@ -289,7 +289,7 @@ def test_numbers_of_numpy_are_saved(held: Any, tmp_path: Path) -> None:
 
 def test_a_class_with_a_name_of_mogros_is_refused(tmp_path: Path) -> None:
     """Else mogro's own would be made of its settings."""
-    namesake = dataclass(frozen=True)(type("RandomWeights", (Own,), {}))
+    namesake: Any = dataclass(frozen=True)(type("RandomWeights", (Own,), {}))
     make = partial(mogro.MOGRO, scalarization=namesake())
     with pytest.raises(ValueError, match="RandomWeights: expected a name that is none of mogro's"):
         mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=make)
