@@ -89,8 +89,8 @@ def test_estimates_are_unbiased_while_rewards_are_on_their_way() -> None:
     for n in range(800):
         now = n / 100
         decision = agent.decide({"x": [1.0]}, now=now)
-        for k in np.flatnonzero(rng.random(len(shops)) < 0.01):
-            mail.append((now + rng.uniform(1, 4), decision.id, shops[k]))
+        sold = np.flatnonzero(rng.random(len(shops)) < 0.01)
+        mail += [(now + rng.uniform(1, 4), decision.id, shops[k]) for k in sold]
         for arrival, id, shop in sorted(one for one in mail if one[0] <= now):
             agent.reward(id, {shop: 1.0}, now=arrival)
         mail = [one for one in mail if one[0] > now]
