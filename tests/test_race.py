@@ -33,14 +33,15 @@ def some_values(kind: str, arms: int, objectives: int, rng: np.random.Generator)
     return values
 
 
-def some_points(objectives: int, rng: np.random.Generator) -> Points:
+def some_points(race: Race, rng: np.random.Generator) -> Points:
     """Weights of which sums are exact, and others: spread widely, or zero."""
+    objectives = race.scores.values.shape[1]
     exact = rng.integers(1, 9, (20, objectives)) / 8
     wide = np.exp(rng.normal(size=(20, objectives)) * rng.choice([0.3, 2, 40], (20, 1)))
     wide[:3, 0] = 0
     weights = np.concatenate([exact, wide])
     times = rng.integers(1, 5, len(weights)).astype(float)
-    return Points(weights, times, np.sort(rng.integers(0, 3, len(weights))), 3)
+    return race.points(weights, times, np.sort(rng.integers(0, 3, len(weights))), 3)
 
 
 def expected(scores: Scores, points: Points) -> FloatArray:
@@ -70,8 +71,8 @@ def test_races_are_as_slow_ones(
     rng = np.random.default_rng(seed)
     given = some_values(values, arms, objectives, rng)
     scores = Scores(given, *KINDS[kind], np.abs(given).max(axis=0))
-    points = some_points(objectives, rng)
     race = Race.of(scores)
+    points = some_points(race, rng)
     slow = expected(scores, points)
     np.testing.assert_allclose(race.wins(points), slow, rtol=1e-12, atol=1e-12)
     strong = rng.permutation(arms)[: 1 + arms // 5]
@@ -97,9 +98,9 @@ def test_a_near_winner_is_named() -> None:
     rng = np.random.default_rng(0)
     for bend, total in KINDS.values():
         values = some_values("positive", 200, 4, rng)
-        points = some_points(4, rng)
         sizes = values.max(axis=0)
         race = Race.of(Scores(values, bend, total, sizes))
+        points = some_points(race, rng)
         won = wins(values, points.weights, bend, total, sizes)
         exact = np.asarray(points.weights.min(axis=1) > 0)
         assert (won[exact, race.run(points).best[exact]] > 0).all()

@@ -125,7 +125,7 @@ def test_float32_scores_are_exact_to_their_precision() -> None:
 
 def test_digits_of_float32_decide() -> None:
     """An arm that is chosen has a propensity, however near the best ones are."""
-    step = np.finfo(np.float32).eps
+    step = float(np.finfo(np.float32).eps)
     catalogue = mogro.Catalogue(2, dtype=np.float32)
     catalogue.add(["a", "b", "c"], [[1.0, 0.0], [1.0 + step, 0.0], [0.0, -1.0]])
     agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=1)

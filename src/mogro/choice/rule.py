@@ -17,36 +17,29 @@ class Rule(Protocol):
     @property
     def selection(self) -> Selection:
         """How to select by the values of the arms."""
-        ...
 
     @property
     def exploration(self) -> Exploration | None:
         """How to explore, if the policy does."""
-        ...
 
     @property
     def uniform(self) -> float:
         """Probability of a uniformly random arm instead."""
-        ...
 
     @property
     def values_are_estimates(self) -> bool:
         """Whether ``values`` are the plain estimates, so that weights can meet them first."""
-        ...
 
     @property
     def threshold(self) -> float | None:
         """Down to which V a direction counts as unknown; None for a default."""
-        ...
 
     @property
     def optimistic(self) -> bool:
         """Whether some rounds are optimistic, because no threshold was given."""
-        ...
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what arms (..., K, d) are worth, (..., K, M), to be maximised."""
-        ...
 
 
 class Listing(Protocol):
@@ -54,16 +47,13 @@ class Listing(Protocol):
 
     def __len__(self) -> int:
         """Return how many they are."""
-        ...
 
     @property
     def features(self) -> FloatArray:
         """The arms, (K, d), finite."""
-        ...
 
     def best(self, direction: FloatArray) -> IntArray:
         """Return the positions of the arms that are best for a direction, up to rounding."""
-        ...
 
 
 Arms = FloatArray | Listing

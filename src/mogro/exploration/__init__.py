@@ -11,7 +11,6 @@ arms: an eigenvalue problem of size K for few arms, of size d for many. Answers 
 eigenspaces, never on the eigenvectors by which LAPACK happens to describe them.
 """
 
-from mogro.exploration.context import Exploration, ExplorationContext, check_exploration
 from mogro.exploration.needs import (
     DEFAULT_SHARE,
     SATISFIED,
@@ -22,7 +21,14 @@ from mogro.exploration.needs import (
     single_threshold,
 )
 from mogro.exploration.settled import Settled
-from mogro.exploration.strategies import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.exploration.strategies import (
+    BasisRoundRobin,
+    Exploration,
+    ExplorationContext,
+    Uniform,
+    WeakestDirection,
+    check_exploration,
+)
 
 __all__ = [
     "DEFAULT_SHARE",

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from mogro._spans import Precision, parts_along, precision_of, unit_rows
 from mogro._validation import BoolArray, FloatArray, unwarned
-from mogro.exploration.context import ExplorationContext
 from mogro.exploration.needs import SATISFIED, Study, default_threshold, explores, single_threshold
+from mogro.exploration.strategies import ExplorationContext
 
 _COMPARED = 2**16  # numbers in arms up to which they are compared with those of last time
 _AT_ONCE = 2**16  # numbers in arms looked at together, so that a batch stays in the cache

@@ -1,33 +1,26 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from mogro._validation import count, folder_or_file, real, share
-from mogro.live import changes
+from mogro._validation import count, real, share
 from mogro.live.deciding.basis import Weights
-from mogro.live.deciding.decisions import Decision
+from mogro.live.deciding.decisions import Decision, Propensities
 from mogro.live.deciding.proposals import Proposed
-from mogro.live.deciding.requests import Question, Request, check_id, check_new_id, read_time
-from mogro.live.events import (
-    Activated,
-    Changed,
-    Compacted,
-    Erased,
-    Event,
-    Expired,
-    Forgotten,
-    Rewarded,
-    Withdrawn,
+from mogro.live.deciding.requests import (
+    Question,
+    Request,
+    check_id,
+    check_new_id,
+    read_request,
+    read_rewards,
+    read_time,
 )
+from mogro.live.events import Activated, Event, Expired, Rewarded, Withdrawn
 from mogro.live.half_life import HalfLife
-from mogro.live.journal.clearing import decided_id
 from mogro.live.keeping import Kept
-from mogro.live.logs.archive import completed_before, finish_drafts, move_out, new_name, write_draft
-from mogro.live.logs.reading import new_rows, read_log
 from mogro.live.memory.counters import Outcome
 from mogro.live.memory.state import State
 from mogro.live.objective import Objective
@@ -36,6 +29,8 @@ from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.features import Scaling
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.policies import MOGRO
+
+T = TypeVar("T")
 
 
 class Agent(Kept):
@@ -251,6 +246,37 @@ class Agent(Kept):
 
         return self._perform(make)
 
+    def probabilities(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        now: float | None = None,
+    ) -> Propensities:
+        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
+
+        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
+        constraints that bind, are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
+        [0.0, 1.0]
+        """
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, True
+        )
+        request = self._request(question)
+        with self._current():
+            return self._proposer.probabilities(self._latest(request))
+
     def observe(
         self,
         arms: Arms,
@@ -340,53 +366,6 @@ class Agent(Kept):
         count: int = self._perform(lambda: self._commit(event))
         return count
 
-    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
-        """Have one more objective from now on; one that is there already changes nothing.
-
-        Nothing is waited for of decisions that were made before.
-
-        Parameters
-        ----------
-        objective
-            With a name of its own.
-        policy
-            Makes the policy for the new number of objectives, where the present one has something
-            that belongs to the old one, such as a vector of weights.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> agent.add(mogro.Objective("returns", direction="min"))
-        >>> agent.retire("sales")
-        >>> agent.objectives
-        (Objective(name='returns', direction='min'),)
-        """
-        self._change(lambda: changes.add(self._settings, objective, policy))
-
-    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
-        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
-
-        Rewards that still come for it are refused: :class:`~mogro.live.UnknownObjective`.
-        """
-        self._change(lambda: changes.retire(self._settings, name, policy))
-
-    def change(self, objective: Objective) -> None:
-        """Give an objective, by its name, another unit, window or default from now on.
-
-        What was learned stays, in the user's units. Windows of decisions that wait are as long as
-        the new one, too; values and defaults that were learned stay learned.
-        """
-        self._change(lambda: changes.change(self._settings, objective))
-
-    def _change(self, event: Callable[[], Changed | None]) -> None:
-        def make() -> None:
-            found = event()
-            if found is not None:
-                self._commit(found)
-
-        self._perform(make)
-
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
@@ -422,136 +401,32 @@ class Agent(Kept):
         closed: int = self._perform(lambda: self._commit(event))
         return closed
 
-    def forget(self, *, before: float) -> int:
-        """Drop completed decisions made before a time, and return how many; learning stays."""
-        event = Forgotten(real(before, "before"))
-        dropped: int = self._perform(lambda: self._commit(event))
-        return dropped
+    def _request(self, question: Question, *, written: bool = False) -> Request:
+        """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
+        written = written and self._group is not None
+        return self._checked(
+            lambda: read_request(question, self._settings, self._reader, written=written)
+        )
 
-    def compact(self, *, before: float, to: str | os.PathLike[str] | None = None) -> int:
-        """Move completed decisions made before a time out of the agent; learning stays.
+    def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
+        """Check rewards, given under a name."""
+        return self._checked(lambda: read_rewards(values, self._settings.units, name))
 
-        A journal does not grow for ever then: events of decisions that are no longer held, dropped
-        now or before, go out of it, and a snapshot takes their place. Their ids are unknown from
-        now on, as after :meth:`forget`; so a decision under one of them is a new one.
-
-        Parameters
-        ----------
-        before
-            The time.
-        to
-            A folder where they go, in a Parquet file with the columns of :meth:`log` (extra
-            ``logs``); no file has a decision that another has. None: nowhere.
-
-        Returns
-        -------
-        int
-            How many decisions were dropped now.
-
-        Examples
-        --------
-        >>> import mogro, os, tempfile
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> _ = agent.reward(agent.decide({"a": [2.0]}, now=1.0).id, {"sales": 4.0}, now=2.0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     agent.compact(before=9.0, to=folder), len(os.listdir(folder))
-        (1, 1)
-        >>> agent.theta.tolist(), agent.decisions()
-        ([[2.0]], ())
-        """
-        time, folder = real(before, "before"), None if to is None else folder_or_file(to, "to")
-        with self._current():
-            event = Compacted(time, None if folder is None else new_name(self._state.position + 1))
-            if self._group is not None:
-                return move_out(self._group, event, folder, lambda: self._state)
-            if folder is not None and event.file is not None:
-                write_draft(self.log(), completed_before(self._state, time), folder, event.file)
-                finish_drafts(folder, [event.file])
-            dropped: int = self._commit(event)
-        return dropped
-
-    def erase(self, *ids: str) -> int:
-        """Remove what was recorded of decisions, and return how many; what was learned stays.
-
-        Nothing more is learned from what was pending. Their ids are unknown from now on. Out of a
-        journal goes all that was recorded under these ids, also of decisions that were forgotten;
-        what is recorded of others stays. An SQLite file is overwritten where they stood; what was
-        deleted in a PostgreSQL database goes when the server cleans up; backups and archives are
-        out of reach.
-
-        Raises
-        ------
-        UnknownDecision
-            If nothing is recorded of one of them; then none is erased.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
-        >>> agent.erase("visit 1")
-        1
-        >>> agent.theta.tolist(), agent.decisions()
-        ([[2.0]], ())
-        """
-        for id in ids:
-            check_id(id)
-        gone = set(ids)
-
-        def make() -> Erased:
-            held = gone & self._state.ledger.rows.keys()
-            left = gone - held
-            if left and self._group is not None:
-                left -= {decided_id(event) for _, event in self._group.events()}
-            for id in left:
-                self._proposer.number(id)  # raises
-            return Erased(tuple(self._proposer.number(id) for id in ids if id in held))
-
-        with self._current():
+    def _checked(self, check: Callable[[], T]) -> T:
+        """Check what a caller gave; what is refused once more, by the latest objectives."""
+        try:
+            return check()
+        except ValueError:
             if self._group is None:
-                self._commit(make())
-            else:
-                self._group.clear(make, erased=gone)
-        return len(gone)
+                raise
+        with self._current():
+            return check()
 
-    def learn(self, log: Any) -> int:
-        """Take over the decisions and rewards in a log of another agent, and return how many.
-
-        So a new agent begins with all that was known. What that agent has learned from a decision
-        is learned, and nothing from what was pending there. Decisions whose id is known are left
-        out, so that a log can be taken over twice; if one is not what is known under its id (arm,
-        features, time, what was learned of it), nothing is taken over.
-
-        Parameters
-        ----------
-        log
-            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
-            learner sees of arms has to be the same there as here; objectives may differ: those that
-            are not in the log count as missing, and others in it are left out.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> old, new = (mogro.Agent([mogro.Objective("sales")], dim=1, seed=s) for s in (0, 1))
-        >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
-        >>> new.learn(old.log())
-        1
-        >>> new.theta.tolist()
-        [[2.0]]
-        """
-        settings = self._settings
-        read = read_log(log, settings)
-
-        def make() -> int:
-            rows = read if settings is self._settings else read_log(log, self._settings)
-            theta = self._state.learner.theta
-            fresh = new_rows(rows, self._state)
-            for event in fresh:
-                believed = event.decision._replace(estimates=theta @ event.decision.features)
-                self._commit(event._replace(decision=believed))
-            return len(fresh)
-
-        return self._perform(make)
+    def _latest(self, request: Request) -> Request:
+        """Return a request as the objectives are now."""
+        if request.settings is self._settings:
+            return request
+        return self._request(request.question, written=request.offer is not None)
 
     def _carry_out(self, request: Request, proposed: Proposed) -> Decision:
         """Let a decision happen, after the arms on offer have been written down."""
@@ -560,3 +435,23 @@ class Agent(Kept):
                 self._commit(request.offer)
             self._commit(proposed.event)
         return proposed.decision
+
+    def _perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed.
+
+        It may be known beforehand that it lets an ``event`` happen, and nothing else.
+        """
+        if self._group is None:
+            with self._lock:
+                return work()
+        return self._group.perform(work, event)
+
+    def _commit(self, event: Event) -> Any:
+        """Let an event happen, tell of it, and return what it was; raise what was refused."""
+        apply = self._state.apply if self._group is None else self._group.apply
+        result = apply(event)
+        if isinstance(result, Exception):
+            raise result
+        if self._events is not None:
+            self._events(event)
+        return result

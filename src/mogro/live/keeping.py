@@ -4,14 +4,19 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from mogro._validation import count, folder_or_file
+from mogro._validation import count, folder_or_file, real
+from mogro.live.changes import Changing
 from mogro.live.deciding.proposals import Proposer
+from mogro.live.deciding.requests import check_id
 from mogro.live.errors import DifferentSettings
-from mogro.live.events import Event, Rewarded
+from mogro.live.events import Compacted, Erased, Event, Forgotten
 from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
+from mogro.live.journal.clearing import decided_id
+from mogro.live.logs import archive
+from mogro.live.logs.reading import new_rows, read_log
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
 from mogro.live.memory.state_arrays import save_state
@@ -19,14 +24,11 @@ from mogro.live.objective import Objective
 from mogro.live.offers.arms import ArmReader
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.features import Scaling
-from mogro.live.questions import Questions
 from mogro.live.settings import MakePolicy, make_settings
 from mogro.policies import MOGRO
 
-T = TypeVar("T")
 
-
-class Kept(Questions):
+class Kept(Changing):
     """The part of an :class:`~mogro.Agent` that keeps its state, and lets events happen to it."""
 
     _events: Callable[[Event], object] | None
@@ -192,6 +194,140 @@ class Kept(Questions):
                 raise
         return agent
 
+    def forget(self, *, before: float) -> int:
+        """Drop completed decisions made before a time, and return how many; learning stays."""
+        event = Forgotten(real(before, "before"))
+        dropped: int = self._perform(lambda: self._commit(event))
+        return dropped
+
+    def compact(self, *, before: float, to: str | os.PathLike[str] | None = None) -> int:
+        """Move completed decisions made before a time out of the agent; learning stays.
+
+        A journal does not grow for ever then: events of decisions that are no longer held, dropped
+        now or before, go out of it, and a snapshot takes their place. Their ids are unknown from
+        now on, as after :meth:`forget`; so a decision under one of them is a new one.
+
+        Parameters
+        ----------
+        before
+            The time.
+        to
+            A folder where they go, in a Parquet file with the columns of :meth:`log` (extra
+            ``logs``); no file has a decision that another has. None: nowhere.
+
+        Returns
+        -------
+        int
+            How many decisions were dropped now.
+
+        Examples
+        --------
+        >>> import mogro, os, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, now=1.0).id, {"sales": 4.0}, now=2.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.compact(before=9.0, to=folder), len(os.listdir(folder))
+        (1, 1)
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        time, folder = real(before, "before"), None if to is None else folder_or_file(to, "to")
+        with self._current():
+            name = None if folder is None else archive.new_name(self._state.position + 1)
+            event = Compacted(time, name)
+            if self._group is not None:
+                return archive.move_out(self._group, event, folder, lambda: self._state)
+            if folder is not None and name is not None:
+                gone = archive.completed_before(self._state, time)
+                archive.write_draft(self.log(), gone, folder, name)
+                archive.finish_drafts(folder, [name])
+            dropped: int = self._commit(event)
+        return dropped
+
+    def erase(self, *ids: str) -> int:
+        """Remove what was recorded of decisions, and return how many; what was learned stays.
+
+        Nothing more is learned from what was pending. Their ids are unknown from now on. Out of a
+        journal goes all that was recorded under these ids, also of decisions that were forgotten;
+        what is recorded of others stays. An SQLite file is overwritten where they stood; what was
+        deleted in a PostgreSQL database goes when the server cleans up; backups and archives are
+        out of reach.
+
+        Raises
+        ------
+        UnknownDecision
+            If nothing is recorded of one of them; then none is erased.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.erase("visit 1")
+        1
+        >>> agent.theta.tolist(), agent.decisions()
+        ([[2.0]], ())
+        """
+        for id in ids:
+            check_id(id)
+        gone = set(ids)
+
+        def make() -> Erased:
+            held = gone & self._state.ledger.rows.keys()
+            left = gone - held
+            if left and self._group is not None:
+                left -= {decided_id(event) for _, event in self._group.events()}
+            for id in left:
+                self._proposer.number(id)  # raises
+            return Erased(tuple(self._proposer.number(id) for id in ids if id in held))
+
+        with self._current():
+            if self._group is None:
+                self._commit(make())
+            else:
+                self._group.clear(make, erased=gone)
+        return len(gone)
+
+    def learn(self, log: Any) -> int:
+        """Take over the decisions and rewards in a log of another agent, and return how many.
+
+        So a new agent begins with all that was known. What that agent has learned from a decision
+        is learned, and nothing from what was pending there. Decisions whose id is known are left
+        out, so that a log can be taken over twice; if one is not what is known under its id (arm,
+        features, time, what was learned of it), nothing is taken over.
+
+        Parameters
+        ----------
+        log
+            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
+            learner sees of arms has to be the same there as here; objectives may differ: those that
+            are not in the log count as missing, and others in it are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> old, new = (mogro.Agent([mogro.Objective("sales")], dim=1, seed=s) for s in (0, 1))
+        >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> new.learn(old.log())
+        1
+        >>> new.theta.tolist()
+        [[2.0]]
+        """
+        settings = self._settings
+        read = read_log(log, settings)
+
+        def make() -> int:
+            rows = read if settings is self._settings else read_log(log, self._settings)
+            theta = self._state.learner.theta
+            fresh = new_rows(rows, self._state)
+            for event in fresh:
+                believed = event.decision._replace(estimates=theta @ event.decision.features)
+                self._commit(event._replace(decision=believed))
+            return len(fresh)
+
+        taken: int = self._perform(make)
+        return taken
+
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
         if self._group is not None:
@@ -212,23 +348,3 @@ class Kept(Questions):
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
-
-    def _perform(self, work: Callable[[], T], event: Rewarded | None = None) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed.
-
-        It may be known beforehand that it lets an ``event`` happen, and nothing else.
-        """
-        if self._group is None:
-            with self._lock:
-                return work()
-        return self._group.perform(work, event)
-
-    def _commit(self, event: Event) -> Any:
-        """Let an event happen, tell of it, and return what it was; raise what was refused."""
-        apply = self._state.apply if self._group is None else self._group.apply
-        result = apply(event)
-        if isinstance(result, Exception):
-            raise result
-        if self._events is not None:
-            self._events(event)
-        return result

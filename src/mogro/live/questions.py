@@ -2,22 +2,19 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any
 
 from mogro._files import write_whole
 from mogro._validation import FloatArray, folder_or_file
 from mogro.live import views
-from mogro.live.deciding.basis import Weights
-from mogro.live.deciding.decisions import Decision, DecisionRecord, Propensities
+from mogro.live.deciding.decisions import Decision, DecisionRecord
 from mogro.live.deciding.proposals import Proposer
-from mogro.live.deciding.requests import Question, Request, check_id, read_request, read_rewards
-from mogro.live.events import Decided, Offered
+from mogro.live.deciding.requests import check_id
+from mogro.live.events import Decided, Event, Offered
 from mogro.live.journal import GroupCommit
 from mogro.live.logs.log import make_log, replayed, write_log
 from mogro.live.memory.state import State
@@ -30,8 +27,6 @@ from mogro.live.settings import Settings
 if TYPE_CHECKING:
     from mogro.theory import Diagnosis
 
-T = TypeVar("T")
-
 
 class Questions:
     """The half of an :class:`~mogro.Agent` that changes nothing."""
@@ -41,6 +36,8 @@ class Questions:
     _reader: ArmReader
     _lock: threading.RLock
     _group: GroupCommit | None  # with a journal
+    _perform: Callable[..., Any]  # see Agent
+    _commit: Callable[[Event], Any]
 
     @property
     def _settings(self) -> Settings:
@@ -49,33 +46,6 @@ class Questions:
     def _current(self) -> AbstractContextManager[object]:
         """Keep the state as it is; with a journal, as the last event committed left it."""
         return self._lock if self._group is None else self._group.current()
-
-    def _request(self, question: Question, *, written: bool = False) -> Request:
-        """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
-        written = written and self._group is not None
-        return self._checked(
-            lambda: read_request(question, self._settings, self._reader, written=written)
-        )
-
-    def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
-        """Check rewards, given under a name."""
-        return self._checked(lambda: read_rewards(values, self._settings.units, name))
-
-    def _checked(self, check: Callable[[], T]) -> T:
-        """Check what a caller gave; what is refused once more, by the latest objectives."""
-        try:
-            return check()
-        except ValueError:
-            if self._group is None:
-                raise
-        with self._current():
-            return check()
-
-    def _latest(self, request: Request) -> Request:
-        """Return a request as the objectives are now."""
-        if request.settings is self._settings:
-            return request
-        return self._request(request.question, written=request.offer is not None)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -110,37 +80,6 @@ class Questions:
         """
         with self._current():
             return self._settings.units.named(self._state.learner.effective)
-
-    def probabilities(
-        self,
-        arms: Arms,
-        features: Features | None = None,
-        *,
-        context: Context | None = None,
-        weights: Weights | None = None,
-        eligible: ArrayLike | None = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        now: float | None = None,
-    ) -> Propensities:
-        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
-
-        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
-        constraints that bind, are left out.
-
-        Examples
-        --------
-        >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], dim=1, seed=0)
-        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
-        [0.0, 1.0]
-        """
-        question = Question(
-            arms, features, context, weights, eligible, at_least, at_most, now, True
-        )
-        request = self._request(question)
-        with self._current():
-            return self._proposer.probabilities(self._latest(request))
 
     def estimate(
         self,

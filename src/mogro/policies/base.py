@@ -63,11 +63,9 @@ class Policy(Protocol):
 
     def select(self, features: FloatArray, *, rng: Rng) -> int | IntArray:
         """Choose among arms (*batch, K, d): an arm, or one for each learner of the batch."""
-        ...
 
     def update(self, features: FloatArray, reward: FloatArray) -> None:
         """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
-        ...
 
 
 @dataclass
@@ -235,7 +233,11 @@ class LinearPolicy(ABC):
         )
         learned.step += 1
         learned.exploring = found.exploring
+        self._selected(arms)
         return found.arm if self.batch else int(found.arm)
+
+    def _selected(self, arms: FloatArray) -> None:  # noqa: B027
+        """Look at a choice that was made; most policies need not."""
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.

@@ -17,7 +17,6 @@ class Utility(Protocol):
 
     def gradient(self, rewards: FloatArray) -> FloatArray:
         """Return the gradient (..., M) at average rewards (..., M); no entry below 0."""
-        ...
 
 
 @dataclass(frozen=True)

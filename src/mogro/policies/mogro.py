@@ -5,11 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mogro._spans import negligible
 from mogro._streams import Rng, check_rng
-from mogro._validation import FloatArray, IntArray, count, real
+from mogro._validation import FloatArray, count, real
 from mogro.choice import Beliefs, is_optimistic
 from mogro.combinatorial import Oracle, ask, explore
 from mogro.exploration import (
@@ -97,15 +96,13 @@ class MOGRO(LinearPolicy):
         """Whether some rounds are optimistic: without a threshold."""
         return self.threshold is None
 
-    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
-        """Choose an arm for each learner; see :meth:`LinearPolicy.select`."""
-        chosen = super().select(features, rng=rng)
+    def _selected(self, arms: FloatArray) -> None:
+        """Warn, once, where exploration cannot end within the rounds planned."""
         if self.rounds is not None and not self.learned.warned and np.any(self.learned.exploring):
-            message = self._warning(self._offered(features))
+            message = self._warning(arms)
             if message:
                 self.learned.warned = True
-                warnings.warn(message, stacklevel=2)
-        return chosen
+                warnings.warn(message, stacklevel=3)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.

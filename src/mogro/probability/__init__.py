@@ -150,12 +150,12 @@ def _of_own(
         if (above <= 0).any(axis=1).all():  # all scores are 0
             return _exactly(np.full(arms, 1 / arms))
         above = np.maximum(above, 0)
-    snapped = _snapped(above, SLACK * sizes)
+    snapped, alike = _snapped(above, SLACK * sizes, values)
     rough = isinstance(law, Dirichlet) and min(law.concentration) < _ROUGH
     if rough or total == 0:
         rows = _unbeaten(snapped)
     else:
-        rows = np.flatnonzero(ahead if _same_order(values, snapped) else front(snapped))
+        rows = np.flatnonzero(ahead if alike else front(snapped))
     kinds, kind, copies = _kinds(snapped[rows])
     scores = Scores(kinds, bend, total, sizes)
     if len(kinds) == 1:
@@ -174,24 +174,19 @@ def _on_lattice(law: Law, rng: Rng, points: int, replicates: int) -> FloatArray:
     return Lattice.of(law, points, rng=rng).draw(replicates, rng=rng)
 
 
-def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
-    """Return values (K, M) in which those that are equal up to rounding are equal."""
+def _snapped(values: FloatArray, slack: FloatArray, given: FloatArray) -> tuple[FloatArray, bool]:
+    """Return values (K, M) in which those that are equal up to rounding are equal.
+
+    And whether what was given has the same order and is equal in just the same places.
+    """
     order = values.argsort(axis=0, kind="stable")
     rising = np.take_along_axis(values, order, axis=0)
     starts = np.append(np.ones((1, values.shape[1]), bool), np.diff(rising, axis=0) > slack, axis=0)
     place = np.maximum.accumulate(np.where(starts, np.arange(len(values))[:, None], 0), axis=0)
     snapped = np.empty_like(values)
     np.put_along_axis(snapped, order, np.take_along_axis(rising, place, axis=0), axis=0)
-    return snapped
-
-
-def _same_order(values: FloatArray, snapped: FloatArray) -> bool:
-    """Tell whether values (K, M) are equal in just the same places."""
-    order = snapped.argsort(axis=0, kind="stable")
-    rises, still = (
-        np.diff(np.take_along_axis(x, order, axis=0), axis=0) for x in (snapped, values)
-    )
-    return bool(((rises > 0) == (still > 0)).all() and (still >= 0).all())
+    rises = np.diff(np.take_along_axis(given, order, axis=0), axis=0)
+    return snapped, bool(((rises > 0) == starts[1:]).all() and (rises >= 0).all())
 
 
 def _kinds(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
@@ -254,7 +249,7 @@ def _shared(scores: Scores, weights: FloatArray, sizes: FloatArray) -> FloatArra
 def _of_users(values: FloatArray, selection: Scalarization, step: int, rng: Rng) -> Probabilities:
     """Return estimates for a linear scalarisation that is not mogro's, by its own draws."""
     sizes = np.abs(values[front(values)]).max(axis=0)
-    kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes))
+    kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes, values)[0])
     scores = Scores(kinds, 0.0, 1.0, sizes)
 
     def draws(points: int, replicates: int) -> FloatArray:

@@ -12,7 +12,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.probability._scores import Scores
 from mogro.probability._sieve import Sieve, members
 
-_BLOCK = 1 << 17  # scores at a time
+_BLOCK = 1 << 19  # scores at a time
 _ROUGH = 5e-7  # what single precision may do to a score, in the size of its terms
 _DEEP = 1e30  # quotients of weights that single precision can hold
 _TIES = 16  # as many times more arms than near winners: only these are scored again
@@ -25,14 +25,18 @@ class Points(NamedTuple):
     """Weights, how many times each of them counts, and the replicate each belongs to."""
 
     weights: FloatArray  # (n, M)
+    single: FloatArray  # (n, M) the same in single precision, up to a factor for each
+    slack: FloatArray  # (n,) what single precision may do to sums
+    deep: BoolArray  # (n,) whether single precision does not serve at all
     times: FloatArray  # (n,)
-    replicate: IntArray  # (n,)
+    replicate: IntArray  # (n,), rising
     replicates: int
 
     def take(self, rows: IntArray | slice) -> "Points":
         """Return some of the points."""
-        weights, times, replicate, replicates = self
-        return Points(weights[rows], times[rows], replicate[rows], replicates)
+        weights, single, slack, deep, times, replicate, replicates = self
+        some = (weights[rows], single[rows], slack[rows], deep[rows], times[rows], replicate[rows])
+        return Points(*some, replicates)
 
 
 class Outcome(NamedTuple):
@@ -51,12 +55,12 @@ class Outcome(NamedTuple):
 class Race:
     """Arms in single precision, and how to decide where that is not enough."""
 
-    def __init__(self, scores: Scores, values: FloatArray, terms: FloatArray) -> None:
-        self.scores, self.values, self.terms = scores, values, terms
-        self._positive = bool((values >= 0).all())
+    def __init__(self, scores: Scores, values: FloatArray, terms: FloatArray, space: FloatArray):
+        self.scores, self.values, self._terms = scores, values, terms
         self._faithful = scores.pure and _faithful(scores.values, values)
-        # Memory that is used again and again is faster.
-        self._space = np.empty((2, max(1, _BLOCK // self.arms), self.arms), dtype=np.float32)
+        self._memory = space  # which is used again and again: that is faster
+        step = max(1, space.shape[1] // self.arms)
+        self._space = space[:, : step * self.arms].reshape(2, step, self.arms)
 
     @classmethod
     def of(cls, scores: Scores) -> "Race":
@@ -66,11 +70,13 @@ class Race:
         values = np.ascontiguousarray((unit * near).T, dtype=np.float32)
         # Scores that are equal up to rounding in double precision are near in single precision.
         terms = _ROUGH * scores.terms + (0 if scores.pure else scores.slack(np.eye(len(values))))
-        return cls(scores, values, (unit * terms).astype(np.float32))
+        space = np.empty((2, max(_BLOCK, len(near))), dtype=np.float32)
+        return cls(scores, values, (unit * terms).astype(np.float32), space)
 
     def take(self, arms: IntArray) -> "Race":
         """Return a race of some of the arms, in the same unit."""
-        return Race(self.scores.take(arms), self.values.take(arms, axis=1), self.terms)
+        values = self.values.take(arms, axis=1)
+        return Race(self.scores.take(arms), values, self._terms, self._memory)
 
     @property
     def arms(self) -> int:
@@ -110,14 +116,12 @@ class Race:
 
     def _run(self, points: Points, found: "Outcome") -> None:
         """Compare all arms at a block of points."""
-        single = self.single(points.weights)
-        table = self.table(single)
+        table = self._table(points.single)
         table.argmax(axis=1, out=found.best)
         top = np.arange(0, table.size, self.arms) + found.best
         table.take(top, out=found.level)
         table.put(top, -np.inf)
-        low = found.level - self.slack(single, found.level)
-        low[self.deep(points.weights)] = -np.inf
+        low = lowest(points, found.level)
         np.greater_equal(table.max(axis=1), low, out=found.close)
         table.put(top, found.level)
         won = _counted(points, found.best, ~found.close, self.arms)
@@ -131,31 +135,26 @@ class Race:
         step = self._space.shape[1]
         return [slice(i, i + step) for i in range(0, points, step)]
 
-    def single(self, weights: FloatArray) -> FloatArray:
-        """Return weights (n, M) in single precision, up to a factor that does not matter."""
-        if self.scores.pure:  # the largest weights do not matter
-            unit = weights.min(axis=1, keepdims=True)
+    def points(
+        self, weights: FloatArray, times: FloatArray, replicate: IntArray, replicates: int
+    ) -> Points:
+        """Prepare weights (n, M)."""
+        if self.scores.pure:  # the largest weights do not matter, if no value is below 0
+            least = weights.min(axis=1)
+            deep = np.asarray(least <= 0)
+            if (self.values < 0).any():
+                deep |= weights.max(axis=1) * (1 / _DEEP) >= least
             with np.errstate(over="ignore"):
-                scaled = np.clip(weights / np.where(unit > 0, unit, 1), 1, _DEEP)
+                scaled = np.clip(weights / np.where(least > 0, least, 1)[:, None], 1, _DEEP)
         else:
-            unit = np.abs(weights).max(axis=1, keepdims=True)
-            scaled = weights / np.where(unit > 0, unit, 1)
-        return np.asarray(scaled, dtype=np.float32)
+            most = np.abs(weights).max(axis=1)
+            deep = np.zeros(len(weights), dtype=np.bool_)
+            scaled = weights / np.where(most > 0, most, 1)[:, None]
+        single = np.asarray(scaled, dtype=np.float32)
+        slack = np.abs(single) @ self._terms
+        return Points(weights, single, slack, deep, times, replicate, replicates)
 
-    def deep(self, weights: FloatArray) -> BoolArray:
-        """Tell where single precision does not serve at all."""
-        if not self.scores.pure:
-            return np.zeros(len(weights), dtype=np.bool_)
-        least = weights.min(axis=1)
-        if self._positive:
-            return np.asarray(least <= 0)
-        return np.asarray(weights.max(axis=1) * (1 / _DEEP) >= least)
-
-    def slack(self, single: FloatArray, level: FloatArray) -> FloatArray:
-        """Return what single precision may do to scores near a level (n,)."""
-        return np.asarray(_ROUGH * np.abs(level) + np.abs(single) @ self.terms)
-
-    def table(self, single: FloatArray) -> FloatArray:
+    def _table(self, single: FloatArray) -> FloatArray:
         """Return scores (n, K) for a block of weights (n, M), until the next are asked for."""
         least, other = self._space[:, : len(single)]
         if not self.scores.bend:
@@ -210,36 +209,34 @@ class BoundedRace:
         self._race = race
         self._sieve = Sieve(race.values) if race.scores.pure else None
         arms, objectives = race.arms, len(race.values)
-        crowded, point, _ = self._candidates(points.weights, level)
+        crowded, point, _ = self._candidates(points, level)
         own = 100 + 50 * objectives if self._sieve else arms * (0.5 + 0.06 * objectives)
         each = (60 + 8 * objectives) * len(point) / len(crowded)
         self.nanoseconds = own + each + float(crowded.mean()) * race.nanoseconds
 
     def wins(self, points: Points, level: FloatArray) -> FloatArray:
         """Return what arms win, (replicates, K), where none below the level (n,) can."""
-        crowded, point, arm = self._candidates(points.weights, level)
+        crowded, point, arm = self._candidates(points, level)
         won = decided(self._race.scores, points, point, arm)
         rest = np.flatnonzero(crowded)
         return won + self._race.wins(points.take(rest)) if len(rest) else won
 
     def _candidates(
-        self, weights: FloatArray, level: FloatArray
+        self, points: Points, level: FloatArray
     ) -> tuple[BoolArray, IntArray, IntArray]:
         """Return where all are to be compared; elsewhere numbers of points, and who might win."""
-        race = self._race
-        single = race.single(weights)
-        low = level - race.slack(single, level)
+        race, low = self._race, lowest(points, level)
         if self._sieve is not None:
             low[np.abs(low) < 1 / _DEEP] = -np.inf
-            sets = self._sieve.above(low[:, None] / single)
+            sets = self._sieve.above(low[:, None] / points.single)
             crowded = np.asarray(np.bitwise_count(sets).sum(axis=1, dtype=np.int64) > _CROWD)
-            crowded |= race.deep(weights)
+            crowded |= points.deep
             sets[crowded] = 0
             return crowded, *members(sets)
         places = []
-        crowded = np.zeros(len(single), dtype=np.bool_)
-        for i in race.blocks(len(single)):
-            above = race.bound(single[i]) >= low[i, None]
+        crowded = np.zeros(len(low), dtype=np.bool_)
+        for i in race.blocks(len(low)):
+            above = race.bound(points.single[i]) >= low[i, None]
             crowded[i] = np.count_nonzero(above, axis=1) > _CROWD
             above[crowded[i]] = False
             places.append(np.flatnonzero(above) + i.start * race.arms)
@@ -250,6 +247,13 @@ def bounded(race: Race) -> bool:
     """Tell whether a bound gains more than it costs."""
     scores = race.scores
     return bool(scores.bend) and len(race.values) >= _BOUNDED[scores.pure]
+
+
+def lowest(points: Points, level: FloatArray) -> FloatArray:
+    """Return the least scores (n,) that may be as good as those of a level (n,)."""
+    low = level - (_ROUGH * np.abs(level) + points.slack)
+    low[points.deep] = -np.inf
+    return low
 
 
 def decided(scores: Scores, points: Points, point: IntArray, arm: IntArray) -> FloatArray:

@@ -20,6 +20,7 @@ _TIME = (5e6, 5e6)  # nanoseconds for either phase, about
 _REPLICATES = (8, 16)  # of a lattice, fewest and most
 _MOST, _FEWEST = 1024, 16  # weights of a replicate
 _PILOT = 512  # weights
+_TRIAL = 128  # of them that say how much a bound gains
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
 _FEW = (32, 64, 128)  # arms of the first phase
 _LARGE = 0.01  # probability from which an arm has to be known well
@@ -42,19 +43,20 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    if race.arms <= _FEW[-1] or sum(_TIME) / race.nanoseconds >= _ALL:
-        points = _points(draws, sum(_TIME) / race.nanoseconds)
-        return _summary(race.wins(points), points, np.ones(race.arms))
-    pilot = _alike(draws, _PILOT, 1)
+    if race.arms <= _FEW[-1]:
+        return _at_once(race, draws, sum(_TIME) / race.nanoseconds)
+    pilot = _alike(race, draws, _PILOT, 1)
     trial = race.run(pilot)
-    wins, slow = trial.won[0], 1 + 2 * float(trial.close.mean())  # near winners take more time
-    number, part = _few(wins, race)
-    strong = np.argsort(-wins, kind="stable")[:number]
+    slow = 1 + 2 * float(trial.close.mean())  # near winners take more time
+    if sum(_TIME) / (slow * race.nanoseconds) >= _ALL:
+        return _at_once(race, draws, sum(_TIME) / (slow * race.nanoseconds))
+    number, part = _few(trial.won[0], race)
+    strong = np.argsort(-trial.won[0], kind="stable")[:number]
     few = race.take(strong)
-    points = _points(draws, _TIME[0] / (slow * few.nanoseconds))
+    points = _points(few, draws, _TIME[0] / (slow * few.nanoseconds))
     first = few.run(points)
-    full = BoundedRace(race, pilot, few.run(pilot).level) if bounded(race) else race
     counts = np.bincount(first.best, minlength=number)
+    full = _full(race, few, pilot.take(slice(_TRIAL)))
     times = _times(counts, part, _TIME[1] / (slow * full.nanoseconds))
     rows = _every(first.best, times, rng)
     some = points.take(rows)._replace(times=times[first.best[rows]])
@@ -64,6 +66,17 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
     each = np.full(race.arms, times.max())
     each[strong] = times
     return _summary(won, points, each)
+
+
+def _at_once(race: Race, draws: Draws, number: float) -> tuple[FloatArray, FloatArray]:
+    """Compare all arms at about as many weights."""
+    points = _points(race, draws, number)
+    return _summary(race.wins(points), points, np.ones(race.arms))
+
+
+def _full(race: Race, few: Race, points: Points) -> Race | BoundedRace:
+    """Return how to compare all arms where the level of a few is known."""
+    return BoundedRace(race, points, few.run(points).level) if bounded(race) else race
 
 
 def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
@@ -85,16 +98,16 @@ def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
     return found
 
 
-def _points(draws: Draws, number: float) -> Points:
+def _points(race: Race, draws: Draws, number: float) -> Points:
     """Return about as many weights, in replicates of a lattice."""
     fewest, most = _REPLICATES
     size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
-    return _alike(draws, size, int(np.clip(number // size, fewest, most)))
+    return _alike(race, draws, size, int(np.clip(number // size, fewest, most)))
 
 
-def _alike(draws: Draws, size: int, replicates: int) -> Points:
+def _alike(race: Race, draws: Draws, size: int, replicates: int) -> Points:
     replicate = np.repeat(np.arange(replicates), size)
-    return Points(draws(size, replicates), np.ones(len(replicate)), replicate, replicates)
+    return race.points(draws(size, replicates), np.ones(len(replicate)), replicate, replicates)
 
 
 def _times(counts: IntArray, part: float, budget: float) -> FloatArray:
@@ -109,7 +122,7 @@ def _times(counts: IntArray, part: float, budget: float) -> FloatArray:
 
 def _every(kinds: IntArray, times: FloatArray, rng: Rng) -> IntArray:
     """Return rows, in rising order: of each kind, one of so many that follow each other."""
-    order = np.argsort(kinds, kind="stable")
+    order = np.argsort(kinds.astype(np.int16), kind="stable")  # faster with few bits
     kind = kinds[order]
     counts = np.bincount(kinds, minlength=len(times))
     place = np.arange(len(kinds)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -34,21 +34,13 @@ class Asked:
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...], step: int) -> FloatArray:
         """Return features (*batch, K, d), or (K, d) for all."""
-        given: dict[str, Any] = {"rng": rng}
-        if not self.alone:
-            given["batch"] = batch
-        if "step" in self._contexts:
-            given["step"] = step
-        return np.asarray(self.world.contexts(**given))
+        given = _named(self._contexts, batch=batch, step=step)
+        return np.asarray(self.world.contexts(rng=rng, **given))
 
     def observe(self, x: FloatArray, *, rng: Rng, arm: Any, step: int) -> FloatArray:
         """Return rewards (*batch, M)."""
-        given: dict[str, Any] = {"rng": rng}
-        if "arm" in self._observe:
-            given["arm"] = arm
-        if "step" in self._observe:
-            given["step"] = step
-        return np.asarray(self.world.observe(x, **given))
+        given = _named(self._observe, arm=arm, step=step)
+        return np.asarray(self.world.observe(x, rng=rng, **given))
 
     def means(self, features: FloatArray, *, step: int) -> FloatArray:
         """Return the true means (*batch, K, M), or (K, M) for all, of features (*batch, K, d)."""
@@ -68,6 +60,11 @@ class Asked:
         """Return the rewards (R, M) of learners that are asked for by themselves."""
         each = zip(x, arms, rngs, strict=True)
         return np.stack([self.observe(a, rng=g, arm=int(arm), step=step) for a, arm, g in each])
+
+
+def _named(names: frozenset[str], **given: Any) -> dict[str, Any]:
+    """Return what is asked for by name."""
+    return {name: value for name, value in given.items() if name in names}
 
 
 def _parameters(method: Callable[..., Any]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from mogro.theory._advice import Advice
 from mogro.theory._conflict import Conflict
 from mogro.theory._promises import Promises
 from mogro.theory._sampling import ShareEstimate
-from mogro.theory._versions import Goodness
+from mogro.theory._versions import Assumption, Goodness
 from mogro.theory.bounds import (
     FairnessBound,
     fairness_bound,
@@ -29,7 +29,7 @@ from mogro.theory.contexts import (
     context_goodness,
     uniform_ball_goodness,
 )
-from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
+from mogro.theory.diagnosis import Diagnosis, diagnose
 from mogro.theory.goodness import Interval, goodness, goodness_level
 from mogro.theory.growth import (
     estimation_error,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from mogro.scalarization import RandomWeights, RoundRobin
 
 if TYPE_CHECKING:
-    from mogro.theory.diagnosis import Assumption, Diagnosis
+    from mogro.theory._versions import Assumption
+    from mogro.theory.diagnosis import Diagnosis
 
 _WIDTH = 92
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from mogro._validation import FloatArray
+from mogro.theory._report import near
 from mogro.theory._sampling import ContextSource, ShareEstimate, worst_direction
 from mogro.theory.conditions import (
     Norms,
@@ -210,3 +211,78 @@ def promised_radius(good: Goodness) -> float | None:
         return good.alpha
     version = _versions(good.feature_norm, good.smallest_norm, good.largest_norm)[0]
     return version.cap(good.diversity, version.perfect) or None
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the theory, whether it holds, and by how much.
+
+    Attributes
+    ----------
+    name
+        What is assumed.
+    holds
+        Whether it does.
+    margin
+        By how much it holds (positive) or fails (negative), in the unit that ``detail`` names.
+    detail
+        What was found and what is needed.
+    """
+
+    name: str
+    holds: bool
+    margin: float
+    detail: str
+
+
+def judge_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
+    """Say which assumptions of the theory hold; ``random`` weights have one more."""
+    longest = good.feature_norm
+    off = max(longest - 1, good.largest_norm - 1, 1 - good.smallest_norm)
+    bounded = Assumption(
+        "bounded",
+        off <= UNIT or good.version != "theorem",
+        -max(0.0, off),
+        f"feature norms up to {longest:.4g}, parameter norms {good.smallest_norm:.4g} to "
+        f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
+        + ("" if off <= UNIT else "; the appendix's version for such norms is used"),
+    )
+    rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
+    span = Assumption(
+        "objectives span",
+        good.diversity > 0,
+        good.diversity,
+        f"lambda = {good.diversity:.4g}"
+        if good.diversity > 0
+        else f"lambda = 0: {len(theta)} objectives cover {rank} of {dim} dimensions",
+    )
+    goods = Assumption(
+        "good arms",
+        good.alpha is not None,
+        good.level - good.needed,
+        f"best level gamma = {good.level:.6g}, needed above "
+        f"{near(good.needed, max(1.0, longest))} ({good.version}){_seen(good)}"
+        if good.diversity > 0
+        else "no level is enough, for the objectives do not span",
+    )
+    if not random or good.separation is None:
+        return bounded, span, goods
+    apart = Assumption(
+        "objectives apart",
+        good.separation > 0,
+        good.separation,
+        f"two objectives at distance {good.separation:.4g}, which the radius must not exceed",
+    )
+    return bounded, span, goods, apart
+
+
+def _seen(good: Goodness) -> str:
+    """Say how often contexts were good."""
+    if (q := good.probability) is None:
+        return ""
+    if q.high <= 0 or good.gamma is None:
+        return f"; rounds with a good arm in the worst direction found: at most {q.high:.2g}"
+    return (
+        f"; q_gamma = {q.value:.3g} [{q.low:.3g}, {q.high:.3g}] at gamma = {good.gamma:.6g} in the "
+        "worst direction found (an estimate)"
+    )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SAMPLE = (20, 3)  # instances, and repeats in each
 FAVOURITE = "MOGRO"
 
+_Regrets = dict[tuple[str, str], FloatArray]  # by world and policy, one for each instance
+_Row = tuple[str | int | float, ...]
+
 
 @dataclass(frozen=True)
 class Match:
@@ -78,27 +81,28 @@ class Season:
 
     def tables(self, scale: "Scale", results: "Results") -> dict[str, Table]:
         """Return regrets by instance, ranks, standing, and MOGRO against the best other."""
-        found = {
-            (match.world.name, match.player.label): results[match] for match in self._matches(scale)
-        }
-        regrets = {place: arrays["effective"].mean(axis=1) for place, arrays in found.items()}
-        ranks = list(self._ranks(regrets, {p: a["pareto"].mean(axis=1) for p, a in found.items()}))
+        effective, pareto = (
+            {
+                (match.world.name, match.player.label): results[match][kind].mean(axis=1)
+                for match in self._matches(scale)
+            }
+            for kind in ("effective", "pareto")
+        )
+        ranks = list(self._ranks(effective, pareto))
         return {
             "regrets": table(
                 ("world", "policy", "instance", "effective", "pareto"),
                 [
-                    (*place, n, float(e), float(p))
-                    for place, arrays in found.items()
-                    for n, (e, p) in enumerate(
-                        zip(*(arrays[k].mean(axis=1) for k in ("effective", "pareto")), strict=True)
-                    )
+                    (*place, n, float(own), float(pareto[place][n]))
+                    for place, values in effective.items()
+                    for n, own in enumerate(values)
                 ],
             ),
             "ranks": table(_RANKS, ranks),
             "standing": table(("policy", "worlds", "mean_rank", "first"), _standing(ranks)),
             "favourite": table(
                 ("world", "rival", "ratio", "low", "high", "outcome"),
-                [self._against(world.name, regrets) for world in self.worlds],
+                [self._against(world.name, effective) for world in self.worlds],
             ),
         }
 
@@ -108,11 +112,7 @@ class Season:
             if world.stays or not by_place(player, world.instance(0, scale.seed)):
                 yield Match(world, player, rounds, instances, repeats, scale.seed)
 
-    def _ranks(
-        self,
-        regrets: dict[tuple[str, str], FloatArray],
-        pareto: dict[tuple[str, str], FloatArray],
-    ) -> Iterator[tuple[str | int | float, ...]]:
+    def _ranks(self, regrets: _Regrets, pareto: _Regrets) -> Iterator[_Row]:
         for world in self.worlds:
             here = {policy: v for (name, policy), v in regrets.items() if name == world.name}
             order = sorted(here, key=lambda policy: float(here[policy].mean()))
@@ -123,9 +123,7 @@ class Season:
                 least, most = 1 + better, len(order) - worse
                 yield world.name, policy, rank, least, most, *numbers[0], *numbers[1]
 
-    def _against(
-        self, world: str, regrets: dict[tuple[str, str], FloatArray]
-    ) -> tuple[str | float, ...]:
+    def _against(self, world: str, regrets: _Regrets) -> _Row:
         """Compare MOGRO as it is with the best policy that is none of its kind."""
         others = {
             policy: values
@@ -151,7 +149,7 @@ def _surely_less(one: FloatArray, other: FloatArray) -> bool:
     return len(one) > 1 and bool(high < 0)
 
 
-def _standing(ranks: list[tuple[str | int | float, ...]]) -> list[tuple[str | int | float, ...]]:
+def _standing(ranks: list[_Row]) -> list[_Row]:
     """Return the mean rank of every policy, best first, and where it may be the first."""
     rows = []
     for policy in dict.fromkeys(row[1] for row in ranks):
