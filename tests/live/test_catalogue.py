@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +69,12 @@ def test_add_update_remove() -> None:
     catalogue.remove(list(catalogue.version().ids))
     with pytest.raises(ValueError, match="at least one arm"):
         catalogue.version()
+
+
+@pytest.mark.parametrize("dtype", ["bogus", int, "float16"])
+def test_a_catalogue_is_of_floats(dtype: Any) -> None:
+    with pytest.raises(ValueError, match="dtype: expected float32 or float64, got"):
+        mogro.Catalogue(2, dtype=dtype)
 
 
 def test_what_a_catalogue_refuses() -> None:
