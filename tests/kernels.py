@@ -53,9 +53,10 @@ def core_used(name: str | None) -> str | None:
 
 def settings() -> dict[str, Settings]:
     """Return environment variables by the name of what they bring about; the usual one first."""
-    found: dict[str, Settings] = {core_used(None) or "usual": {}}
-    for name in _CORES:
-        core = core_used(name)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        usual, *cores = pool.map(core_used, (None, *_CORES))
+    found: dict[str, Settings] = {usual or "usual": {}}
+    for name, core in zip(_CORES, cores, strict=True):
         if core is not None:
             found.setdefault(core, {"OPENBLAS_CORETYPE": name})
     wide = np.show_config(mode="dicts")["SIMD Extensions"].get("found")

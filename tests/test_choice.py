@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def supports(policy: mogro.MOGRO, arms: FloatArray, theta: FloatArray) -> tuple[
 @pytest.mark.parametrize("beside", [0, 5000], ids=["few", "many"])
 def test_digits_of_single_precision_decide(selection: mogro.Scalarization, beside: int) -> None:
     """They are exact, so that probabilities can tell the better arm: a choice has to, too."""
-    step = np.finfo(np.float32).eps
+    step = float(np.finfo(np.float32).eps)
     arms = np.array([[1.0, 0.0], [1.0 + step, 0.0], *[[-1.0, 0.0]] * beside], dtype=np.float32)
     policy = mogro.MOGRO(2, 2, threshold=1.0, scalarization=selection)
     theta = np.array([[0.1, 0.3], [0.7, -0.3]])
@@ -187,6 +188,47 @@ def test_weights_that_are_no_numbers_are_refused(own: Broken) -> None:
     policy = mogro.MOGRO(2, 2, scalarization=own)
     with pytest.raises(ValueError, match="weights"):
         choose(policy, np.eye(2), known(np.eye(2)), step=1, rng=np.random.default_rng(0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Saying(mogro.LinearPolicy):
+    """A policy of one's own that says anything of arms."""
+
+    dim: int
+    objectives: int
+    _: KW_ONLY
+    says: Callable[[int], Any]
+    batch: tuple[int, ...] = ()
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: mogro.Rng) -> FloatArray:
+        said: FloatArray = self.says(arms.shape[-2])
+        return said
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        (lambda count: None, "an array of real numbers, got None"),
+        (lambda count: np.zeros((count - 1, 2)), r"shape \(..., 3, 2\), got \(2, 2\)"),
+        (lambda count: np.zeros((count, 5)), r"shape \(..., 3, 2\), got \(3, 5\)"),
+        (lambda count: 0.0, r"shape \(..., 3, 2\), got \(\)"),
+    ],
+)
+def test_values_of_ones_own_that_fit_no_arms_are_refused(
+    says: Callable[[int], Any], expected: str
+) -> None:
+    policy = Saying(2, 2, says=says)
+    rng = np.random.default_rng(0)
+    for ask in (policy.select, policy.probabilities):
+        with pytest.raises(ValueError, match=f"values: expected {expected}"):
+            ask(np.ones((3, 2)), rng=rng)
+
+
+def test_values_may_be_a_list() -> None:
+    policy = Saying(1, 1, says=lambda count: [[float(n)] for n in range(count)])
+    rng = np.random.default_rng(0)
+    assert policy.select(np.arange(4.0)[:, None], rng=rng) == 3
+    assert policy.probabilities(np.arange(4.0)[:, None], rng=rng).values.tolist() == [0, 0, 0, 1]
 
 
 def test_a_uniform_share_comes_before_everything_else() -> None:

@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,12 @@ def test_add_update_remove() -> None:
         catalogue.version()
 
 
+@pytest.mark.parametrize("dtype", ["bogus", int, "float16"])
+def test_a_catalogue_is_of_floats(dtype: Any) -> None:
+    with pytest.raises(ValueError, match="dtype: expected float32 or float64, got"):
+        mogro.Catalogue(2, dtype=dtype)
+
+
 def test_what_a_catalogue_refuses() -> None:
     catalogue = stocked(ball(3, 2), dtype=np.float32)
     for call, argument in (
@@ -125,7 +132,7 @@ def test_float32_scores_are_exact_to_their_precision() -> None:
 
 def test_digits_of_float32_decide() -> None:
     """An arm that is chosen has a propensity, however near the best ones are."""
-    step = np.finfo(np.float32).eps
+    step = float(np.finfo(np.float32).eps)
     catalogue = mogro.Catalogue(2, dtype=np.float32)
     catalogue.add(["a", "b", "c"], [[1.0, 0.0], [1.0 + step, 0.0], [0.0, -1.0]])
     agent = mogro.Agent(OBJECTIVES[:2], dim=2, seed=1)

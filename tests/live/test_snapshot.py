@@ -251,6 +251,55 @@ def test_what_cannot_be_saved_is_refused_when_the_agent_is_made() -> None:
         mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=partial(mogro.MOGRO, scalarization=Hidden()))
 
 
+@dataclass(frozen=True)
+class Holding(Own):
+    """One that holds anything."""
+
+    held: Any = None
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {1: 2},
+        object(),
+        1j,
+        b"x",
+        np.datetime64("2020"),
+        np.array([object()]),
+        np.array([1j]),
+        (1, [{}]),
+    ],
+    ids=repr,
+)
+def test_settings_that_json_cannot_hold_are_refused_when_the_agent_is_made(held: Any) -> None:
+    own = Holding(held=held)
+    with pytest.raises(ValueError, match="policy: expected settings that can be saved, got"):
+        mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=partial(mogro.MOGRO, scalarization=own))
+
+
+@pytest.mark.parametrize("held", [np.longdouble(0.5), np.bool_(True), np.int8(3), np.arange(3)])
+def test_numbers_of_numpy_are_saved(held: Any, tmp_path: Path) -> None:
+    own = Holding(held=held)
+    agent = mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=partial(mogro.MOGRO, scalarization=own))
+    agent.save(tmp_path / "agent")
+    loaded = mogro.Agent.load(tmp_path / "agent", types=[Holding])
+    assert go_on(loaded, start=0, rounds=9) == go_on(agent, start=0, rounds=9)
+
+
+def test_a_class_with_a_name_of_mogros_is_refused(tmp_path: Path) -> None:
+    """Else mogro's own would be made of its settings."""
+    namesake: Any = dataclass(frozen=True)(type("RandomWeights", (Own,), {}))
+    make = partial(mogro.MOGRO, scalarization=namesake())
+    with pytest.raises(ValueError, match="RandomWeights: expected a name that is none of mogro's"):
+        mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=make)
+    agent = mogro.Agent(OBJECTIVES, dim=3, seed=0, policy=partial(mogro.MOGRO, scalarization=Own()))
+    agent.save(tmp_path / "agent")
+    for others in (namesake, type("Own", (), {})):
+        with pytest.raises(DamagedSnapshot, match="types: expected different names"):
+            mogro.Agent.load(tmp_path / "agent", types=[Own, others])
+
+
 def test_a_full_disk_leaves_the_old_file_and_no_drafts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

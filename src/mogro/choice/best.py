@@ -8,7 +8,7 @@ import numpy as np
 from mogro._spans import sum_of_squares
 from mogro._streams import Rng
 from mogro._ties import draw_best, draw_one, picked, rounding
-from mogro._validation import FloatArray, IntArray, as_floats, floats, unwarned
+from mogro._validation import FloatArray, IntArray, as_floats, check_shape, floats, unwarned
 from mogro.choice.rule import Arms
 from mogro.scalarization import NonlinearScalarization
 
@@ -174,6 +174,15 @@ def best_by_score(
         return np.asarray(np.abs(above - below))
 
     return draw_best(scores, scores.argmax(axis=-1), arms, near, tolerance, rng=rng)
+
+
+def check_values(values: FloatArray, arms: FloatArray, objectives: int) -> FloatArray:
+    """Return what a policy says arms (..., K, d) are worth, (..., K, M); refuse anything else."""
+    worth = as_floats(values, "values")
+    if worth.shape[-2:] != (arms.shape[-2], objectives):
+        check_shape(worth, "values", (..., arms.shape[-2], objectives))
+    check_finite(worth, arms)
+    return worth
 
 
 def check_finite(values: FloatArray, given: FloatArray, name: str = "features") -> None:

@@ -20,6 +20,7 @@ from mogro.choice.best import (
     best_in_direction,
     best_of_moderate,
     check_finite,
+    check_values,
     total_square,
 )
 from mogro.choice.optimism import choose_optimistically, is_optimistic
@@ -236,12 +237,11 @@ def _select_by_values(
     policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
 ) -> tuple[IntArray, FloatArray | None]:
     """Select where weights cannot meet the estimates first."""
-    values = policy.values(arms, beliefs, rng=rng)
-    check_finite(values, arms)
+    objectives, batch = beliefs.theta.shape[-2], beliefs.batch
+    values = check_values(policy.values(arms, beliefs, rng=rng), arms, objectives)
     if is_front(selection):
         return draw_member(selection, values, rng=rng), None
     scalarization = cast("Scalarization", selection)
-    objectives, batch = beliefs.theta.shape[-2], beliefs.batch
     weights = scalarization.weights(objectives, step=step, batch=batch, rng=rng)
     if is_nonlinear(scalarization):
         return best_by_score(arms, beliefs.theta, values, weights, scalarization, rng), weights

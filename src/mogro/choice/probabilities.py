@@ -6,7 +6,7 @@ from mogro._streams import Rng, part_of
 from mogro._ties import distinct, rounding
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.choice.beliefs import Beliefs
-from mogro.choice.best import check_finite
+from mogro.choice.best import check_values
 from mogro.choice.choosing import explorers, select
 from mogro.choice.optimism import values_in_round
 from mogro.choice.rule import Arms, Rule, listed
@@ -77,10 +77,10 @@ def _exploiting_probabilities(
         return _exactly(np.full(count, 1 / count))
     source = np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
     before = source.bit_generator.state
-    values = values_in_round(policy, arms[None], beliefs, step, source)
-    check_finite(values, arms)
+    said = values_in_round(policy, arms[None], beliefs, step, source)
+    values = check_values(said, arms, beliefs.theta.shape[-2])
     if source.bit_generator.state == before:
-        every, worth = np.arange(count), values[0]
+        every, worth = np.arange(count), values.reshape(count, -1)
         rows = every if is_front(selection) else distinct(arms, every)
         if not is_front(selection):
             worth, selection = _as_compared(worth, arms, beliefs.theta[0], selection, step)

@@ -12,7 +12,7 @@ from mogro.live.deciding.decisions import Decision
 from mogro.live.memory.learner import Learner
 from mogro.live.memory.state import State
 from mogro.live.offers.arms import ArmSet
-from mogro.live.offers.bilinear import InContext
+from mogro.live.offers.in_context import InContext
 from mogro.live.settings import Settings
 from mogro.pareto import learned_front as pareto_front
 from mogro.scalarization import RandomWeights, RoundRobin

@@ -56,6 +56,7 @@ OWN: tuple[type[Any], ...] = (
     Uniform,
     WeakestDirection,
 )
+_DTYPES = tuple(map(np.dtype, ("?", *"bhilqBHILQ", *"efd")))  # numbers that JSON can hold
 
 
 def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
@@ -103,12 +104,14 @@ def to_plain(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype in _DTYPES:
         return {"array": value.tolist(), "dtype": value.dtype.name}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
+    if isinstance(value, np.floating):
+        return float(value)
     fields = _fields(value)
     return {
         "type": type(value).__name__,
@@ -125,6 +128,8 @@ def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Any:
     if "array" in plain:
         return np.array(plain["array"], dtype=plain["dtype"])
     known = {one.__name__: one for one in (*types, *OWN)}
+    if len(known) < len({*types, *OWN}):
+        raise ValueError(f"types: expected different names, none of mogro's own, got {types}")
     name = plain["type"]
     if name not in known:
         raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
@@ -134,9 +139,14 @@ def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Any:
 
 def _fields(value: Any) -> list[str]:
     """Return the names of the settings of an object."""
+    kind = type(value)
+    if kind not in OWN and any(kind.__name__ == one.__name__ for one in OWN):
+        raise ValueError(
+            f"{kind.__name__}: expected a name that is none of mogro's own, got {kind}"
+        )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [field.name for field in dataclasses.fields(value) if field.init]
-    if isinstance(value, type) or callable(value) or vars(value):
+    if isinstance(value, type) or callable(value) or getattr(value, "__dict__", True):
         raise ValueError(
             f"{type(value).__name__}: expected a data class, because a file holds plain settings "
             f"and no code, got {value!r}"

@@ -11,10 +11,11 @@ from mogro._spans import sum_of_squares
 from mogro._validation import BoolArray, FloatArray, IntArray, as_floats, check_shape, floats
 from mogro.live.events import Offered, offered
 from mogro.live.objective import LARGEST
-from mogro.live.offers.bilinear import Bilinear, InContext
+from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.catalogue import Catalogue, Version, arm_ids
 from mogro.live.offers.encoding import Record
 from mogro.live.offers.features import FeatureMap
+from mogro.live.offers.in_context import InContext
 
 View = FeatureMap | InContext  # of arms, by a policy and by the learner
 Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogue

@@ -211,9 +211,12 @@ class Catalogue:
         index: Callable[[FloatArray], Index] = ExactIndex,
     ) -> None:
         self.dim = count(dim, "dim")
-        self.dtype = np.dtype(dtype)
+        try:
+            self.dtype = np.dtype(dtype)
+        except TypeError:
+            self.dtype = np.dtype(object)
         if self.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype: expected float32 or float64, got {self.dtype}")
+            raise ValueError(f"dtype: expected float32 or float64, got {dtype!r}")
         self._index = index
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
