@@ -17,8 +17,9 @@ from mogro.probability._scores import Scores
 Draws = Callable[[int, int], FloatArray]
 
 _TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
-_REPLICATES = (8, 16)  # of a lattice, fewest and most
-_MOST, _FEWEST = 1024, 16  # weights of a replicate
+_REPLICATES = 12  # of a lattice, at least; there may be nearly twice as many
+_SIZES = (16, 2048)  # weights of a replicate, fewest and most
+_MOST = 1 << 15  # weights
 _PILOT = 512  # weights
 _TRIAL = 128  # of them that say how much a bound gains
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
@@ -86,9 +87,9 @@ def _full(race: Race, few: Race, points: Points) -> Race | BoundedRace:
 
 def _points(race: Race, draws: Draws, number: float) -> Points:
     """Return about as many weights, in replicates of a lattice."""
-    fewest, most = _REPLICATES
-    size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
-    return _alike(race, draws, size, int(np.clip(number // size, fewest, most)))
+    number = min(number, _MOST)
+    size = int(np.clip(2.0 ** np.floor(np.log2(number / _REPLICATES)), *_SIZES))
+    return _alike(race, draws, size, max(_REPLICATES, int(number // size)))
 
 
 def _alike(race: Race, draws: Draws, size: int, replicates: int) -> Points:
