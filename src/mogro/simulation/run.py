@@ -190,7 +190,7 @@ class WrongPolicyError(ValueError):
 
 def _make_learners(
     make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe | None
-) -> "Together | _OneByOne":
+) -> "_Together | _OneByOne":
     """Return learners for sizes like those of a world, one for each generator (I, R)."""
     if not callable(make_policy):
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
