@@ -17,10 +17,10 @@ from mogro.experiments.report.claims import (
     alike,
     below,
     certain,
+    conclude,
     higher,
     lower,
 )
-from mogro.experiments.report.conclusion import conclude
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1).map(
     lambda text: f"w{text}"

@@ -22,7 +22,7 @@ from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.reproduce import all_tasks, is_made, reproduce
 from mogro.experiments.lab.scale import Scale
 from mogro.experiments.lab.tables import to_csv
-from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.claims import conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.page import collect_claims, write_report

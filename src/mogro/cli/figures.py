@@ -16,8 +16,7 @@ from mogro.cli.working import FOLDER, in_one_line, make_folder, spread, work
 from mogro.experiments.figures import FIGURES
 from mogro.experiments.lab.reproduce import DamagedError, is_made
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.report.claims import Claim, Outcome, Verdict
-from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.claims import Claim, Outcome, Verdict, conclude
 from mogro.experiments.report.drawings import draw
 from mogro.experiments.report.figure import Figure
 from mogro.experiments.report.page import collect_claims, write_report

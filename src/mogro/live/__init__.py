@@ -17,9 +17,8 @@ from mogro.live.errors import (
     UnknownDecision,
     UnknownObjective,
 )
-from mogro.live.half_life import HalfLife
 from mogro.live.memory.counters import Outcome
-from mogro.live.objective import Objective
+from mogro.live.objective import HalfLife, Objective
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.catalogue import Catalogue, ExactIndex, Index
 from mogro.live.offers.columns import Category, Number, Tags, Vector

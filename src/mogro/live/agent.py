@@ -19,11 +19,10 @@ from mogro.live.deciding.requests import (
     read_time,
 )
 from mogro.live.events import Activated, Event, Expired, Rewarded, Withdrawn
-from mogro.live.half_life import HalfLife
 from mogro.live.keeping import Kept
 from mogro.live.memory.counters import Outcome
 from mogro.live.memory.state import State
-from mogro.live.objective import Objective
+from mogro.live.objective import HalfLife, Objective
 from mogro.live.offers.arms import Arms, Context, Features
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.features import Scaling

@@ -12,7 +12,6 @@ from mogro.live.deciding.proposals import Proposer
 from mogro.live.deciding.requests import check_id
 from mogro.live.errors import DifferentSettings
 from mogro.live.events import Compacted, Erased, Event, Forgotten
-from mogro.live.half_life import HalfLife
 from mogro.live.journal import GroupCommit, check_settings, open_journal
 from mogro.live.journal.clearing import decided_id
 from mogro.live.logs import archive
@@ -20,7 +19,7 @@ from mogro.live.logs.reading import new_rows, read_log
 from mogro.live.memory.snapshot import read, write
 from mogro.live.memory.state import State
 from mogro.live.memory.state_arrays import save_state
-from mogro.live.objective import Objective
+from mogro.live.objective import HalfLife, Objective
 from mogro.live.offers.arms import ArmReader
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.features import Scaling

@@ -13,8 +13,7 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, count, real, share
 from mogro.choice import Beliefs, Rule
 from mogro.exploration import Exploration
-from mogro.live.half_life import HalfLife
-from mogro.live.objective import FIELDS, Objective, Units
+from mogro.live.objective import FIELDS, HalfLife, Objective, Units
 from mogro.live.offers.bilinear import Bilinear
 from mogro.live.offers.features import FeatureMap, Scaling
 from mogro.policies import LinearPolicy

@@ -17,7 +17,7 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 
 # Generators a of the lattices (1, a, a^2, ...) / n, best of some tried for 3 to 10 objectives.
-GENERATORS = {16: 3, 32: 5, 64: 11, 128: 59, 256: 59, 512: 185, 1024: 131}
+GENERATORS = {16: 3, 32: 5, 64: 11, 128: 59, 256: 59, 512: 185, 1024: 131, 2048: 549}
 _NODES = 257  # at which the quantiles of a Beta number are computed; others are interpolated
 _FINE = 8  # places for each point, in all coordinates together, if there are not more of these
 _TAIL = 1e-9  # no quantile of a lattice is further out

@@ -16,13 +16,16 @@ from mogro.probability._scores import Scores
 
 Draws = Callable[[int, int], FloatArray]
 
-_TIME = (5e6, 5e6)  # nanoseconds for either phase, about
-_REPLICATES = (8, 16)  # of a lattice, fewest and most
-_MOST, _FEWEST = 1024, 16  # weights of a replicate
+_TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
+_REPLICATES = 12  # of a lattice, at least; there may be nearly twice as many
+_SIZES = (16, 2048)  # weights of a replicate, fewest and most
+_MOST = 1 << 15  # weights
 _PILOT = 512  # weights
 _TRIAL = 128  # of them that say how much a bound gains
 _ALL = 12_000  # weights at which all arms are compared, if that can be done
-_FEW = (32, 64, 128)  # arms of the first phase
+_FEW = (32, 128)  # arms of the first phase, fewest and most
+_VALUES = 1000  # of these, if that does not make them too few
+_PART = 0.05  # of wins in the first phase that will stay, at least
 _LARGE = 0.01  # probability from which an arm has to be known well
 _ENOUGH = 400  # weights at which such an arm is compared with all
 _SEVERAL = 100  # wins from which an arm's own spread is its error
@@ -43,21 +46,24 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         Says which weights of the first phase go on to the second.
     """
     race = Race.of(scores)
-    if race.arms <= _FEW[-1]:
+    if race.arms <= _FEW[1]:
         return _at_once(race, draws, sum(_TIME) / race.nanoseconds)
     pilot = _alike(race, draws, _PILOT, 1)
     trial = race.run(pilot)
     slow = 1 + 2 * float(trial.close.mean())  # near winners take more time
     if sum(_TIME) / (slow * race.nanoseconds) >= _ALL:
         return _at_once(race, draws, sum(_TIME) / (slow * race.nanoseconds))
-    number, part = _few(trial.won[0], race)
-    strong = np.argsort(-trial.won[0], kind="stable")[:number]
+    wins = trial.won[0]
+    order = np.argsort(-wins, kind="stable")
+    strong = order[: int(np.clip(_VALUES // scores.values.shape[1], *_FEW))]
+    # What will stay theirs: the wins of those that would be among them with one less.
+    part = float(wins[wins > max(1, wins[order[len(strong)]])].sum() / _PILOT)
     few = race.take(strong)
     points = _points(few, draws, _TIME[0] / (slow * few.nanoseconds))
     first = few.run(points)
-    counts = np.bincount(first.best, minlength=number)
+    counts = np.bincount(first.best, minlength=len(strong))
     full = _full(race, few, pilot.take(slice(_TRIAL)))
-    times = _times(counts, part, _TIME[1] / (slow * full.nanoseconds))
+    times = _times(counts, max(_PART, part), _TIME[1] / (slow * full.nanoseconds))
     rows = _every(first.best, times, rng)
     some = points.take(rows)._replace(times=times[first.best[rows]])
     known = first.take(rows)
@@ -79,30 +85,11 @@ def _full(race: Race, few: Race, points: Points) -> Race | BoundedRace:
     return BoundedRace(race, points, few.run(points).level) if bounded(race) else race
 
 
-def _few(wins: FloatArray, race: Race) -> tuple[int, float]:
-    """Return how many arms to compare first, by wins in the pilot, and their part of all wins.
-
-    That is the part of those who would still be among them if they had won once less. More of them
-    take more time, fewer lose more to others.
-    """
-    falling = -np.sort(-wins)
-    important = max(1, int((wins >= _LARGE * _PILOT).sum()))
-    each = min(_ENOUGH, 0.75 * _TIME[1] / (important * race.nanoseconds * 0.4))
-    best, found = np.inf, (0, 0.0)
-    for number in _FEW:
-        part = max(0.05, float(wins[wins > max(1, falling[number])].sum() / _PILOT))
-        points = min(_MOST * _REPLICATES[1], _TIME[0] * len(wins) / race.nanoseconds / number)
-        square = part / (_LARGE * points) + (1 - part) / (part * each)
-        if square < best:
-            best, found = square, (number, part)
-    return found
-
-
 def _points(race: Race, draws: Draws, number: float) -> Points:
     """Return about as many weights, in replicates of a lattice."""
-    fewest, most = _REPLICATES
-    size = int(np.clip(2.0 ** np.floor(np.log2(number / fewest)), _FEWEST, _MOST))
-    return _alike(race, draws, size, int(np.clip(number // size, fewest, most)))
+    number = min(number, _MOST)
+    size = int(np.clip(2.0 ** np.floor(np.log2(number / _REPLICATES)), *_SIZES))
+    return _alike(race, draws, size, max(_REPLICATES, int(number // size)))
 
 
 def _alike(race: Race, draws: Draws, size: int, replicates: int) -> Points:

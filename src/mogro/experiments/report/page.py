@@ -8,8 +8,7 @@ from pathlib import Path
 from mogro._page import document, table, text
 from mogro.experiments.lab.reproduce import is_made, read_manifest, read_tables, write_file
 from mogro.experiments.lab.scale import Scale
-from mogro.experiments.report.claims import Claim, Claims, Verdict
-from mogro.experiments.report.conclusion import conclude
+from mogro.experiments.report.claims import Claim, Claims, Verdict, conclude
 from mogro.experiments.report.drawings import panel_folder
 from mogro.experiments.report.figure import Figure
 

@@ -25,9 +25,9 @@ from mogro._spectrum import RENEW_EVERY
 from mogro._validation import BoolArray, FloatArray, check_shape
 from mogro.choice import Beliefs
 from mogro.linear import LinearModel
-from mogro.live.half_life import HalfLife
 from mogro.live.memory.coverage import Coverage, removed
 from mogro.live.memory.inflight import InFlight
+from mogro.live.objective import HalfLife
 
 _WORN = 1e4  # share taken out of the sums in flight after which they are added up anew
 _FEW = 8  # decisions that are taken out one by one, more of them by computing anew
