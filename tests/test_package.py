@@ -18,6 +18,12 @@ def test_every_public_name_is_there() -> None:
     assert all(hasattr(mogro, name) for name in mogro.__all__)
 
 
+def test_every_public_name_is_in_the_reference() -> None:
+    pages = "".join(page.read_text() for page in (ROOT / "docs/reference").glob("*.md"))
+    names = {name for name in mogro.__all__ if not inspect.ismodule(getattr(mogro, name))}
+    assert not {name for name in names if not re.search(rf"\b{name}\b", pages)} - {"__version__"}
+
+
 def test_the_version_is_said_once() -> None:
     assert mogro.__version__ == version("mogro")
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)

@@ -76,11 +76,10 @@ def test_a_round_of_a_batch() -> None:
 
 @pytest.mark.slow
 def test_a_figure(tmp_path: Path) -> None:
-    figure = main.FIGURE
+    figure, scale = main.FIGURE, Scale(instances=1, repeats=1, rounds=10)
 
     def make() -> None:
         with ThreadPoolExecutor(1) as worker:  # whose stack is its own
-            scale = Scale(instances=1, repeats=1, rounds=10)
             reproduce([figure], scale, executor=worker, out=tmp_path)
         draw(figure, tmp_path)
         write_report([figure], tmp_path)
@@ -88,3 +87,6 @@ def test_a_figure(tmp_path: Path) -> None:
     files = passed(make)
     assert "experiments/figures/main.py" in files
     assert len(files) <= MOST - 2  # the command line is before them
+    simulation, *_, stopwatch = figure.tasks(scale)
+    for task in (simulation, stopwatch):
+        assert len(passed(task.run)) <= MOST

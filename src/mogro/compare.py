@@ -21,8 +21,8 @@ from mogro._plots import Axes, Drawing, curve, house_style, legend, looks, panel
 from mogro._validation import FloatArray
 from mogro.environments import Environment
 from mogro.simulation import MakePolicy, Trace, simulate
-from mogro.simulation._learners import Probe, WrongPolicyError
 from mogro.simulation._meters import Measures
+from mogro.simulation.run import Probe, WrongPolicyError
 from mogro.simulation.trace import REGRETS
 
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}

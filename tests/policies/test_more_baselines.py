@@ -1,5 +1,8 @@
 """Baselines of other papers: what is known of each."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -202,6 +205,18 @@ def test_hypervolume_scalarisation_reaches_arms_below_the_line() -> None:
         policy = make(3, 2, noise=0.01, delta=0.1, selection=RandomHypervolume([-0.1, -0.1]))
         policy.learn(np.eye(3).repeat(4000, axis=0), means.repeat(4000, axis=0))
         assert (policy.probabilities(np.eye(3)).values > 0.1).all()
+
+
+@pytest.mark.parametrize("make", [ParetoUCB1, ParetoThompsonSampling, GiniOGDE])
+def test_what_is_learned_stays_one_object(make: Callable[[int, int], Any]) -> None:
+    """The first round tells how many arms there are; the settings do not change by that."""
+    policy = make(2, 2)
+    before = policy.learned
+    assert before.pulls.shape == (0,)
+    arm = policy.select(np.eye(2), rng=np.random.default_rng(0))
+    policy.update(np.eye(2)[arm], np.array([1.0, 0.0]), arm=arm)
+    assert policy.learned is before
+    assert before.pulls.sum() == 1
 
 
 def test_refusals() -> None:

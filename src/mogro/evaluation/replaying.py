@@ -11,7 +11,7 @@ from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
 from mogro.live.offers.bilinear import Bilinear
 from mogro.offpolicy import Evaluation, Rows, Sums
-from mogro.simulation._learners import Learner, takes_arm
+from mogro.simulation.run import Learner, takes_arm
 
 _ASSUMED = (
     "replay assumes that rounds are exchangeable: neither arms on offer nor rewards follow from "

@@ -100,7 +100,7 @@ class GiniOGDE(ArmPolicy):
 
     def _start(self, arms: int) -> _Mixed:
         nothing = super()._start(arms)
-        return _Mixed(nothing.pulls, nothing.sums, np.full((*self.batch, arms), 1 / arms))
+        return _Mixed(nothing.pulls, nothing.sums, np.full((*self.batch, arms), 1 / max(arms, 1)))
 
     def _pick(self, rng: Rng) -> IntArray:
         draw = rng.random((*self.batch, 1))

@@ -1,7 +1,7 @@
 """What policies with a learner of their own share: for simulations, not for live use."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,11 @@ class ArmMeans:
     pulls: FloatArray
     sums: FloatArray
 
+    def begin(self, start: "ArmMeans") -> None:
+        """Take over what is known before the first round, which tells how many arms there are."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(start, field.name))
+
     @property
     def means(self) -> FloatArray:
         """Mean rewards (*batch, K, M); 0 for an arm that was never pulled."""
@@ -79,12 +84,18 @@ class ArmPolicy(OwnLearner, ABC):
     Features decide nothing, and the number of arms has to stay.
     """
 
+    def __post_init__(self) -> None:
+        """Check the sizes, and start with no arms: the first round tells how many there are."""
+        super().__post_init__()
+        object.__setattr__(self, "learned", self._start(0))
+
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose one of the K arms; their features decide nothing."""
         arms = np.shape(features)[-2] if np.ndim(features) > 1 else 0
-        if self.learned is not None and self.learned.pulls.shape[-1] != arms:
+        known = self.learned.pulls.shape[-1]
+        if known not in (0, arms):
             raise ValueError(
-                f"features: expected the {self.learned.pulls.shape[-1]} arms of the rounds before, "
+                f"features: expected the {known} arms of the rounds before, "
                 f"got shape {np.shape(features)}"
             )
         return super().select(features, rng=rng)
@@ -92,10 +103,10 @@ class ArmPolicy(OwnLearner, ABC):
     def update(self, features: ArrayLike, reward: ArrayLike, *, arm: ArrayLike) -> None:
         """Learn the reward (*batch, M) of an arm, given by its place, (*batch)."""
         _, y = self._observed(features, reward)
-        if self.learned is None:
+        arms = self.learned.pulls.shape[-1]
+        if not arms:
             raise ValueError("update: expected a call of select before, which tells how many arms")
         place = np.asarray(arm)
-        arms = self.learned.pulls.shape[-1]
         if (
             place.shape != self.batch
             or place.dtype.kind not in "iu"
@@ -109,8 +120,8 @@ class ArmPolicy(OwnLearner, ABC):
         self.learned.sums += one[..., None] * y[..., None, :]
 
     def _choose(self, arms: FloatArray, rng: Rng) -> IntArray:
-        if self.learned is None:
-            object.__setattr__(self, "learned", self._start(arms.shape[-2]))
+        if not self.learned.pulls.shape[-1]:
+            self.learned.begin(self._start(arms.shape[-2]))
         return self._pick(rng)
 
     def _start(self, arms: int) -> ArmMeans:

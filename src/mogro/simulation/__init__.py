@@ -2,9 +2,8 @@
 
 from mogro._intervals import ConfidenceInterval, band
 from mogro.simulation import measures
-from mogro.simulation._learners import MakePolicy
 from mogro.simulation._worlds import Purpose, stream
-from mogro.simulation.run import simulate
+from mogro.simulation.run import MakePolicy, simulate
 from mogro.simulation.trace import Trace, join
 
 __all__ = [

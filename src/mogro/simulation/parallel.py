@@ -112,7 +112,7 @@ def run_tasks(
         done(task, False)
 
     together = sorted((t for t in waiting if not t.alone), key=lambda t: -t.cost)
-    futures = {executor.submit(_run, task): task for task in together}
+    futures = {executor.submit(task.run): task for task in together}
     try:
         for future in as_completed(futures):
             finish(future, futures[future])
@@ -126,12 +126,8 @@ def run_tasks(
         raise
     for task in waiting:
         if task.alone:
-            finish(executor.submit(_run, task), task)
+            finish(executor.submit(task.run), task)
     return results
-
-
-def _run(task: Task) -> Arrays:
-    return task.run()
 
 
 def _file(folder: Path, task: Task) -> Path:

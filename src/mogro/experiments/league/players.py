@@ -6,7 +6,7 @@ from mogro import policies
 from mogro.environments import Environment
 from mogro.experiments.lab.contenders import Player
 from mogro.scalarization import RandomChebyshev, RandomHypervolume, RoundRobin
-from mogro.simulation._learners import takes_arm
+from mogro.simulation.run import takes_arm
 
 PLAYERS = (
     Player("MOGRO", policies.MOGRO),
