@@ -16,7 +16,7 @@ from mogro.probability._scores import Scores
 
 Draws = Callable[[int, int], FloatArray]
 
-_TIME = (4.5e6, 4.5e6)  # nanoseconds for either phase, about
+_TIME = (4e6, 4e6)  # nanoseconds for either phase, about
 _REPLICATES = 12  # of a lattice, at least; there may be nearly twice as many
 _SIZES = (16, 2048)  # weights of a replicate, fewest and most
 _MOST = 1 << 15  # weights
