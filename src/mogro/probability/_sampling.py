@@ -50,7 +50,7 @@ def estimated(scores: Scores, draws: Draws, rng: Rng) -> tuple[FloatArray, Float
         return _at_once(race, draws, sum(_TIME) / race.nanoseconds)
     pilot = _alike(race, draws, _PILOT, 1)
     trial = race.run(pilot)
-    slow = 1 + 2 * float(trial.close.mean())  # near winners take more time
+    slow = 1 + 1.5 * float(trial.close.mean())  # near winners take more time
     if sum(_TIME) / (slow * race.nanoseconds) >= _ALL:
         return _at_once(race, draws, sum(_TIME) / (slow * race.nanoseconds))
     wins = trial.won[0]
