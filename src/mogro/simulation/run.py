@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
-from mogro.simulation._ledger import Ledger
 from mogro.simulation._meters import Measures, Meters
+from mogro.simulation._recorder import Recorder
 from mogro.simulation._truth import Truth
 from mogro.simulation._worlds import Purpose, Worlds
 from mogro.simulation.trace import Trace
@@ -125,7 +125,7 @@ def simulate(
     learners = _make_learners(make_policy, worlds.environments[0], own, probe)
     truth = Truth(worlds.environments)
     noted = _rounds_noted(checkpoints, T)
-    ledger = Ledger(
+    recorder = Recorder(
         worlds.environments, T, R, checkpoints=noted, changing=truth.changing, meters=meters
     )
     notes: list[NDArray[Any]] = []
@@ -134,7 +134,7 @@ def simulate(
         arms = learners.select(features)
         x = _chosen_features(features, arms)
         rewards = worlds.observe(x, arms, t)
-        checkpoint = ledger.note(t, truth.means(features, t), arms, rewards)
+        checkpoint = recorder.note(t, truth.means(features, t), arms, rewards)
         learners.update(x, rewards, arms)
         if checkpoint:
             notes.append(learners.probe())
@@ -142,7 +142,7 @@ def simulate(
                 shapes = f"{notes[0].shape} and {notes[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
     truth.check_kept()
-    return ledger.trace(np.stack(notes), seeds)
+    return recorder.trace(np.stack(notes), seeds)
 
 
 def _chosen_features(features: FloatArray, arms: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The books of a run: arms, gaps and rewards, summed as they come."""
+"""The record of a run: arms, gaps and rewards, summed as they come."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ _SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
 _WAITING = 1 << 24  # bytes of mean rewards that wait for their gaps to be found together
 
 
-class Ledger:
+class Recorder:
     """Notes every round of a run of T rounds in I instances with R repeats each.
 
     Sums go from round to round, one learner like the other, so that no bit of them depends on how
@@ -77,7 +77,7 @@ class Ledger:
         return True
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...]) -> Trace:
-        """Close the books."""
+        """Return the whole record."""
         self._judge_waiting()
         trace = Trace(
             arms=self._arms,
