@@ -270,7 +270,6 @@ class Holding(Own):
         np.array([1j]),
         (1, [{}]),
     ],
-    ids=repr,
 )
 def test_settings_that_json_cannot_hold_are_refused_when_the_agent_is_made(held: Any) -> None:
     own = Holding(held=held)
