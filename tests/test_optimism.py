@@ -141,6 +141,7 @@ def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> N
     np.testing.assert_array_equal(asked[-1], policy.theta[0])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(20, 1000), st.integers(250, 800))
 @settings(max_examples=15, deadline=None)
 def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:

@@ -37,6 +37,7 @@ WORLDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_they_are_environments(world: DrawnArms) -> None:
     check_environment(lambda rng: world)

@@ -97,6 +97,7 @@ def test_no_arm_has_a_smaller_gap_than_its_single_objective_stand_in(
         assert (gaps >= expected - 1e-12).all()
 
 
+@pytest.mark.slow
 @given(families(), st.integers(0, 4), st.integers(0, 9))
 def test_more_arms_and_objectives_change_no_gap(
     family: tuple[float, list[FixedArms]], more_objectives: int, more_arms: int
