@@ -9,10 +9,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: run test test-fast test-kernels docs bench format clean
 
 run: .venv/ready
-	$(BIN)/mogro reproduce main
+	$(BIN)/python -m paper main
 
-# The fast part of test-kernels: where eigenvectors and ranks are decided.
-KERNELS := tests/test_linear.py tests/test_exploration.py tests/test_combinatorial.py \
+# The fast part of test-kernels: what learns, explores and chooses.
+KERNELS := tests/test_posterior.py tests/test_exploration.py tests/test_choice.py tests/test_optimism.py \
+	tests/test_combinatorial.py tests/policies/test_mogro.py \
 	"tests/test_documents.py::test_code[docs/howto/combinatorial.md]"
 
 test: .venv/ready-for-tests
@@ -55,16 +56,16 @@ bench: .venv-bench/ready
 .venv/ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv: 360 MB and half a minute to two, once."
 	$(PYTHON) -m venv .venv
-	$(INSTALL) -e '.[lab]'
+	$(INSTALL) -e '.[plots]'
 	@touch $@
 
 .venv/ready-for-tests: .venv/ready
 	@echo "Adding what the tests need: 650 MB and half a minute to two, once."
-	$(INSTALL) -e '.[lab,cluster,frames,logs,postgres,dev]'
+	$(INSTALL) -e '.[plots,cluster,frames,logs,postgres,dev]'
 	@touch $@
 
 .venv/ready-for-docs: .venv/ready
-	$(INSTALL) -e '.[lab,docs]'
+	$(INSTALL) -e '.[plots,docs]'
 	@touch $@
 
 clean:

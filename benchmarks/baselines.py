@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mogro
+from benchmarks.league import policies
 from mogro import pareto
 
 RESULTS = Path(__file__).with_name("BASELINES.md")
@@ -74,7 +75,7 @@ def pareto_ucb1() -> Iterator[Claim]:
     runs, rounds = 12, 6000
     pulled = {
         make.__name__: _bernoulli(make(20, 2, batch=(runs,)), means, rounds)
-        for make in (mogro.ParetoUCB1, mogro.ParetoThompsonSampling)
+        for make in (policies.ParetoUCB1, policies.ParetoThompsonSampling)
     }
     for name, pulls in pulled.items():
         regret = gaps[pulls]
@@ -100,15 +101,15 @@ def moglm_ucb() -> Iterator[Claim]:
     theta = np.abs(rng.standard_normal((runs, objectives, dim)))
     theta /= np.linalg.norm(theta, axis=-1, keepdims=True)
     means = 1 / (1 + np.exp(-features @ theta.swapaxes(-1, -2)))
-    gaps = np.stack([pareto.gaps(one) for one in means])
+    gaps = np.stack([pareto.gaps(problem) for problem in means])
     regret = {}
-    for make in (mogro.MOGLMUCB, mogro.ParetoUCB1, mogro.ParetoThompsonSampling):
+    for make in (policies.MOGLMUCB, policies.ParetoUCB1, policies.ParetoThompsonSampling):
         pulls = _bernoulli(make(dim, objectives, batch=(runs,)), means, rounds, features)
         regret[make.__name__] = np.take_along_axis(gaps, pulls.T, axis=1)
-    own = regret["MOGLMUCB"].sum(axis=1)
+    regrets = regret["MOGLMUCB"].sum(axis=1)
     for name in ("ParetoUCB1", "ParetoThompsonSampling"):
         claim = f"logistic arms, K = {arms}: Pareto regret over that of {name}, below 1"
-        yield _claim("MOGLMUCB", claim, own / regret[name].sum(axis=1), 1, above=False)
+        yield _claim("MOGLMUCB", claim, regrets / regret[name].sum(axis=1), 1, above=False)
     quarter = rounds // 4
     early, late = (regret["MOGLMUCB"][:, part].sum(axis=1) for part in _ends(quarter))
     claim = "Pareto regret, last quarter over first, below 1"
@@ -158,14 +159,14 @@ def gini() -> Iterator[Claim]:
     runs, arms, objectives = 12, 10, 5
     means = np.random.default_rng(3).random((runs, arms, objectives))
     weights = 0.5 ** np.arange(objectives)
-    policy = mogro.GiniOGDE(arms, objectives, batch=(runs,))
+    policy = policies.GiniOGDE(arms, objectives, batch=(runs,))
     index = {}
     done = 0
     for rounds in (400, 4000):
         pulls = _bernoulli(policy, means, rounds - done, seed=rounds)
         got = np.take_along_axis(means, pulls.T[..., None], axis=1).mean(axis=1)
         index[rounds], done = np.sort(got, axis=-1) @ weights, rounds
-    best = np.array([_best_gini(one, weights) for one in means])
+    best = np.array([_best_gini(problem, weights) for problem in means])
     decay = (best - index[4000]) / (best - index[400])
     claim = "regret of the average reward, rounds 401 to 4000 over the first 400, below 1/2"
     yield _claim("GiniOGDE", claim, decay, 0.5, above=False)
@@ -179,12 +180,12 @@ def frank_wolfe() -> Iterator[Claim]:
     runs, arms, objectives = 12, 8, 3
     rng = np.random.default_rng(4)
     means = rng.random((runs, arms, objectives)) ** 2
-    utility = mogro.AlphaFairness(1.0, offset=0.01)
+    utility = policies.AlphaFairness(1.0, offset=0.01)
     value: dict[str, list[np.ndarray]] = {}
     for name, alpha in (("fair", 1.0), ("sum", 0.0)):
-        policy = mogro.FrankWolfe(
+        policy = policies.FrankWolfe(
             arms, objectives, noise=0.1, delta=0.01, batch=(runs,),
-            utility=mogro.AlphaFairness(alpha, offset=0.01),
+            utility=policies.AlphaFairness(alpha, offset=0.01),
         )  # fmt: skip
         total = np.zeros((runs, objectives))
         value[name] = []
@@ -194,7 +195,7 @@ def frank_wolfe() -> Iterator[Claim]:
             total += np.take_along_axis(means, pulls.T[..., None], axis=1).sum(axis=1)
             done = rounds
             value[name].append(np.log(total / done + utility.offset).sum(axis=-1))
-    best = np.array([_best_log(one, utility.offset) for one in means])
+    best = np.array([_best_log(problem, utility.offset) for problem in means])
     decay = (best - value["fair"][1]) / (best - value["fair"][0])
     claim = "regret of the utility after 1500 rounds over that after 100, below 1/2"
     yield _claim("FrankWolfe", claim, decay, 0.5, above=False)
@@ -250,7 +251,9 @@ def _play(
     streams = mogro.Streams([np.random.default_rng([seed, k]) for k in range(runs)], ahead=True)
     rng = np.random.default_rng(seed)
     places = np.arange(runs)
-    by_place = isinstance(policy, mogro.ParetoUCB1 | mogro.ParetoThompsonSampling | mogro.GiniOGDE)
+    by_place = isinstance(
+        policy, policies.ParetoUCB1 | policies.ParetoThompsonSampling | policies.GiniOGDE
+    )
     pulls = np.empty((rounds, runs), dtype=np.int64)
     for pulled in pulls:
         pulled[:] = policy.select(offered, rng=streams)
@@ -270,9 +273,9 @@ def _best_gini(means: np.ndarray, weights: np.ndarray) -> float:
     whole = np.append(np.ones(len(means)), 0.0)[None]
     cost = np.append(np.zeros(len(means)), -1.0)
     limits = [(0, None)] * len(means) + [(None, None)]
-    found = linprog(cost, rows, np.zeros(len(rows)), whole, [1.0], bounds=limits)
-    assert found.fun is not None
-    return -found.fun
+    solution = linprog(cost, rows, np.zeros(len(rows)), whole, [1.0], bounds=limits)
+    assert solution.fun is not None
+    return -solution.fun
 
 
 def _best_log(means: np.ndarray, offset: float) -> float:
@@ -298,9 +301,9 @@ def main() -> None:
     """Print the table, and write it beside this file."""
     start = time.monotonic()
     rows = ["| policy | claim | number [95 %] | |", "|---|---|---|---|"]
-    for one in claims():
-        number = f"{one.number:.2f} [{one.low:.2f}, {one.high:.2f}]"
-        rows.append(f"| {one.policy} | {one.claim} | {number} | {one.seen} |")
+    for claim in claims():
+        number = f"{claim.number:.2f} [{claim.low:.2f}, {claim.high:.2f}]"
+        rows.append(f"| {claim.policy} | {claim.claim} | {number} | {claim.seen} |")
         print(rows[-1], flush=True)
     minutes = (time.monotonic() - start) / 60
     said = f"# Claims of other papers\n\n{ABOUT}\n" + "\n".join(rows)

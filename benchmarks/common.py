@@ -112,12 +112,12 @@ def slope(sizes: list[int], times: list[np.ndarray]) -> Ratio:
     def fit(values: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(values) @ x / (x @ x))
 
-    found = float(fit(np.array([typical(each) for each in times])))
+    fitted = float(fit(np.array([typical(each) for each in times])))
     draws = [
         np.quantile(rng.choice(each, (_RESAMPLES, len(each))), _QUANTILE, axis=1) for each in times
     ]
     low, high = np.quantile(fit(np.stack(draws, axis=1)), (0.025, 0.975))
-    return Ratio(found, float(low), float(high))
+    return Ratio(fitted, float(low), float(high))
 
 
 def short(value: float) -> str:
@@ -145,7 +145,7 @@ def unit_rows(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
 def replace_section(path: Path, title: str, text: str) -> None:
     """Write a section of a Markdown file anew, in its place or at the end; the others stay."""
     head, *sections = path.read_text().split("\n## ")
-    titles = [one.partition("\n")[0] for one in sections]
+    titles = [section.partition("\n")[0] for section in sections]
     place = titles.index(title) if title in titles else len(sections)
     sections[place : place + 1] = [f"{title}\n\n{text}\n"]
     path.write_text("\n## ".join([head.rstrip() + "\n", *sections]))

@@ -28,11 +28,10 @@ import psycopg
 
 import mogro
 from benchmarks.postgres import server
-from mogro.live.events import Decided, Event, Rewarded
-from mogro.live.journal import open_journal
-from mogro.live.memory.snapshot import read, write
-from mogro.live.memory.state import State
-from mogro.live.memory.state_arrays import save_state
+from mogro.agent.events import Decided, Event, Rewarded
+from mogro.agent.journal import open_journal
+from mogro.agent.state.snapshot import read, write
+from mogro.agent.state.state import State
 
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("sale", window=50.0, default=0.0)]
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [0.0, 0.3, 0.9]}
@@ -63,7 +62,7 @@ class Report:
 
 def opened(path: str) -> mogro.Agent:
     """Open the agent of this test; snapshots are frequent, so that kills meet them."""
-    return mogro.Agent.open(path, OBJECTIVES, dim=3, seed=7, capacity=500, snapshot_every=50)
+    return mogro.Agent.open(path, OBJECTIVES, arms=3, seed=7, snapshot_every=50)
 
 
 def work(path: str, worker: int, cycle: int, lines: Path) -> None:
@@ -99,7 +98,7 @@ class Checker:
         self.folder = folder
         with opened(path) as agent:
             agent.save(folder / "state")
-        self.state = State(read(folder / "state", ()).settings)
+        self.state = State(read(folder / "state", ()).config)
         self.position = 0
         self.decided: Counter[str] = Counter()
         self.rewarded: Counter[str] = Counter()
@@ -132,7 +131,7 @@ class Checker:
         self.rewarded.update(event.id for event in events if isinstance(event, Rewarded))
         report.repeated += sum(self.decided[visit] > 1 for visit in made)
         report.repeated += sum(self.rewarded[visit] > 1 for visit in given)
-        write(self.folder / "fold", self.state.settings, *save_state(self.state, placed=False))
+        write(self.folder / "fold", self.state)
         with opened(self.path) as agent:
             agent.save(self.folder / "state")
         report.unequal += not _same(self.folder / "fold", self.folder / "state")
@@ -142,8 +141,7 @@ class Checker:
         """Ask for decisions by their ids: the same come back, and nothing happens."""
         with opened(self.path) as agent:
             for visit, arm in made.items():
-                if visit in self.state.ledger.rows:  # else it is beyond the capacity
-                    report.repeated += agent.decide(ARMS, id=visit, now=now).arm != arm
+                report.repeated += agent.decide(ARMS, id=visit, now=now).arm != arm
             agent.save(self.folder / "again")
         report.repeated += not _same(self.folder / "again", self.folder / "state")
 

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 import mogro
 from benchmarks.postgres import server
-from mogro.live.events import Decided, Rewarded
-from mogro.live.journal import open_journal
-from mogro.live.journal.rows import event_bytes
+from mogro.agent.events import Decided, Rewarded
+from mogro.agent.journal import open_journal
+from mogro.agent.journal.tables import event_bytes
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro", "sqlite3", "benchmarks.postgres"])
@@ -128,13 +128,13 @@ def traffic(
 ) -> list[float]:
     """Run one process's threads one way, from when all are ready; return the latencies."""
     latencies: list[float] = []
-    agent_traffic(mogro.Agent(OBJECTIVES, dim=DIM, seed=0), 50, [])  # imports, caches
+    agent_traffic(mogro.Agent(OBJECTIVES, arms=DIM, seed=0), 50, [])  # imports, caches
     if way == "bare":
         table = BareInserts(path)
         run = lambda: bare_traffic(table, contents, rounds, latencies)  # noqa: E731
     else:
         make = mogro.Agent if way == "memory" else lambda *a, **k: mogro.Agent.open(path, *a, **k)
-        agent = make(OBJECTIVES, dim=DIM, seed=0)
+        agent = make(OBJECTIVES, arms=DIM, seed=0)
         run = lambda: agent_traffic(agent, rounds, latencies)  # noqa: E731
     workers = [threading.Thread(target=run) for _ in range(threads)]
     ready()

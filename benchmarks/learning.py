@@ -15,6 +15,7 @@ import numpy as np
 
 import mogro
 from benchmarks.common import Line, Ratio, short, unit_rows
+from benchmarks.league.policies import ExploreThenCommit
 from mogro.environments import FixedArms
 from mogro.simulation import MakePolicy
 
@@ -32,7 +33,7 @@ def policies(noise: float, rounds: int) -> dict[str, MakePolicy]:
         "EpsilonGreedy": mogro.EpsilonGreedy,
         "UCB": partial(mogro.UCB, noise=noise, delta=1 / rounds),
         "ThompsonSampling": partial(mogro.ThompsonSampling, noise=noise, delta=1 / rounds),
-        "ExploreThenCommit": mogro.ExploreThenCommit,
+        "ExploreThenCommit": ExploreThenCommit,
         "RandomArm": mogro.RandomArm,
     }
 
@@ -84,14 +85,14 @@ def lines() -> Iterator[Line]:
         best = min(regrets, key=lambda label: float(regrets[label].mean()))
         for label, regret in regrets.items():
             if label != RW:
-                found = _ratio_of_means(regret, regrets[RW])
+                quotient = _ratio_of_means(regret, regrets[RW])
                 yield Line(
                     SECTION,
-                    found,
+                    quotient,
                     f"regret of {label} / {RW}",
                     name,
                     f"{short(regret.mean())} / {short(regrets[RW].mean())}, {rounds:,} rounds",
-                    note=_remark(found, best=label == best),
+                    note=_remark(quotient, best=label == best),
                 )
 
 
@@ -109,9 +110,9 @@ def _ratio_of_means(above: np.ndarray, below: np.ndarray) -> Ratio:
     return Ratio(float(above.mean() / below.mean()), float(low), float(high))
 
 
-def _remark(found: Ratio, *, best: bool) -> str:
+def _remark(quotient: Ratio, *, best: bool) -> str:
     """Say where MOGRO-RW loses."""
-    if found.value >= 1:
+    if quotient.value >= 1:
         return ""
-    sure = "" if found.high < 1 else ", not surely"
+    sure = "" if quotient.high < 1 else ", not surely"
     return f"{RW} loses{sure}" + ("; this one is best of all" if best else "")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 import mogro
+from mogro.agent.features.products import FeatureMap
 
 NAMES = ("click", "watch", "stars")
 OBJECTIVES = [mogro.Objective(name) for name in NAMES]
@@ -37,7 +38,7 @@ def decision_and_reward(*, rounds: int = 40, turns: int = 300) -> None:
     ids = [f"arm {k}" for k in range(100)]
     index = {name: k for k, name in enumerate(ids)}
     policy = mogro.MOGRO(20, 3)
-    agent = mogro.Agent(OBJECTIVES, dim=20, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=20, seed=0)
     names = iter([str(uuid.UUID(int=n)) for n in range((turns + 5) * rounds)])
 
     def bare() -> None:
@@ -70,7 +71,7 @@ def pending(*, decisions: int = 1_000_000) -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((10, 20))
     ids = [f"arm {k}" for k in range(10)]
-    agent = mogro.Agent(OBJECTIVES, dim=20, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=20, seed=0)
     before = held()
     for n in range(decisions):
         agent.decide(ids, features, id=str(uuid.UUID(int=n)))
@@ -96,7 +97,7 @@ def catalogue(*, arms: int = 1_000_000, dim: int = 32) -> None:
     features = rng.standard_normal((arms, dim), dtype=np.float32)
     shop = mogro.Catalogue(dim, dtype=np.float32)
     shop.add([str(k) for k in range(arms)], features)
-    agent = mogro.Agent(OBJECTIVES, dim=dim, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=dim, seed=0)
     slopes = rng.standard_normal((3, dim))
     start = time.perf_counter()
     explored = 0
@@ -122,13 +123,13 @@ def catalogue(*, arms: int = 1_000_000, dim: int = 32) -> None:
 def context(*, rounds: int = 20, turns: int = 60) -> None:
     """A context beside 200 arms, against an agent that is given the products."""
     rng = np.random.default_rng(0)
-    both, ids = mogro.Bilinear(arm=8, context=6), [f"arm {k}" for k in range(200)]
+    both, ids = FeatureMap(8, 6), [f"arm {k}" for k in range(200)]
     arms, contexts = rng.standard_normal((200, 8)) / 3, rng.standard_normal((500, 6)) / 3
-    given = [both.products(arms, context=one) for one in contexts]
-    truth = rng.standard_normal((3, both.size))
+    given = [both.at(one).products(arms)[:, 1:] for one in contexts]
+    truth = rng.standard_normal((3, both.size - 1))
     agents = (
-        mogro.Agent(OBJECTIVES, features=both, seed=0),
-        mogro.Agent(OBJECTIVES, dim=both.size, seed=0),
+        mogro.Agent(OBJECTIVES, arms=8, context=6, seed=0),
+        mogro.Agent(OBJECTIVES, arms=both.size - 1, seed=0),
     )
     index = {name: k for k, name in enumerate(ids)}
 
@@ -146,7 +147,7 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
 
     def products() -> None:
         for n in range(rounds):
-            both.products(arms, context=contexts[n])
+            both.at(contexts[n]).products(arms)
 
     for _ in range(40):  # until there is nothing to explore
         for agent in agents:
@@ -164,16 +165,16 @@ def context(*, rounds: int = 20, turns: int = 60) -> None:
 def context_and_catalogue(*, turns: int = 200) -> None:
     """A context beside 100,000 arms, against the bare product of the arms with a vector."""
     rng = np.random.default_rng(0)
-    both = mogro.Bilinear(arm=16, context=8)
+    both = FeatureMap(16, 8)
     features, contexts = rng.standard_normal((100_000, 16)) / 4, rng.standard_normal((999, 8)) / 3
     shop = mogro.Catalogue(16)
     shop.add([str(k) for k in range(len(features))], features)
-    agent = mogro.Agent(OBJECTIVES, features=both, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=16, context=8, seed=0)
     truth, few = rng.standard_normal((3, both.size)), [str(k) for k in range(40)]
     for one in contexts:  # until there is nothing to explore
         arms = features[rng.integers(len(features), size=40)]
         decision = agent.decide(few, arms, context=one)
-        values = truth @ both.products(arms[int(decision.arm)], context=one)
+        values = truth @ both.at(one).products(arms[int(decision.arm)])
         agent.reward(decision.id, dict(zip(NAMES, values.tolist(), strict=True)))
     explored, times, vector = agent.counters["explored"], [], rng.standard_normal(16)
     for n in range(turns + 30):

@@ -5,9 +5,9 @@ from functools import partial
 
 import moocore
 import numpy as np
+from scipy.optimize import linprog
 
 from benchmarks.common import Line, duration, race, ratio, typical
-from benchmarks.pareto import ball_means, gap_by_linprog
 from mogro import pareto
 
 SECTION = "metrics"
@@ -64,8 +64,8 @@ def _one_front(means: np.ndarray) -> Iterator[Line]:
 
 def _many_fronts(means: np.ndarray) -> Line:
     def loop() -> None:
-        for one in means:
-            _moocore(one)
+        for problem in means:
+            _moocore(problem)
 
     times = race({"ours": partial(pareto.front, means), "loop": loop}, budget=1.0)
     return Line(
@@ -139,3 +139,30 @@ def _gaps(means: np.ndarray, rng: np.random.Generator) -> Iterator[Line]:
             "K = {:,}, M = {}".format(*means.shape),
             f"{duration(typical(times[name]))} / {duration(typical(times['ours']))} a gap",
         )
+
+
+def ball_means(
+    arms: int, objectives: int, rng: np.random.Generator, *, problems: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Means of features that are uniform in the ball, under positive unit parameters."""
+    dim = max(2, objectives)
+    features = rng.normal(size=(*problems, arms, dim))
+    features /= np.linalg.norm(features, axis=-1, keepdims=True)
+    features *= rng.random((*problems, arms, 1)) ** (1 / dim)
+    theta = np.abs(rng.normal(size=(*problems, objectives, dim)))
+    theta /= np.linalg.norm(theta, axis=-1, keepdims=True)
+    return np.asarray(features @ theta.swapaxes(-1, -2))
+
+
+def gap_by_linprog(means: np.ndarray, arm: int) -> float:
+    arms, objectives = means.shape
+    result = linprog(
+        np.append(np.zeros(objectives), 1.0),
+        A_ub=np.column_stack([means - means[arm], -np.ones(arms)]),
+        b_ub=np.zeros(arms),
+        A_eq=np.append(np.ones(objectives), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * objectives + [(None, None)],
+        method="highs",
+    )
+    return float(result.fun or 0.0)

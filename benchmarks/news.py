@@ -6,16 +6,14 @@ Ten of forty stories are on offer at a time; clicks and subscriptions are linear
 import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from mogro import MOGRO, Agent, FixedWeights, Objective, WeakestDirection
-from mogro.choice.choosing import explorers
-from mogro.choice.optimism import values_in_round
-from mogro.exploration import Settled
+from mogro._codec import to_plain
+from mogro.choice import values_in_round
 
 ROWS = 1500
 UNIFORM = 0.02
@@ -32,6 +30,7 @@ class News:
     def __init__(self, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         self.stories = rng.random((40, 4))
+        self.features = np.column_stack([np.ones(40), self.stories])  # as the learner sees them
         self.theta = np.array([[0.5, 0.2, 0.05, 0.05], [0.05, 0.1, 0.5, 0.1]])
 
     @property
@@ -53,7 +52,7 @@ class News:
         objectives = [Objective(name) for name in NAMES]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "news.db")
-            with Agent.open(path, objectives, dim=4, seed=seed, uniform=UNIFORM) as agent:
+            with Agent.open(path, objectives, arms=4, seed=seed, epsilon=UNIFORM) as agent:
                 for row in range(rows):
                     offer = {f"story {k}": self.stories[k] for k in self.offers(1, rng)[0]}
                     decision = agent.decide(offer, id=f"visit {row}")
@@ -64,19 +63,19 @@ class News:
     def quick_logs(self, runs: int, seed: int, rows: int = ROWS) -> Iterator[pa.Table]:
         """Yield what agents would log, many at once: an agent chooses as its policy does."""
         rng, every = np.random.default_rng([4, seed]), np.arange(runs)
-        policy, settled = MOGRO(dim=4, objectives=2, batch=(runs,)), Settled((runs,))
+        policy = MOGRO(dim=5, objectives=2, batch=(runs,))
         offers, arms = np.empty((rows, runs, OFFERED), dtype=int), np.empty((rows, runs), dtype=int)
         logged, rewards = np.empty((rows, runs)), np.empty((rows, runs, 2))
         estimates = np.empty((rows, runs, OFFERED, 2))
         for row in range(rows):
             offers[row] = self.offers(runs, rng)
-            offered = self.stories[offers[row]]
+            offered = self.features[offers[row]]
             estimates[row] = policy.beliefs().estimates(offered)
-            own = probabilities(policy, offered, settled)
+            chances = probabilities(policy, offered)
             chosen = np.asarray(policy.select(offered, rng=rng))
-            lucky = rng.random(runs) < UNIFORM
-            arms[row] = np.where(lucky, rng.integers(OFFERED, size=runs), chosen)
-            logged[row] = UNIFORM / OFFERED + (1 - UNIFORM) * own[every, arms[row]]
+            uniform = rng.random(runs) < UNIFORM
+            arms[row] = np.where(uniform, rng.integers(OFFERED, size=runs), chosen)
+            logged[row] = UNIFORM / OFFERED + (1 - UNIFORM) * chances[every, arms[row]]
             rewards[row] = self.react(offers[row, every, arms[row]], rng)
             policy.update(offered[every, arms[row]], rewards[row])
         for run in every:
@@ -106,7 +105,7 @@ class News:
             "offered_estimates": _lists(estimates),
         }
         columns |= {f"reward_{name}": rewards[:, m] for m, name in enumerate(NAMES)}
-        about = {"version": 1, "objectives": [asdict(Objective(name)) for name in NAMES]}
+        about = {"version": 1, "objectives": [to_plain(Objective(name)) for name in NAMES]}
         return pa.table(columns).replace_schema_metadata({b"mogro": json.dumps(about).encode()})
 
     def beside(self, log: pa.Table) -> np.ndarray:
@@ -114,7 +113,7 @@ class News:
         names = log["offered"].combine_chunks().flatten().to_pylist()
         means = self.means[[_number(name) for name in names]].reshape(len(log), OFFERED, 2)
         beliefs = log["offered_estimates"].combine_chunks().flatten().to_numpy()
-        weights = np.array([list(one.values()) for one in TRADE_OFFS])
+        weights = np.array([list(each.values()) for each in TRADE_OFFS])
         scores = beliefs.reshape(means.shape) @ weights.T  # (n, K, W)
         tied = np.isclose(scores, scores.max(axis=1, keepdims=True), rtol=1e-12, atol=1e-15)
         shares = tied / tied.sum(axis=1, keepdims=True)  # of arms that tie
@@ -125,26 +124,26 @@ class News:
         values = []
         for place, weights in enumerate(TRADE_OFFS):
             fixed = FixedWeights(list(weights.values()))
-            policy = MOGRO(dim=4, objectives=2, scalarization=fixed, batch=(runs,))
+            policy = MOGRO(dim=5, objectives=2, scalarization=fixed, batch=(runs,))
             rng, total, every = np.random.default_rng([1, place]), np.zeros(2), np.arange(runs)
             for _ in range(ROWS):
                 offers = self.offers(runs, rng)
-                arms = np.asarray(policy.select(self.stories[offers], rng=rng))
+                arms = np.asarray(policy.select(self.features[offers], rng=rng))
                 stories = offers[every, arms]
-                policy.update(self.stories[stories], self.react(stories, rng))
+                policy.update(self.features[stories], self.react(stories, rng))
                 total += self.means[stories].mean(axis=0)
             values.append(total / ROWS)
         return np.array(values)
 
 
-def probabilities(policy: MOGRO, arms: np.ndarray, settled: Settled) -> np.ndarray:
+def probabilities(policy: MOGRO, arms: np.ndarray) -> np.ndarray:
     """Return ``policy.probabilities`` of arms (runs, K, d) for two objectives, all runs at once.
 
     Weights (1 - s, s) are drawn with s even in [0, 1]: an arm is best for an interval of s.
-    ``settled`` is of no other policy.
     """
-    beliefs, step = policy.beliefs(), policy.learned.step
-    values = values_in_round(policy, arms, beliefs, step, np.random.default_rng(0))
+    beliefs, step = policy.beliefs(), policy.step
+    optimism = policy.optimism(beliefs, step)
+    values = values_in_round(policy, arms, beliefs, np.random.default_rng(0), optimism)
     ahead, later = np.moveaxis(values[..., :, None, :] - values[..., None, :, :], -1, 0)
     steeper = later - ahead  # of arm k than arm j, which it is ahead of at s = 0
     equal = (np.abs(ahead) < _ROUNDING) & (np.abs(later) < _ROUNDING)
@@ -152,12 +151,12 @@ def probabilities(policy: MOGRO, arms: np.ndarray, settled: Settled) -> np.ndarr
     low = np.where(~equal & (steeper > 0), meet, 0.0).max(axis=-1)
     high = np.where(~equal & (steeper < 0), meet, 1.0).min(axis=-1)
     never = (~equal & (steeper == 0) & (ahead < 0)).any(axis=-1)
-    found = np.where(never, 0.0, (high.clip(0, 1) - low.clip(0, 1)).clip(0)) / equal.sum(axis=-1)
+    chances = np.where(never, 0.0, (high.clip(0, 1) - low.clip(0, 1)).clip(0)) / equal.sum(axis=-1)
     assert isinstance(policy.exploration, WeakestDirection)
-    context = explorers(policy, arms, beliefs, step=step, settled=settled)
+    context = policy.explorers(arms, beliefs, step=step, cache=None)
     if context is not None:
-        found[context.learners] = policy.exploration.probabilities(context)
-    return np.asarray(found)
+        chances[context.learners] = policy.exploration.probabilities(context)
+    return np.asarray(chances)
 
 
 def _number(story: str) -> int:

@@ -21,11 +21,10 @@ def main(path: str) -> None:
         "direct": ope.DirectMethod(),
         "dr": ope.DoublyRobust(),
         "sndr": ope.SelfNormalizedDoublyRobust(),
-        "switch-dr": ope.SwitchDoublyRobust(lambda_=5.0),
     }
     columns = [np.ascontiguousarray(rewards[:, m]) for m in range(objectives)]
     models = [np.ascontiguousarray(predictions[:, :, m])[:, :, None] for m in range(objectives)]
-    found = {}
+    results = {}
     for name, estimator in estimators.items():
         seconds, first = [], []
         for _ in range(5):
@@ -49,8 +48,8 @@ def main(path: str) -> None:
                 if m == 0:
                     first.append(last)
             seconds.append(total)
-        found[name] = {"values": [float(v) for v in values], "seconds": seconds, "first": first}
-    print(json.dumps(found))
+        results[name] = {"values": [float(v) for v in values], "seconds": seconds, "first": first}
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

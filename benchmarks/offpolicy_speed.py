@@ -61,11 +61,9 @@ def speed() -> Iterator[Line]:
 def _slower_speed(log: Log) -> Iterator[Line]:
     n, arms = log.probabilities.shape
     predictions = np.random.default_rng(1).random((n, arms, 3))
-    rng = np.random.default_rng(2)
     plain = partial(offpolicy.snips, log.rewards, log.logged, log.target)
     steps = {
         "snips": plain,
-        "snips, 256 replicates": partial(plain, replicates=256, rng=rng),
         "doubly robust, K = 10": partial(
             offpolicy.doubly_robust,
             *(log.rewards, log.logged, log.arms, log.probabilities, predictions),
@@ -92,22 +90,22 @@ def beside_obp(rows: int = 1_000_000) -> Iterator[Line]:
     log = arrays(rows)
     predictions = np.random.default_rng(1).random((rows, log.probabilities.shape[1], 3))
     theirs = _run_obp(python, log, predictions)
-    for name, (method, one) in _same_as_obp(log, predictions).items():
+    for name, (method, single) in _same_as_obp(log, predictions).items():
         values = method().value
         apart = float(abs(values - theirs[name]["values"]).max())
-        times = race({"all": method, "one": one}, repeats=7, budget=3.0)
+        times = race({"all": method, "one": single}, repeats=7, budget=3.0)
         for which, seconds in (("all", "seconds"), ("one", "first")):
             other = np.array(theirs[name][seconds])
-            found = ratio(other, times[which])
+            quotient = ratio(other, times[which])
             count = "M = 3: one pass, obp three" if which == "all" else "M = 1"
             yield Line(
                 SECTION,
-                found,
+                quotient,
                 f"obp 0.5.7 / mogro: {name}",
                 f"n = {rows:,}, K = 10, {count}",
                 f"{duration(typical(other))} / {duration(typical(times[which]))}",
                 ">= 1; values to 1e-10",
-                found.value >= 1 and apart < 1e-10,
+                quotient.value >= 1 and apart < 1e-10,
                 f"values differ by {apart:.1g}; obp without intervals",
             )
 
@@ -135,7 +133,7 @@ def _same_as_obp(
     log: Log, predictions: np.ndarray
 ) -> dict[str, tuple[Callable[[], Evaluation], Callable[[], Evaluation]]]:
     first, first_predictions = log.rewards[:, :1].copy(), predictions[..., :1].copy()
-    rest = log.logged, log.arms, log.probabilities
+    logged = log.logged, log.arms, log.probabilities
 
     def weighted(method: Callable[..., Evaluation], rewards: np.ndarray) -> Evaluation:
         return method(rewards, log.logged, log.target)
@@ -146,15 +144,14 @@ def _same_as_obp(
     robust: dict[str, Callable[..., Evaluation]] = {
         "dr": offpolicy.doubly_robust,
         "sndr": partial(offpolicy.doubly_robust, self_normalised=True),
-        "switch-dr": partial(offpolicy.switch_doubly_robust, threshold=5.0),
     }
-    found = {"ips": both(offpolicy.ips), "snips": both(offpolicy.snips)}
+    methods = {"ips": both(offpolicy.ips), "snips": both(offpolicy.snips)}
     for name, method in robust.items():
-        found[name] = (
-            partial(method, log.rewards, *rest, predictions),
-            partial(method, first, *rest, first_predictions),
+        methods[name] = (
+            partial(method, log.rewards, *logged, predictions),
+            partial(method, first, *logged, first_predictions),
         )
-    return {name: (pair[0], pair[1]) for name, pair in found.items()}
+    return {name: (pair[0], pair[1]) for name, pair in methods.items()}
 
 
 def _run_obp(python: str, log: Log, predictions: np.ndarray) -> dict[str, dict[str, list[float]]]:

@@ -73,9 +73,9 @@ def evaluate(folder: Path, campaign: str) -> dict[str, Evaluation]:
     # An item and a position have a mean of their own: least squares over indicators is too much for
     # forty clicks, so items share what they have and positions are left out.
     predictions = offpolicy.cross_fitted(random.rewards, random.items, np.eye(items), ridge=50.0)
-    own = np.ones(len(bts.items))
+    ones = np.ones(len(bts.items))
     return {
-        "own log": offpolicy.ips(bts.rewards, own, own),
+        "own log": offpolicy.ips(bts.rewards, ones, ones),
         "random log, mean": offpolicy.ips(random.rewards, random.propensities, random.propensities),
         "ips": offpolicy.ips(*log),
         "snips": offpolicy.snips(*log),
@@ -95,20 +95,20 @@ def table(folder: Path) -> str:
     head = "| campaign | estimate | clicks, 95 % | clicks x feature, 95 % | size | weight | meets |"
     rows = [head, "|---|---|---|---|---|---|---|"]
     for campaign in CAMPAIGNS:
-        found = evaluate(folder, campaign)
-        truth = found["own log"].interval()
-        for name, one in found.items():
-            bounds = one.interval()
+        evaluations = evaluate(folder, campaign)
+        truth = evaluations["own log"].interval()
+        for name, evaluation in evaluations.items():
+            bounds = evaluation.interval()
             cells = [
                 f"{value:.5f} [{low:.5f}, {high:.5f}]"
-                for value, (low, high) in zip(one.value, bounds, strict=True)
+                for value, (low, high) in zip(evaluation.value, bounds, strict=True)
             ]
             meets = (bounds[:, 0] <= truth[:, 1]) & (truth[:, 0] <= bounds[:, 1])
             words = "" if name == "own log" else " ".join("yes" if each else "NO" for each in meets)
-            note = "" if one.trusted else " (not trusted)"
+            note = "" if evaluation.trusted else " (not trusted)"
             rows.append(
                 f"| {campaign} | {name}{note} | {cells[0]} | {cells[1]} "
-                f"| {one.effective_size[0]:.0f} | {one.mean_weight:.3f} | {words} |"
+                f"| {evaluation.effective_size[0]:.0f} | {evaluation.mean_weight:.3f} | {words} |"
             )
     return "\n".join(rows)
 

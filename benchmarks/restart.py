@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import multiprocessing
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,13 +21,11 @@ from pathlib import Path
 import numpy as np
 
 import mogro
-from mogro.live.events import Decided, Event, Rewarded
-from mogro.live.journal import open_journal
-from mogro.live.journal.group import snapshot_interval
-from mogro.live.journal.tables import Snapshot
-from mogro.live.memory.snapshot import pack
-from mogro.live.memory.state import State
-from mogro.live.memory.state_arrays import save_state
+from mogro.agent.events import Decided, Event, Rewarded
+from mogro.agent.journal import open_journal
+from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.tables import written
+from mogro.agent.state.state import State
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro"])
@@ -37,13 +36,14 @@ DIM, LATE, EVERY, BAR = 20, 1000, 5000, 3.0
 def events(decisions: int) -> Iterator[Event]:
     """Yield decisions, and the reward of each a thousand decisions later."""
     arms = np.random.default_rng(0).standard_normal((100, DIM))
+    seen = np.column_stack([np.ones(100), arms])  # by the learner
     made: list[Event] = []
-    mogro.Agent(OBJECTIVES, dim=DIM, seed=0, events=made.append).decide({"any": arms[0]})
+    mogro.Agent(OBJECTIVES, arms=DIM, seed=0, on_event=made.append).decide({"any": arms[0]})
     assert isinstance(made[0], Decided)
     first = made[0]._replace(number=None)
     for n in range(decisions + LATE):
         if n < decisions:
-            yield first._replace(id=f"visit {n:09}", arm=f"arm {n % 100}", features=arms[n % 100])
+            yield first._replace(id=f"visit {n:09}", arm=f"arm {n % 100}", features=seen[n % 100])
         if n >= LATE:
             values = {objective.name: n / 7 for objective in OBJECTIVES}
             yield Rewarded(f"visit {n - LATE:09}", values, None)
@@ -51,23 +51,24 @@ def events(decisions: int) -> Iterator[Event]:
 
 def write(path: Path, decisions: int) -> None:
     """Write the journal, with the last snapshot as far back as it ever is."""
-    mogro.Agent.open(path, OBJECTIVES, dim=DIM, seed=0).close()
-    journal, settings = open_journal(path, "agent", None, types=(), timeout=60.0)
-    state = State(settings)
-    last = 2 * decisions - snapshot_interval(decisions, EVERY) + 1
+    mogro.Agent.open(path, OBJECTIVES, arms=DIM, seed=0).close()
+    journal, config = open_journal(path, "agent", None, types=(), timeout=60.0)
+    state = State(config)
+    last = 2 * decisions - EVERY + 1
     fresh: list[Event] = []
     for position, event in enumerate(events(decisions), 1):
         state.apply(event)
         fresh.append(event)
         if len(fresh) == 10_000 or position in (last, 2 * decisions):
-            journal.begin(0)
-            journal.append(position - len(fresh) + 1, fresh)
+            journal.begin()
+            journal.append(written(position - len(fresh) + 1, fresh))
             journal.commit()
             fresh = []
         if position == last:
-            content = b"".join(pack(settings, *save_state(state)))
-            journal.begin(0)
-            journal.replace_snapshot(Snapshot(position, content))
+            snapshots = Snapshots(journal, EVERY)
+            snapshots.begin(state)
+            journal.begin()
+            snapshots.step(sys.maxsize)
             journal.commit()
     journal.close()
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 import mogro
-from mogro.live.settings import MakePolicy
+from mogro.agent.config import MakePolicy
 
 MODELS = (
     "meta-llama/llama-3.1-8b-instruct",
@@ -42,12 +42,11 @@ class AgentRouter:
     def __init__(self, price: float, dim: int, seed: int, policy: MakePolicy = mogro.MOGRO) -> None:
         self._agent = mogro.Agent(
             [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.01)],
-            features=mogro.Bilinear(
-                arm=len(MODELS), context=dim, context_alone=False, constant=False
-            ),
+            arms=len(MODELS),
+            context=dim,
             seed=seed,
             policy=policy,
-            capacity=1000,
+            retention=mogro.Retention(decisions=1000),
         )
         self._weights = {"quality": 1.0, "cost": price}
         self._arms = np.eye(len(MODELS))
@@ -131,11 +130,11 @@ def list_prices() -> dict[str, float]:
 
     config = RouterConfig()
     ends = {"floor": config.market_cost_floor, "ceiling": config.market_cost_ceiling}
-    found = {}
+    costs = {}
     for entry in json.loads(DEFAULT_MODEL_REGISTRY_PATH.read_text())["models"]:
         blend = (entry["input_cost_per_m"] + entry["output_cost_per_m"]) / 2
-        found[entry["model_id"]] = log_normalize_cost(blend / 1000, **ends)
-    return {model: found[model] for model in MODELS}
+        costs[entry["model_id"]] = log_normalize_cost(blend / 1000, **ends)
+    return {model: costs[model] for model in MODELS}
 
 
 class MabwiserRouter:
@@ -154,8 +153,8 @@ class MabwiserRouter:
         return int(self._bandit.predict(_with_one(prompt)[None]))
 
     def learn(self, prompt: np.ndarray, model: int, quality: float, cost: float) -> None:
-        told = np.array([model]), np.array([quality - self._price * cost]), _with_one(prompt)[None]
-        (self._bandit.fit if self._new else self._bandit.partial_fit)(*told)
+        rows = np.array([model]), np.array([quality - self._price * cost]), _with_one(prompt)[None]
+        (self._bandit.fit if self._new else self._bandit.partial_fit)(*rows)
         self._new = False
 
 
@@ -173,8 +172,8 @@ class ContextualRouter:
         return self._seed % len(MODELS) if self._new else int(self._bandit.predict(prompt[None])[0])
 
     def learn(self, prompt: np.ndarray, model: int, quality: float, cost: float) -> None:
-        told = prompt[None], np.array([model]), np.array([quality - self._price * cost])
-        (self._bandit.fit if self._new else self._bandit.partial_fit)(*told)
+        rows = prompt[None], np.array([model]), np.array([quality - self._price * cost])
+        (self._bandit.fit if self._new else self._bandit.partial_fit)(*rows)
         self._new = False
 
 

@@ -6,7 +6,7 @@ models each: ``pip download paretobandit==0.1.1 --no-deps`` and ``unzip``; nothi
 here. The peers need ``mabwiser contextualbandits scikit-learn joblib tqdm`` beside mogro. Names, or
 how they begin, say who runs; all do without. It takes an hour, most of it for two peers, and may
 be interrupted: what each got is kept in ``out/routing``, and is measured anew once it is deleted
-there. The report on all that is there is a section of RESULTS.md.
+there. The report on all that is there is ROUTING.md.
 """
 
 import os
@@ -270,11 +270,11 @@ def explored(prompts: Prompts, order: np.ndarray) -> tuple[int, int]:
     routers = AgentRouter(0.03, SIZE, 0), PolicyRouter(0.03, SIZE, 0)
     differs = 0
     for n in order:
-        one, other = (router.choose(prompts.features[n]) for router in routers)
-        differs += one != other
+        model, other = (router.choose(prompts.features[n]) for router in routers)
+        differs += model != other
         for router in routers:
-            told = float(prompts.quality[n, one]), float(prompts.cost[n, one])
-            router.learn(prompts.features[n], one, *told)
+            outcome = float(prompts.quality[n, model]), float(prompts.cost[n, model])
+            router.learn(prompts.features[n], model, *outcome)
     return routers[0].explored, differs
 
 
@@ -293,14 +293,14 @@ def timed(prompts: Prompts, order: np.ndarray) -> list[Line]:
         for name, router in routers.items():  # they take turns
             taken[name].append(_seconds(router, prompts, block) / len(block))
     times = {name: np.array(each[FIRST // 25 :]) for name, each in taken.items()}
-    found = []
+    lines = []
     for name in ("MOGRO.select", "Agent.decide", "mabwiser", "contextualbandits"):
         of = ratio(times[name], times[PEER])
         figures = f"{duration(typical(times[name]))} / {duration(typical(times[PEER]))}"
         line = Line("routing", of, f"{name} / {PEER}", f"K = 3, {SIZE} features", figures)
         barred = replace(line, bar=f"<= {MOST:g}", met=of.value <= MOST)
-        found.append(barred if name == "MOGRO.select" else line)
-    return found
+        lines.append(barred if name == "MOGRO.select" else line)
+    return lines
 
 
 def _seconds(router: Router, prompts: Prompts, block: np.ndarray) -> float:
@@ -328,7 +328,7 @@ def main(folder: str = "", *names: str) -> None:
     rng = np.random.default_rng(0)
     orders = np.stack([rng.permutation(len(prompts.cost))[:ROUNDS] for _ in range(ORDERS)])
     OUT.mkdir(parents=True, exist_ok=True)
-    found = {}
+    results = {}
     for name, play in CONTESTANTS.items():
         prices = SWEEPS.get(name.split(",")[0], PRICES)
         pieces = [prices] if play in (shared, one_model) else [(price,) for price in prices]
@@ -338,12 +338,12 @@ def main(folder: str = "", *names: str) -> None:
                 np.save(path, means(play(prompts, orders, piece), prompts, orders))
                 print(path.stem, file=sys.stderr, flush=True)
         if all(path.exists() for path in paths):
-            found[name] = np.concatenate([np.load(path) for path in paths], axis=2)
+            results[name] = np.concatenate([np.load(path) for path in paths], axis=2)
     times = timed(prompts, orders[0])
     often, differs = explored(prompts, orders[0])
-    missing = [name for name in CONTESTANTS if name not in found]
-    said = {"explored": often, "differs": differs, "first": FIRST, "rounds": ROUNDS}
-    report(found, OURS, times, missing=missing, **said)
+    missing = [name for name in CONTESTANTS if name not in results]
+    facts = {"explored": often, "differs": differs, "first": FIRST, "rounds": ROUNDS}
+    report(results, OURS, times, missing=missing, **facts)
 
 
 if __name__ == "__main__":

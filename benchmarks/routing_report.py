@@ -1,18 +1,21 @@
-"""Fronts of quality and cost with their intervals, and the section of RESULTS.md about them."""
+"""Fronts of quality and cost with their intervals, and ROUTING.md about them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.common import Line, replace_section
-from benchmarks.run import RESULTS, machine, markdown
+from benchmarks.common import Line
+from benchmarks.run import machine, markdown
 
-TITLE = "Routing prompts to language models"
+TABLE = Path(__file__).with_name("ROUTING.md")
 COSTS = (0.05, 0.1, 0.3, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # thousandths of a dollar a prompt
 REFERENCES = ("always one model", "linear limit", "oracle")
 _RESAMPLES = 1000
 
 ABOUT = """\
+# Routing prompts to language models
+
 `python -m benchmarks.routing FOLDER`: real prompts from the wheel of paretobandit 0.1.1, with the
 quality and the cost of three models each. {orders} random orders of {rounds:,} prompts; features
 are 24 whitened principal components of hashed words, the same for all, and a constant. Shown is
@@ -90,13 +93,13 @@ def price_of_learning(early: Mapping[str, Front], late: Mapping[str, Front], our
     return f"At {COSTS[at]:g} m$ a prompt these cost so many % of quality: {'; '.join(said)}."
 
 
-def _where(found: np.ndarray) -> str:
-    costs = [f"{cost:g}" for cost, is_so in zip(COSTS, found.tolist(), strict=True) if is_so]
+def _where(is_so: np.ndarray) -> str:
+    costs = [f"{cost:g}" for cost, so in zip(COSTS, is_so.tolist(), strict=True) if so]
     return ", ".join(costs) or "none"
 
 
 def report(
-    found: Mapping[str, np.ndarray],
+    means: Mapping[str, np.ndarray],
     ours: str,
     times: Sequence[Line],
     *,
@@ -106,9 +109,9 @@ def report(
     first: int,
     rounds: int,
 ) -> None:
-    """Write the section; found: means (2, orders, trade-offs, 2) by name."""
-    early, late = ({name: Front(got[span]) for name, got in found.items()} for span in (0, 1))
-    _, orders, prices, _ = found[ours].shape
+    """Write the page; means: (2, orders, trade-offs, 2) by name."""
+    early, late = ({name: Front(got[span]) for name, got in means.items()} for span in (0, 1))
+    _, orders, prices, _ = means[ours].shape
     facts = {"orders": orders, "rounds": rounds, "prices": prices}
     text = [
         ABOUT.format(explored=explored, differs=differs, **facts),
@@ -125,4 +128,4 @@ def report(
         machine(),
     ]
     print("\n\n".join(text))
-    replace_section(RESULTS, TITLE, "\n\n".join(text))
+    TABLE.write_text("\n\n".join(text) + "\n")

@@ -1,4 +1,4 @@
-"""All sections, one table: ``make bench``, or ``python -m benchmarks.run decide scale``."""
+"""All sections in one table, SPEED.md: ``make bench``, or some of them by name."""
 
 import os
 import platform
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from benchmarks.common import Line
 
-SECTIONS = ("decide", "contextual", "propensity", "metrics", "simulation", "scale", "learning")
+SECTIONS = ("decide", "propensity", "metrics", "simulation", "scale", "learning")
 PACKAGES = (
     *("mogro", "numpy", "scipy", "moocore", "pymoo", "highspy", "vowpalwabbit", "mabwiser"),
     *("bayesianbandits", "river", "contextualbandits"),
 )
-RESULTS = Path(__file__).with_name("RESULTS.md")
+TABLE = Path(__file__).with_name("SPEED.md")
 ABOUT = """\
 A ratio is a quotient of two processor times (in `learning`, of two regrets) measured in turn in
 this one run, with a 95 % bootstrap interval over the repeats; the lower quartile of the repeats
@@ -26,14 +26,12 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
 - `decide`: one decision and its update, d = 20, M = 3. Peers learn one scalar reward, mogro all
   three objectives. "Shared learner": one model over the features of all arms, as mogro has. "One
   learner per arm": the library cannot share, so it has K models of one context of 20 numbers. "By
-  hand": an estimator of the library without a policy around it, which has no bar to clear, for
-  compiled code with one reward and no exploration can be faster than the bare NumPy arithmetic.
+  hand": an estimator of the library without a policy around it: compiled code, one reward, no
+  exploration. `python -m benchmarks.floor` compares with plain NumPy.
   vowpalwabbit reads text; "parsed" lines show it with all arms parsed before the first round, which
   serves only arms that never change. It takes a gradient step where the others solve least squares.
   The bar on the fastest peer is shown in two readings: all policies of peers; those that can take
   other arms in every round, as mogro does.
-- `contextual`: decide and learn with few arms a round and a block of context features for each; the
-  first rounds of MOGRO at its defaults, exploration included, against arithmetic without any.
 - `propensity`: the probability of every one of 1000 arms to be selected, against one product of
   4096 weights with all arms in single precision. Errors are root mean squares over independent
   answers, of the arm with probability 0.01 or more whose relative error is largest.
@@ -45,23 +43,21 @@ counts, for a shared machine only ever adds time. Nothing is compared with a sto
 
 
 def main(sections: Sequence[str]) -> None:
-    """Measure, print, and write the results if all sections ran."""
+    """Measure, print, and write the table if all sections ran."""
     warnings.simplefilter("ignore")
     start = time.monotonic()
-    found: list[Line] = []
+    lines: list[Line] = []
     for section in sections or SECTIONS:
         for line in import_module(f"benchmarks.{section}").lines():
-            found.append(line)
+            lines.append(line)
             print(f"  {line.section}: {line.quotient}, {line.setting}", file=sys.stderr, flush=True)
     minutes = (time.monotonic() - start) / 60
-    table = markdown(found)
+    table = markdown(lines)
     print(table)
-    print(f"\n{verdict(found)}\n{machine()}\n{minutes:.1f} minutes")
+    print(f"\n{verdict(lines)}\n{machine()}\n{minutes:.1f} minutes")
     if not sections:
-        parts = ("# Benchmarks", ABOUT.strip(), verdict(found), table, machine(), versions())
-        _, *others = RESULTS.read_text().split("\n## ")  # what other programs wrote
-        text = "\n\n".join(parts) + f"\n\nThe run took {minutes:.1f} minutes.\n"
-        RESULTS.write_text("\n## ".join([text, *others]))
+        parts = ("# Speed and regret", ABOUT.strip(), verdict(lines), table, machine(), versions())
+        TABLE.write_text("\n\n".join(parts) + f"\n\nThe run took {minutes:.1f} minutes.\n")
 
 
 def markdown(lines: Sequence[Line]) -> str:

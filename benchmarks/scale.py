@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 import mogro
 from benchmarks.common import Line, Ratio, Step, duration, race, ratio, slope, typical, unit_rows
-from benchmarks.pareto import ball_means
+from benchmarks.metrics import ball_means
 
 SECTION = "scale"
 DIM, OBJECTIVES = 32, 3
@@ -40,7 +40,7 @@ def _trained(arms: int, dtype: DTypeLike) -> tuple[mogro.MOGRO, np.ndarray]:
 
 def _arms(dtype: DTypeLike) -> Iterator[Line]:
     name = np.dtype(dtype).name
-    found = []
+    taken = []
     for arms in ARMS:
         policy, features = _trained(arms, dtype)
         select = partial(policy.select, features, rng=np.random.default_rng(1))
@@ -50,7 +50,7 @@ def _arms(dtype: DTypeLike) -> Iterator[Line]:
             repeats=15,
             block=0.02,
         )
-        found.append(times["select"])
+        taken.append(times["select"])
         yield Line(
             SECTION,
             ratio(times["select"], times["product"]),
@@ -59,7 +59,7 @@ def _arms(dtype: DTypeLike) -> Iterator[Line]:
             f"{duration(typical(times['select']))} / {duration(typical(times['product']))}",
             note=_memory(select, features),
         )
-    yield _slope("log select / log K", list(ARMS), found, f"d = {DIM}, {name}")
+    yield _slope("log select / log K", list(ARMS), taken, f"d = {DIM}, {name}")
 
 
 def _memory(select: Step, features: np.ndarray) -> str:
@@ -71,7 +71,7 @@ def _memory(select: Step, features: np.ndarray) -> str:
 
 
 def _dims() -> Iterator[Line]:
-    found = []
+    taken = []
     for dim in DIMS:
         rng = np.random.default_rng(0)
         features = unit_rows(rng, 4 * dim, dim)
@@ -82,7 +82,7 @@ def _dims() -> Iterator[Line]:
         runs = {"update": _updates(policy, features, rewards), "bare": _bare(features)}
         measured = race({name: partial(_repeat, run, turns) for name, run in runs.items()})
         times = {name: each / turns for name, each in measured.items()}
-        found.append(times["update"])
+        taken.append(times["update"])
         yield Line(
             SECTION,
             ratio(times["update"], times["bare"]),
@@ -91,7 +91,7 @@ def _dims() -> Iterator[Line]:
             f"{duration(typical(times['update']))} / {duration(typical(times['bare']))}",
             note="renewals included",
         )
-    yield _slope("log update / log d", list(DIMS[1:]), found[1:], "d from 32")
+    yield _slope("log update / log d", list(DIMS[1:]), taken[1:], "d from 32")
 
 
 def _repeat(run: Step, turns: int) -> None:
@@ -121,21 +121,23 @@ def _bare(features: np.ndarray) -> Step:
 
 def _gaps() -> Iterator[Line]:
     rng = np.random.default_rng(0)
-    found = []
+    seconds = []
     for arms in GAP_ARMS:
         means = ball_means(arms, 5, rng)
-        found.append(race({"": partial(mogro.pareto.effective_gaps, means)}, repeats=7)[""])
-    yield _slope("log effective_gaps / log K", list(GAP_ARMS), found, "M = 5")
-    found = []
+        seconds.append(race({"": partial(mogro.pareto.effective_gaps, means)}, repeats=7)[""])
+    yield _slope("log effective_gaps / log K", list(GAP_ARMS), seconds, "M = 5")
+    seconds = []
     for objectives in GAP_OBJECTIVES:
         means = ball_means(1000, objectives, rng)
-        found.append(race({"": partial(mogro.pareto.effective_gaps, means)}, repeats=7)[""])
-    yield _slope("log effective_gaps / log M", list(GAP_OBJECTIVES), found, "K = 1,000")
+        seconds.append(race({"": partial(mogro.pareto.effective_gaps, means)}, repeats=7)[""])
+    yield _slope("log effective_gaps / log M", list(GAP_OBJECTIVES), seconds, "K = 1,000")
 
 
 def _slope(quotient: str, sizes: list[int], times: list[np.ndarray], setting: str) -> Line:
-    found: Ratio = slope(sizes, times)
+    fitted: Ratio = slope(sizes, times)
     points = ", ".join(
         f"{size:,}: {duration(typical(each))}" for size, each in zip(sizes, times, strict=True)
     )
-    return Line(SECTION, found, quotient, setting, points, note="a slope: 1 is linear, 2 quadratic")
+    return Line(
+        SECTION, fitted, quotient, setting, points, note="a slope: 1 is linear, 2 quadratic"
+    )

@@ -1,70 +1,142 @@
-"""Replications together against a plain loop, and the paper's running-time figure."""
+"""Replications together against a plain loop and against NumPy by hand; and the paper's times.
 
-from collections.abc import Iterator
+    python -m benchmarks.simulation
+
+"The plain loop" is one replication of :class:`benchmarks.floor.Floor`; "by hand" are many in arrays
+with a leading axis and one generator: no streams, no ties, no exploration, no residuals, no checks.
+Both draw rewards of the world; by hand sums regrets too.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import mogro
-from benchmarks.common import Line, duration, race, ratio, typical
+from benchmarks.common import Line, Ratio, duration, race, ratio, typical
+from benchmarks.floor import Array, Floor
 from mogro.environments import FixedArms
-from mogro.experiments.lab.timing import WITH_WHOLE_FRONTS
+from paper.lab.timing import WITH_WHOLE_FRONTS
 
 SECTION = "simulation"
 SIZE = (10, 200, 10)  # d, K, M: the largest of the paper's figure
+SMALLER = (10, 200, 5)
 ROUNDS = 1000
-REPLICATIONS = (1, 10, 100, 500, 2000)
-_INSTANCES = 10
+BLOCK = 20
+REPEATS = 9
+
+Clock = Callable[[], object]
 
 
-def plain_loop(world: FixedArms, rounds: int) -> None:
-    """Play one replication of MOGRO-RW as one would first write it."""
-    rng = np.random.default_rng(0)
-    dim, objectives = world.dim, world.objectives
-    gram, moments = np.zeros((dim, dim)), np.zeros((dim, objectives))
-    basis = mogro.BasisRoundRobin(world.features).basis
-    exploring = True
+def plain_loop(world: FixedArms, rounds: int, clock: Clock) -> None:
+    """Play one replication, as one would first write it."""
+    rng, policy = np.random.default_rng(0), Floor(world.dim, world.objectives)
+    means, noise = world.means, world.noise
+    arms: Array = world.features.astype(np.float64)
     for t in range(rounds):
-        exploring = exploring and np.linalg.eigvalsh(gram)[0] < 1
-        if exploring:
-            arm = basis[t % len(basis)]
-        else:
-            theta = np.linalg.solve(gram, moments)
-            arm = (world.features @ (theta @ rng.dirichlet(np.ones(objectives)))).argmax()
-        x = world.features[arm]
-        gram += np.outer(x, x)
-        moments += np.outer(x, world.means[arm] + 0.1 * rng.standard_normal(objectives))
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], means[arm] + noise * rng.standard_normal(world.objectives))
+        if t % BLOCK == BLOCK - 1:
+            clock()
+
+
+def by_hand(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> Array:
+    """Play many replications in arrays with a leading axis; return both sums of gaps."""
+    rng, d, m = np.random.default_rng(0), world.dim, world.objectives
+    arms, means, noise = world.features, world.means, world.noise
+    gaps = np.stack([mogro.pareto.gaps(means), mogro.pareto.effective_gaps(means)])
+    V, b = np.tile(np.eye(d), (count, 1, 1)), np.zeros((count, m, d))
+    S, theta = V.copy(), b.copy()
+    regret = np.zeros((2, count))
+    for t in range(rounds):
+        weights = rng.standard_exponential((count, m))
+        weights /= weights.sum(axis=1, keepdims=True)
+        arm = (np.einsum("rm,rmd->rd", weights, theta) @ arms.T).argmax(axis=1)
+        x, y = arms[arm], means[arm] + noise * rng.standard_normal((count, m))
+        regret += gaps[:, arm]
+        V += x[:, :, None] * x[:, None]
+        b += y[:, :, None] * x[:, None]
+        turned = np.einsum("rij,rj->ri", S, x)
+        gain = turned / (1 + np.einsum("ri,ri->r", x, turned))[:, None]
+        theta += (y - np.einsum("rmd,rd->rm", theta, x))[:, :, None] * gain[:, None]
+        S -= turned[:, :, None] * gain[:, None]
+        if t % BLOCK == BLOCK - 1:
+            clock()
+    return regret
+
+
+def simulated(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> mogro.Trace:
+    """Let :func:`mogro.simulate` play as many, with all that it records."""
+
+    def probe(policy: object) -> Array:
+        clock()
+        return np.zeros((1, count))
+
+    marks = range(BLOCK, rounds + 1, BLOCK)
+    play = partial(mogro.simulate, mogro.MOGRO, world, rounds=rounds, repeats=count)
+    return play(checkpoints=marks, probe=probe)
+
+
+def fastest(contestants: Mapping[str, Callable[..., Any]]) -> dict[str, Array]:
+    """Return processor seconds of all blocks of rounds, from the call on to its return.
+
+    Contestants take turns; of every block the fastest of several runs counts, so that a slow spell
+    of the machine hits none of them.
+    """
+    times: dict[str, list[list[float]]] = {name: [] for name in contestants}
+    for _ in range(REPEATS):
+        for name, play in contestants.items():
+            marks = [time.process_time()]
+            play(clock=lambda marks=marks: marks.append(time.process_time()))
+            marks.append(time.process_time())
+            times[name].append(np.diff(marks).tolist())
+    return {name: np.min(runs, axis=0) for name, runs in times.items()}
 
 
 def lines() -> Iterator[Line]:
     """Measure."""
     rng = np.random.default_rng(0)
-    worlds = [FixedArms.sample(*SIZE, noise=0.1, rng=rng) for _ in range(_INSTANCES)]
-    yield from _together(worlds)
-    yield from _figure(worlds[0])
+    large, small = (FixedArms.sample(*size, noise=0.1, rng=rng) for size in (SIZE, SMALLER))
+    loop = "plain loop / simulate, a replication and round"
+    yield _line(large, loop, plain_loop, 200, "at least 20", lambda value: value >= 20)
+    hand = partial(by_hand, count=100)
+    share = "by hand / simulate"
+    yield _line(small, share, hand, 100, "at least 0.6", lambda value: value >= 0.6, per=100)
+    one = "plain loop / simulate"
+    for world in (small, large):
+        yield _line(world, one, plain_loop, 1, "at least 0.4", lambda value: value >= 0.4)
+    yield _line(large, loop, plain_loop, 2000)
+    yield from _figure(large)
 
 
-def _together(worlds: list[FixedArms]) -> Iterator[Line]:
-    make = partial(mogro.MOGRO, threshold=1.0)  # the plain loop's
-    for count in REPLICATIONS:
-        chosen = worlds[: min(count, len(worlds))]
-        run = partial(mogro.simulate, make, chosen, rounds=ROUNDS, repeats=count // len(chosen))
-        times = race(
-            {"together": run, "loop": partial(plain_loop, worlds[0], ROUNDS)},
-            block=0.03,
-            repeats=7,
-            budget=6.0,
-        )
-        each = times["together"] / count
-        rate = 1 / typical(each) * ROUNDS
-        yield Line(
-            SECTION,
-            ratio(times["loop"], each),
-            "plain loop / simulate(MOGRO-RW)",
-            f"{count:,} replications, {_size()}",
-            f"{rate:,.0f} replication-rounds a second",
-            note="simulate also books rewards and both regrets",
-        )
+def _line(
+    world: FixedArms,
+    quotient: str,
+    rival: Callable[..., Any],
+    count: int,
+    bar: str = "",
+    met: Callable[[float], bool] | None = None,
+    *,
+    per: int = 1,
+) -> Line:
+    """Compare with a rival that plays ``per`` replications."""
+    ours = partial(simulated, world, ROUNDS, count=count)
+    times = fastest({"rival": partial(rival, world, ROUNDS), "simulate": ours})
+    theirs, mine = times["rival"].sum() / per / ROUNDS, times["simulate"].sum() / count / ROUNDS
+    value = float(theirs / mine)
+    where = f"{count:,} replications, (d, K, M) = {(world.dim, world.arms, world.objectives)}"
+    return Line(
+        SECTION,
+        Ratio(value, value, value),
+        quotient,
+        where,
+        f"{duration(theirs)} / {duration(mine)}",
+        bar,
+        met(value) if met else None,
+        f"{ROUNDS:,} rounds from the first on; simulate records rewards and both regrets",
+    )
 
 
 def _figure(world: FixedArms) -> Iterator[Line]:
@@ -81,7 +153,7 @@ def _figure(world: FixedArms) -> Iterator[Line]:
                 SECTION,
                 ratio(times[label], times[ours]),
                 f"{label} / {ours}",
-                f"one learner, {_size()}",
+                f"one learner, (d, K, M) = {SIZE}",
                 f"{duration(typical(times[label]))} / {duration(typical(times[ours]))}",
                 note="the paper's running-time figure: whole fronts every round",
             )
@@ -100,5 +172,8 @@ def _round(policy: mogro.policies.Policy, world: FixedArms) -> partial[None]:
     return partial(step)
 
 
-def _size() -> str:
-    return f"(d, K, M) = {SIZE}"
+if __name__ == "__main__":
+    for line in lines():
+        verdict = f"{line.bar}: {'met' if line.met else 'MISSED'}" if line.bar else ""
+        print(f"{line.quotient}: {line.ratio.value:.3g}" if line.ratio else line.quotient)
+        print(f"    {line.setting}; {line.figures}; {verdict}", flush=True)

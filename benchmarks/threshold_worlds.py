@@ -78,6 +78,22 @@ def outlier(noise: float, factor: float = 12) -> Draw:
     return draw
 
 
+def moved(noise: float, units: float = 1, offset: float = 0) -> Draw:
+    """Return the paper's instances with a constant, in other units and with other origins.
+
+    Features come in units from 1 to ``units``, after all have been moved by an offset, in their
+    standard deviations. Rewards stay the same.
+    """
+
+    def draw(rng: np.random.Generator) -> World:
+        made = FixedArms.sample(5, 50, 3, noise=noise, rng=rng)
+        shifted = made.features + offset * made.features.std()
+        features = np.hstack([shifted * np.geomspace(1, units, 5), np.ones((50, 1))])
+        return World(features[None], made.means[None], noise)
+
+    return draw
+
+
 def scales(noise: float) -> Draw:
     """Return the paper's instances with features in units from 1 to 1000."""
 
@@ -173,6 +189,13 @@ WORLDS: dict[str, Draw] = {
     "contexts, 1 objective, noise 0.5": contexts(0.5, M=1),
     "contexts (10, 20, 5), noise 1": contexts(1.0, d=10, M=5),
     "contexts times arms, clicks 20 %": products(0.2, 0.03),
+}
+# The same rewards by other features: the first of each pair beside the second.
+TWINS: dict[str, tuple[Draw, Draw]] = {
+    "units 1 to 1000": (scales(0.3), paper(0.3, M=3)),
+    "a constant, units 1 to 1e12": (moved(0.3, units=1e12), moved(0.3)),
+    "a constant, offset of 20 standard deviations": (moved(0.3, offset=20), moved(0.3)),
+    "a constant, offset of 300, units 1 to 1000": (moved(0.3, 1000, 300), moved(0.3)),
 }
 # In which nothing can be learned, or nothing about an objective; no arm has any regret there.
 NOISE = {

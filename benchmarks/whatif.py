@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from benchmarks.common import Line, Ratio, short
 from benchmarks.news import NAMES, ROWS, TRADE_OFFS, UNIFORM, News
-from mogro import WhatIf, what_if
+from mogro.evaluation import WhatIf, what_if
 
 SECTION = "whatif"
 RUNS = int(os.environ.get("MOGRO_WHATIF_RUNS", "2000"))
@@ -33,9 +33,9 @@ def lines() -> Iterator[Line]:
         for part in range(-(-RUNS // _AT_ONCE))
         for log in world.quick_logs(min(_AT_ONCE, RUNS - part * _AT_ONCE), part)
     )
-    truths, found = judge(world, quick)
-    yield from each(truths, found, world.alone())
-    yield together(truths, found, "logs")
+    truths, answers = judge(world, quick)
+    yield from each(truths, answers, world.alone())
+    yield together(truths, answers, "logs")
     if AGENTS:
         agents = judge(world, (world.agent_log(seed) for seed in range(AGENTS)))
         yield together(*agents, "logs of agents with a journal")
@@ -44,16 +44,20 @@ def lines() -> Iterator[Line]:
 def judge(world: News, logs: Iterable[pa.Table]) -> tuple[np.ndarray, list[WhatIf]]:
     """Return the truths beside logs, (n, W, 2), and what each log says."""
     pairs = [(world.beside(log), what_if(log, TRADE_OFFS)) for log in logs]
-    return np.array([truth for truth, _ in pairs]), [found for _, found in pairs]
+    return np.array([truth for truth, _ in pairs]), [answer for _, answer in pairs]
 
 
-def each(truths: np.ndarray, found: list[WhatIf], alone: np.ndarray) -> Iterator[Line]:
-    """Yield how often intervals hold the truth, one by one, where they say they can be trusted."""
-    bounds = np.array([[one.interval() for one in log.evaluations] for log in found])
+def each(truths: np.ndarray, answers: list[WhatIf], alone: np.ndarray) -> Iterator[Line]:
+    """Yield how often intervals hold the truth, each by itself, where they can be trusted."""
+    bounds = np.array(
+        [[evaluation.interval() for evaluation in log.evaluations] for log in answers]
+    )
     inside = (bounds[..., 0] <= truths) & (truths <= bounds[..., 1])
-    trusted = np.array([log.trusted for log in found])
-    sizes = np.array([[one.effective_size.min() for one in log.evaluations] for log in found])
-    errors = np.array([log.value for log in found]) - truths
+    trusted = np.array([log.trusted for log in answers])
+    sizes = np.array(
+        [[evaluation.effective_size.min() for evaluation in log.evaluations] for log in answers]
+    )
+    errors = np.array([log.value for log in answers]) - truths
     for w, m in np.ndindex(len(TRADE_OFFS), len(NAMES)):
         sure = trusted[:, w]
         wide = _width(bounds[sure, w, m], errors[sure, w, m])
@@ -64,21 +68,21 @@ def each(truths: np.ndarray, found: list[WhatIf], alone: np.ndarray) -> Iterator
             f"{weights}: {NAMES[m]}",
             f"beside the log {truths[:, w, m].mean():.3f}, alone {alone[w, m]:.3f}; "
             f"width / needed {short(wide)}; all logs {short(inside[:, w, m].mean())}",
-            f"{sure.mean():.0%} of {len(found)} logs trusted, "
+            f"{sure.mean():.0%} of {len(answers)} logs trusted, "
             f"median effective size {np.median(sizes[:, w]):.0f}",
         )
 
 
-def together(truths: np.ndarray, found: list[WhatIf], which: str) -> Line:
+def together(truths: np.ndarray, answers: list[WhatIf], which: str) -> Line:
     """Return how often all that is said to be trusted holds at once.
 
     What is needed are boxes, as wide for every estimate in its standard deviations, that hold 95 %.
     """
-    bounds = np.array([log.interval() for log in found])
-    trusted = np.array([log.trusted for log in found])
+    bounds = np.array([log.interval() for log in answers])
+    trusted = np.array([log.trusted for log in answers])
     held = (bounds[..., 0] <= truths) & (truths <= bounds[..., 1])
     inside = np.asarray(held.all(axis=-1))
-    errors = np.array([log.value for log in found]) - truths
+    errors = np.array([log.value for log in answers]) - truths
     spread = np.array([errors[sure, w].std(axis=0) for w, sure in enumerate(trusted.T)])
     largest = np.where(trusted[..., None], abs(errors) / spread, 0.0).max(axis=(1, 2))
     needed = 2 * np.quantile(largest, 0.95) * spread  # boxes that hold 95 %
@@ -89,7 +93,7 @@ def together(truths: np.ndarray, found: list[WhatIf], which: str) -> Line:
         float(wide),
         "all that is trusted, together",
         f"width / needed {short(float(wide))}; trusted or not {short(everything)}",
-        f"{trusted.mean():.0%} of estimates trusted, in {len(found)} {which}",
+        f"{trusted.mean():.0%} of estimates trusted, in {len(answers)} {which}",
     )
 
 

@@ -32,14 +32,10 @@ DIALS: dict[str, dict[str, float]] = {
     "balanced": {"quality": 1, "cost": 0.3, "seconds": 0.1},
     "best": {"quality": 1, "cost": 0, "seconds": 0},
 }
-# Every model has parameters of its own for what a prompt looks like.
-FEATURES = mogro.Bilinear(
-    arm=mogro.Encoder(model=mogro.Category(*MODELS)),
-    context=mogro.Encoder(
-        words=mogro.Number(mean=25, std=15), digits=mogro.Number(), code=mogro.Number()
-    ),
-    context_alone=False,
-    constant=False,
+# Products of both: what a prompt looks like may matter to one model and not to another.
+ARMS = mogro.Encoder(model=mogro.Category(*MODELS))
+PROMPT = mogro.Encoder(
+    words=mogro.Number(mean=25, std=15), digits=mogro.Number(), code=mogro.Number()
 )
 WORDS = {
     "chat": "please tell me a story about my holiday and why the sea is so blue today",
@@ -80,7 +76,7 @@ def look(prompt: str) -> dict[str, Any]:
 
 def summary(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
     """Return means, and how often each model was chosen."""
-    means = [np.mean([got[one.name] for _, got in rows]) for one in OBJECTIVES]
+    means = [np.mean([got[objective.name] for _, got in rows]) for objective in OBJECTIVES]
     shares = Counter(model for model, _ in rows)
     chosen = ", ".join(f"{model} {shares[model] / len(rows):.0%}" for model in MODELS)
     return f"quality {means[0]:.3f}, {1000 * means[1]:6.2f} m$, {means[2]:5.1f} s   {chosen}"
@@ -88,7 +84,7 @@ def summary(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
 
 def main() -> None:
     world = World(0)
-    agent = mogro.Agent(OBJECTIVES, features=FEATURES, seed=7)
+    agent = mogro.Agent(OBJECTIVES, arms=ARMS, context=PROMPT, seed=7)
     served: dict[str, list[tuple[str, Mapping[str, float]]]] = {dial: [] for dial in DIALS}
     for number in range(PROMPTS):
         prompt, dial = world.prompt(), list(DIALS)[world.rng.integers(3)]

@@ -93,8 +93,7 @@ class World:
 def run(seed: int = 0) -> tuple[mogro.Agent, list[Visit]]:
     """Serve visitors for some days."""
     world = World(seed)
-    features = mogro.Bilinear(arm=FEATURES, context=VISITORS)
-    agent = mogro.Agent(OBJECTIVES, features=features, seed=seed)
+    agent = mogro.Agent(OBJECTIVES, arms=FEATURES, context=VISITORS, seed=seed)
     catalogue = mogro.Catalogue(FEATURES.size)
     mail: list[tuple[float, str, str, float]] = []  # rewards on their way, soonest first
     history = []
@@ -141,7 +140,10 @@ def main() -> None:
         for name, values in zip(Visit._fields, np.mean(visits, axis=0), strict=True):
             print(f"{when} day, {name:5}", *(f"{value:8.4g}" for value in values))
     path = sys.argv[1] if len(sys.argv) > 1 else "news.png"
-    draw(history, path)
+    try:
+        draw(history, path)
+    except ImportError:
+        sys.exit("for the picture: pip install matplotlib")
     print(f"what visits were worth is drawn in {path}")
 
 

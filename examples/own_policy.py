@@ -4,11 +4,13 @@ A policy is a class with two methods; an environment one with two methods and fi
 inherits or registers anything. Run it: python examples/own_policy.py
 """
 
+import sys
 from functools import partial
 
 import numpy as np
 
 import mogro
+from mogro.compare import Comparison
 
 
 class LeastPulled:
@@ -58,7 +60,7 @@ class Menu:
         return np.asarray(means + self.noise * rng.standard_normal(means.shape))
 
 
-def main() -> mogro.Comparison:
+def main() -> Comparison:
     return mogro.compare(
         {
             "least pulled": LeastPulled,
@@ -75,7 +77,10 @@ def main() -> mogro.Comparison:
 
 
 if __name__ == "__main__":
-    found = main()
-    print(found)
-    found.save("own_policy.png")
+    comparison = main()
+    print(comparison)
+    try:
+        comparison.save("own_policy.png")
+    except ImportError:
+        sys.exit("for the plot: pip install matplotlib")
     print("The plot: own_policy.png")

@@ -62,14 +62,13 @@ class Result(NamedTuple):
 
     agent: mogro.Agent
     world: World
-    front: mogro.live.Front
+    front: mogro.agent.Front
 
 
 def run(*, visitors: int, every: float = 10 * 60.0, seed: int = 0) -> Result:
     """Serve visitors, one every so many seconds."""
     world = World(seed)
-    scaling = mogro.Scaling.of(world.features)
-    agent = mogro.Agent(OBJECTIVES, dim=DIM, seed=seed, intercept=True, scaling=scaling)
+    agent = mogro.Agent(OBJECTIVES, arms=DIM, seed=seed)
     mail: list[tuple[float, str, str, float]] = []  # rewards on their way, soonest first
     rng = np.random.default_rng(seed + 1)
     for visitor in range(visitors):
@@ -128,7 +127,10 @@ def main() -> None:
     print(result.agent.explain(decision))
     print(f"chosen with probability {decision.propensity:.3f} +- {decision.propensity_error:.3f}")
     path = sys.argv[1] if len(sys.argv) > 1 else "recommender.png"
-    draw(result, path)
+    try:
+        draw(result, path)
+    except ImportError:
+        sys.exit("for the picture: pip install matplotlib")
     print(f"the trade-off is drawn in {path}")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from docs import blocks
@@ -13,7 +14,7 @@ DOCUMENTS = [
 ]
 
 
-QUICK = {"README.md", "combinatorial.md", "first.md", "front.md", "plain.md"}
+QUICK = {"README.md", "combinatorial.md", "first.md", "front.md", "policy.md"}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,18 @@ def test_links_lead_somewhere(path: Path) -> None:
         target = (path.parent / name).resolve() if name else path
         assert target.exists(), link
         assert not anchor or anchor in headings(target), link
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS])
+def test_names_of_the_api_exist(path: Path) -> None:
+    text = path.read_text()
+    for name in re.findall(r"\{py:\w+\}`(?:[^`<]*<)?~?([\w.]+)>?`", text):
+        resolve_name(name)
+    for name, options in re.findall(r"^\.\. auto\w+:: (\S+)\n((?:   :.*\n)*)", text, re.MULTILINE):
+        documented = resolve_name(name)
+        for member in re.findall(r"\w+", "".join(re.findall(r":members:(.*)", options))):
+            known = hasattr(documented, member)
+            assert known or member in documented.__annotations__, f"{name}.{member}"
 
 
 def test_a_wrong_output_is_found(tmp_path: Path) -> None:

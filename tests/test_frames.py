@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import mogro
-from mogro._intervals import ConfidenceInterval
+from mogro.compare import Comparison
 from mogro.environments import FixedArms
-from mogro.experiments.report.claims import Claim, Claims, lower
 from mogro.simulation import measures
 
 WORLDS = [FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(i)) for i in range(2)]
 
 
-def compare(**options: Any) -> mogro.Comparison:
+def compare(**options: Any) -> Comparison:
     return mogro.compare(
         {"a & b": mogro.MOGRO, "c": mogro.RandomArm}, WORLDS, rounds=20, repeats=3, **options
     )
@@ -60,38 +59,3 @@ def test_csv_gives_the_same_numbers_again(tmp_path: Path) -> None:
     assert (
         (tmp_path / "one.csv").read_text().startswith("instance,repeat,round,measure,value\n0,0,")
     )
-
-
-def test_a_diagnosis_has_its_numbers_under_names(tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
-    found = mogro.diagnose(WORLDS[0].features, WORLDS[0].theta, noise=0.1, rounds=100)
-    frame = found.to_frame().set_index("name")["value"]
-    assert frame["arms"] == 8
-    assert frame["holds"] == found.holds
-    assert frame[f"assumptions.{found.assumptions[0].name}.margin"] == found.assumptions[0].margin
-    found.to_csv(tmp_path / "diagnosis.csv")
-    assert "arms,8.0\n" in (tmp_path / "diagnosis.csv").read_text()
-
-
-def test_claims_have_a_row_for_each_case(tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
-    numbers = [ConfidenceInterval(0.5, 0.4, 0.6), ConfidenceInterval(2.0, 0.7, 3.1)]
-    cases = lower(zip(("small", "large"), numbers, strict=True))
-    claims = Claims([("main", Claim("A beats B", "A has less", "ratio, below 1", cases))])
-    frame = claims.to_frame().set_index("where")
-    assert frame.loc["small", ["value", "low", "high"]].tolist() == [0.5, 0.4, 0.6]
-    assert frame["outcome"].tolist() == ["holds", "undecided"]
-    assert set(frame["verdict"]) == {"undecided"}
-    claims.to_csv(tmp_path / "claims.csv")
-    with open(tmp_path / "claims.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == claims.to_frame().columns.tolist()
-    assert [float(row["high"]) for row in rows] == [0.6, 3.1]
-
-
-def test_latex_has_a_row_for_each_policy_and_escapes_names() -> None:
-    lines = compare(measures={"a_measure": measures.variance_over_users}).to_latex().splitlines()
-    assert lines[0] == r"\begin{tabular}{lrrr}"
-    assert lines[2] == r"policy & effective Pareto regret & Pareto regret & a measure \\"
-    assert lines[4].startswith(r"a \& b & ")
-    assert len(lines) == 8

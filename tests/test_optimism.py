@@ -1,8 +1,10 @@
 """Without a threshold MOGRO follows the noise: optimistic rounds."""
 
+import math
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.oracles import optimism as oracle
 
@@ -22,26 +24,46 @@ def learned(
     return policy, log, rewards, arms
 
 
-@given(st.integers(0, 2**32), st.integers(4, 500), st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
-def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int) -> None:
+def assert_choices_are_those_of_the_slow_rule(
+    seed: int, n: int, M: int, K: int, steps: int
+) -> None:
     weights = np.random.default_rng(seed).dirichlet(np.ones(M))
-    policy, log, rewards, arms = learned(
-        seed, n, M=M, scalarization=mogro.FixedWeights(weights.tolist())
-    )
-    arms = np.concatenate([arms, log[:3]])
+    how = mogro.FixedWeights(weights.tolist())
+    policy, log, rewards, arms = learned(seed, n, M=M, K=K, scalarization=how)
+    inverse = np.linalg.inv(log.T @ log)
+    assume((np.vecdot(arms @ inverse, arms) < 9.9).all())  # no arm calls for exploration
     rng = np.random.default_rng(0)
-    estimates = arms @ policy.theta.T @ weights
-    optimistic = oracle.optimistic_values(log, rewards, arms) @ weights
-    for step in range(8):
-        before = policy.probabilities(arms).values
-        arm = policy.select(arms, rng=rng)
-        assert before[arm] == pytest.approx(1)
-        if policy.exploring and n < 20:  # some direction may still be unknown
-            continue
-        wanted = optimistic if oracle.is_optimistic(step, n) else estimates
-        assert arm == wanted.argmax()
-        assert policy.exploring == (arm != estimates.argmax())
+    estimates = arms @ np.linalg.lstsq(log, rewards, rcond=None)[0] @ weights
+    for step in range(steps):
+        turn = oracle.turn_of_optimism(step, n)
+        wanted = estimates
+        if turn is not None:
+            wanted = oracle.optimistic_values(log, rewards, arms, turn) @ weights
+        assert policy.probabilities(arms).values[wanted.argmax()] == pytest.approx(1)
+        assert policy.select(arms, rng=rng) == wanted.argmax()
+        assert policy.exploring == (wanted.argmax() != estimates.argmax())
+
+
+@given(st.integers(0, 2**32), st.integers(5, 500), st.integers(1, 4))
+@settings(max_examples=30)
+def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int) -> None:
+    assert_choices_are_those_of_the_slow_rule(seed, n, M, 8, 20)
+
+
+@pytest.mark.slow
+@given(st.integers(0, 2**32), st.integers(30, 1000), st.integers(250, 800))
+@settings(max_examples=10)
+def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:
+    assert_choices_are_those_of_the_slow_rule(seed, n, 2, K, 30)
+
+
+def test_nonlinear_scalarisations_are_optimistic_too() -> None:
+    policy, log, rewards, arms = learned(1, 40, scalarization=mogro.RandomChebyshev([-9.0, -9.0]))
+    values = oracle.optimistic_values(log, rewards, arms, 0)
+    rng = np.random.default_rng(0)
+    weights = mogro.RandomWeights().weights(2, step=0, batch=(), rng=np.random.default_rng(0))
+    expected = mogro.RandomChebyshev([-9.0, -9.0]).score(values, weights).argmax()
+    assert policy.select(arms, rng=rng) == expected
 
 
 def test_a_threshold_of_ones_own_is_never_optimistic() -> None:
@@ -51,14 +73,6 @@ def test_a_threshold_of_ones_own_is_never_optimistic() -> None:
         arm = policy.select(arms, rng=rng)
         policy.update(arms[arm], rng.standard_normal(2))
         assert not policy.exploring
-
-
-def test_nothing_is_added_before_the_noise_is_known() -> None:
-    arms = np.eye(3)
-    policy = mogro.MOGRO(3, 1)
-    policy.learn(arms, [[0.0], [1.0], [3.0]])
-    assert policy.select(arms, rng=np.random.default_rng(0)) == 2
-    assert not policy.exploring
 
 
 @pytest.mark.parametrize("arms", [np.eye(6), np.random.default_rng(2).standard_normal((20, 3))])
@@ -79,7 +93,7 @@ def test_pure_noise_is_explored_for_a_root_of_the_rounds(arms: FloatArray) -> No
 @pytest.mark.slow
 def test_rare_clicks_do_not_hide_the_good_arms() -> None:
     """Two of ten arms are good for one objective each, and most of the first tries show nothing."""
-    runs, rng = 40, np.random.default_rng(0)
+    runs, rng = 100, np.random.default_rng(0)
     means = rng.uniform(0.02, 0.03, (runs, 10, 2))
     means[:, 0, 0] = means[:, 1, 1] = 0.12
     policy = mogro.MOGRO(10, 2, batch=(runs,))
@@ -89,33 +103,7 @@ def test_rare_clicks_do_not_hide_the_good_arms() -> None:
         clicks = rng.random((runs, 2)) < means[each, arm]
         policy.update(arms[arm], clicks.astype(np.float64))
     found = (policy.theta.argmax(axis=-1) == [0, 1]).all(axis=-1)
-    assert found.sum() >= 36
-
-
-def test_features_of_other_units_make_the_same_choices() -> None:
-    """Standard errors of arms know no units, but the first rounds do."""
-    policy, log, rewards, arms = learned(5, 60)
-    units = np.array([1.0, 5.0, 0.5])
-    other = mogro.MOGRO(3, 2)
-    other.learn(log * units, rewards)
-    mine, theirs = (np.random.default_rng(0) for _ in range(2))
-    for _ in range(20):
-        assert policy.select(arms, rng=mine) == other.select(arms * units, rng=theirs)
-
-
-def test_what_is_in_flight_counts_as_observed() -> None:
-    """No reward comes after the first thirty decisions, and yet the second arm is tried enough."""
-    objective = mogro.Objective("sales", window=10.0)
-    agent = mogro.Agent([objective], dim=2, seed=0)
-    arms = {"often": [1.0, 0.0], "seldom": [0.0, 1.0]}
-    rng = np.random.default_rng(2)
-    for number in range(30):
-        arm = "seldom" if number % 10 == 0 else "often"
-        made = agent.decide({arm: arms[arm]}, now=0.0)
-        agent.reward(made.id, {"sales": (arm == "often") * 0.6 + 0.6 * rng.normal()}, now=0.0)
-    chosen = [agent.decide(arms, now=1.0).arm for _ in range(20)]
-    assert chosen[:5] == ["seldom"] * 5  # it may be better than three observations make it look
-    assert "often" in chosen
+    assert found.sum() >= 84  # 92 of 100 on average, by 400 runs
 
 
 @pytest.mark.slow
@@ -132,28 +120,15 @@ def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> N
         policy.copy().choose(sphere, rng=rng)
     residuals = rewards[:, 0] - log @ policy.theta[0]
     covariance = residuals @ residuals / 47 * np.linalg.inv(log.T @ log)
-    np.testing.assert_allclose(np.mean(asked, axis=0), policy.theta[0], atol=0.03)
-    np.testing.assert_allclose(np.cov(np.transpose(asked)), covariance, atol=0.012)
+    width = 1.5 + math.log(50) / 3  # the first optimistic round is a wide one
+    off = (np.array(asked) - policy.theta[0]) / width
+    np.testing.assert_allclose(np.mean(off, axis=0), 0, atol=0.03)
+    np.testing.assert_allclose(np.cov(off.T), covariance, atol=0.012)
     policy.choose(sphere, rng=rng)
     assert policy.exploring
     policy.choose(sphere, rng=rng)  # not the turn of its optimism
     assert not policy.exploring
     np.testing.assert_array_equal(asked[-1], policy.theta[0])
-
-
-@pytest.mark.slow
-@given(st.integers(0, 2**32), st.integers(20, 1000), st.integers(250, 800))
-@settings(max_examples=15, deadline=None)
-def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:
-    policy, log, rewards, arms = learned(seed, n, K=K, scalarization=mogro.FixedWeights([0.3, 0.7]))
-    rng = np.random.default_rng(0)
-    for step in range(40):
-        if oracle.is_optimistic(step, n):
-            wanted = oracle.optimistic_values(log, rewards, arms, step) @ [0.3, 0.7]
-            assert policy.probabilities(arms).values[wanted.argmax()] == pytest.approx(1)
-            assert policy.select(arms, rng=rng) == wanted.argmax()
-        else:
-            policy.select(arms, rng=rng)
 
 
 def test_every_one_of_many_arms_has_its_turn() -> None:

@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 import mogro
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +18,12 @@ ROOT = Path(__file__).parents[1]
 def test_every_public_name_is_there() -> None:
     assert len(set(mogro.__all__)) == len(mogro.__all__)
     assert all(hasattr(mogro, name) for name in mogro.__all__)
+
+
+def test_no_other_name_is_there() -> None:
+    assert set(mogro.__all__) <= set(dir(mogro))
+    with pytest.raises(AttributeError, match="module 'mogro' has no attribute 'nothing'"):
+        mogro.nothing  # type: ignore[attr-defined] # noqa: B018
 
 
 def test_every_public_name_is_in_the_reference() -> None:
@@ -39,7 +47,7 @@ def test_protocols_are_at_the_top() -> None:
 def test_every_exception_is_in_one_place() -> None:
     kinds = {
         (name, kind)
-        for module in (mogro, mogro.live, mogro.simulation, mogro.environments, mogro.theory)
+        for module in (mogro, mogro.agent, mogro.simulation, mogro.environments, mogro.theory)
         for name, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, Exception) and not issubclass(kind, Warning)
     }
@@ -51,6 +59,8 @@ def test_importing_it_loads_nothing_heavy_and_brings_the_checks() -> None:
     code = """
 import sys
 import mogro
+rooms = {"mogro.agent", "mogro.evaluation", "mogro.offpolicy", "mogro.testing", "mogro.theory"}
+assert not rooms & sys.modules.keys()
 assert callable(mogro.testing.check_policy)
 print(*{name.partition(".")[0] for name in sys.modules})
 """

@@ -86,8 +86,6 @@ def test_a_wrong_number_of_objectives_is_refused_when_the_policy_is_made(
     with pytest.raises(ValueError, match=r"concentration|weights|reference"):
         mogro.MOGRO(4, 3, scalarization=scalarization)
     with pytest.raises(ValueError, match=r"concentration|weights|reference"):
-        mogro.Oracle(np.ones((3, 4)), scalarization=scalarization)
-    with pytest.raises(ValueError, match=r"concentration|weights|reference"):
         mogro.ThompsonSampling(4, 3, noise=0.1, delta=0.1, selection=scalarization)
 
 
@@ -226,10 +224,9 @@ def test_a_users_class_that_gives_nonsense_is_refused() -> None:
         mogro.MOGRO(2, 2, scalarization=OneScore())
 
 
-@pytest.mark.parametrize("policy", ["oracle", "thompson", "mogro"])
+@pytest.mark.parametrize("policy", ["thompson", "mogro"])
 def test_round_robin_counts_selections_not_updates(policy: str) -> None:
     made: dict[str, mogro.policies.LinearPolicy] = {
-        "oracle": mogro.Oracle(np.eye(3), scalarization=mogro.RoundRobin()),
         "mogro": mogro.MOGRO(3, 3, scalarization=mogro.RoundRobin()),
         "thompson": mogro.ThompsonSampling(
             3, 3, noise=0.0, norm=0.0, delta=1.0, selection=mogro.RoundRobin()

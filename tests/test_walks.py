@@ -1,41 +1,26 @@
-"""The walks of ARCHITECTURE.md: how many files are on the stack at once, from a call to its end."""
+"""The walks of ARCHITECTURE.md: every file of mogro in which a function of it runs."""
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
-import pytest
 
 import mogro
-from mogro.experiments.figures import main
-from mogro.experiments.lab.reproduce import reproduce
-from mogro.experiments.lab.scale import Scale
-from mogro.experiments.report.drawings import draw
-from mogro.experiments.report.page import write_report
 
-ROOT = str(Path(mogro.__file__).parent)
-MOST = 8
+ROOT = str(Path(mogro.__file__).parent) + "/"
+DECISION, WITH_JOURNAL, ROUND = 19, 27, 15
 
 
-def passed(work: Callable[[], object]) -> list[str]:
-    """Return the files of mogro on the stack, in the moment when there are most of them."""
-    deepest: list[str] = []
+def passed(work: Callable[[], object]) -> set[str]:
+    """Return the files of mogro in which a function is called."""
+    files = set()
 
-    def look(frame: FrameType | None, event: str, _: Any) -> None:
-        nonlocal deepest
-        if event == "call" and frame is not None and frame.f_code.co_filename.startswith(ROOT):
-            files: dict[str, None] = {}
-            while frame is not None:
-                name = frame.f_code.co_filename
-                if name.startswith(ROOT):
-                    files[name.removeprefix(ROOT + "/")] = None
-                frame = frame.f_back
-            if len(files) > len(deepest):
-                deepest = list(files)
+    def look(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(ROOT):
+            files.add(frame.f_code.co_filename.removeprefix(ROOT))
 
     before = sys.getprofile()
     sys.setprofile(look)
@@ -43,50 +28,49 @@ def passed(work: Callable[[], object]) -> list[str]:
         work()
     finally:
         sys.setprofile(before)
-    return deepest
+    return files
+
+
+def lived(agent: mogro.Agent) -> dict[str, np.ndarray]:
+    """Let an agent decide and learn, and return its arms."""
+    rng = np.random.default_rng(0)
+    arms = {f"arm {k}": rng.standard_normal(5) for k in range(20)}
+    for _ in range(40):
+        agent.reward(agent.decide(arms).id, dict.fromkeys("abc", rng.random()))
+    return arms
+
+
+OBJECTIVES = [mogro.Objective(name) for name in "abc"]
 
 
 def test_a_live_decision() -> None:
+    agent = mogro.Agent(OBJECTIVES, arms=5, seed=0)
+    arms = lived(agent)
+    files = passed(lambda: agent.decide(arms, id="visit"))
+    assert {"agent/agent.py", "agent/proposal.py", "agent/inputs.py", "choice.py"} <= files
+    assert len(files) <= DECISION, sorted(files)
+    reward = passed(lambda: agent.reward("visit", dict.fromkeys("abc", 1.0)))
+    assert {"agent/state/state.py", "agent/state/learner.py", "posterior.py"} <= reward
+    assert len(reward) <= DECISION // 2, sorted(reward)
+
+
+def test_a_live_decision_with_a_journal(tmp_path: Path) -> None:
+    with mogro.Agent.open(tmp_path / "a.db", OBJECTIVES, arms=5, seed=0) as agent:
+        arms = lived(agent)
+        files = passed(lambda: agent.decide(arms))
+    assert {"agent/proposal.py", "agent/evidence.py", "agent/journal/sqlite.py"} <= files
+    assert len(files) <= WITH_JOURNAL, sorted(files)
+
+
+def test_a_round_of_a_policy() -> None:
     rng = np.random.default_rng(0)
-    arms = {f"arm {k}": rng.standard_normal(5) for k in range(20)}
-    agent = mogro.Agent([mogro.Objective(name) for name in "abc"], dim=5, seed=0)
+    arms, policy = rng.standard_normal((20, 5)), mogro.MOGRO(5, 3)
 
-    def live() -> None:
-        for _ in range(40):
-            decision = agent.decide(arms)
-            agent.reward(decision.id, dict.fromkeys("abc", rng.random()))
+    def round() -> None:  # noqa: A001
+        policy.update(arms[policy.select(arms, rng=rng)], np.ones(3))
 
-    files = passed(live)
-    assert {"live/agent.py", "live/deciding/proposals.py", "choice/choosing.py"} <= set(files)
-    assert len(files) <= MOST
-    decision = agent.decide(arms)
-    reward = passed(lambda: agent.reward(decision.id, dict.fromkeys("abc", 1.0)))
-    assert {"live/memory/state.py", "live/memory/learner.py", "linear.py"} <= set(reward)
-    assert len(reward) <= MOST
-
-
-def test_a_round_of_a_batch() -> None:
-    rng = np.random.default_rng(0)
-    sample = mogro.environments.FixedArms.sample
-    worlds = [sample(5, 20, 3, noise=0.1, rng=rng) for _ in range(3)]
-    files = passed(lambda: mogro.simulate(mogro.MOGRO, worlds, rounds=40, repeats=2))
-    assert {"simulation/run.py", "policies/base.py", "choice/choosing.py"} <= set(files)
-    assert len(files) <= MOST
-
-
-@pytest.mark.slow
-def test_a_figure(tmp_path: Path) -> None:
-    figure, scale = main.FIGURE, Scale(instances=1, repeats=1, rounds=10)
-
-    def make() -> None:
-        with ThreadPoolExecutor(1) as worker:  # whose stack is its own
-            reproduce([figure], scale, executor=worker, out=tmp_path)
-        draw(figure, tmp_path)
-        write_report([figure], tmp_path)
-
-    files = passed(make)
-    assert "experiments/figures/main.py" in files
-    assert len(files) <= MOST - 2  # the command line is before them
-    simulation, *_, stopwatch = figure.tasks(scale)
-    for task in (simulation, stopwatch):
-        assert len(passed(task.run)) <= MOST
+    for _ in range(40):
+        round()
+    files = passed(round)
+    assert {"policies/base.py", "policies/mogro.py", "choice.py", "posterior.py"} <= files
+    assert len(files) <= ROUND, sorted(files)

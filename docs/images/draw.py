@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mogro
-from mogro._plots import look
-from mogro.experiments.lab.contenders import EPS, OPTIMIST, RW, RW_AT_1, THOMPSON
-from mogro.experiments.lab.runs import Simulation
-from mogro.experiments.lab.worlds import Fixed
+from mogro.plots import look
+from paper.lab.contenders import EPS, OPTIMIST, RW, RW_AT_1, THOMPSON
+from paper.lab.runs import Simulation
+from paper.lab.worlds import Fixed
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"
@@ -46,7 +46,7 @@ def pulls_on_the_front(axes: Axes) -> None:
 
 
 def regrets(axes: Axes) -> None:
-    """Draw what ``mogro reproduce main`` runs at its smaller size, with fewer instances."""
+    """Draw what ``python -m paper main`` runs at its smaller size, with fewer instances."""
     names = {
         RW: "MOGRO",
         RW_AT_1: "MOGRO, B = 1",

@@ -1,51 +1,27 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them.
 
-The exceptions of live use are in ``mogro.errors``; the protocols that parts of your own have to
-meet are ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration``, and ``mogro.testing``
-checks whether they do.
+These are the names to type; the types that they return are in the modules. ``mogro.errors`` has the
+exceptions of agents. ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration`` are the
+protocols for parts of your own, and ``mogro.testing`` checks such parts.
 """
 
-from mogro import environments, live, offpolicy, pareto, simulation, testing, theory
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mogro import environments, pareto, priors, simulation
 from mogro._streams import Rng, Streams
 from mogro._version import __version__
-from mogro.choice import Beliefs
-from mogro.compare import Comparison, compare
+from mogro.compare import compare
 from mogro.environments import Environment
-from mogro.evaluation import Recommendation, Replay, WhatIf, evaluate, replay, what_if
 from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
-from mogro.live import (
-    Agent,
-    Bilinear,
-    Catalogue,
-    Category,
-    Decision,
-    Encoder,
-    HalfLife,
-    Number,
-    Objective,
-    Outcome,
-    Scaling,
-    Tags,
-    Vector,
-    errors,
-)
 from mogro.policies import (
-    MOGLMUCB,
     MOGRO,
     UCB,
-    AlphaFairness,
     EpsilonGreedy,
-    ExploreThenCommit,
-    FrankWolfe,
-    GiniOGDE,
     LinearPolicy,
-    Oracle,
-    ParetoThompsonSampling,
-    ParetoUCB1,
     Policy,
     RandomArm,
     ThompsonSampling,
-    single_objective_greedy,
 )
 from mogro.scalarization import (
     FixedWeights,
@@ -57,51 +33,78 @@ from mogro.scalarization import (
 )
 from mogro.selection import EffectiveFront, ParetoFront
 from mogro.simulation import Trace, simulate
-from mogro.theory import Diagnosis, diagnose
+
+if TYPE_CHECKING:
+    from mogro import agent, offpolicy, testing, theory
+    from mogro.agent import (
+        Agent,
+        Catalogue,
+        Category,
+        Decision,
+        Encoder,
+        HalfLife,
+        Number,
+        Objective,
+        Retention,
+        Tags,
+        Vector,
+        errors,
+    )
+    from mogro.evaluation import evaluate, replay, what_if
+    from mogro.theory import diagnose
+else:
+    _ROOMS = {
+        "mogro.agent": (
+            *("Agent", "Catalogue", "Category", "Decision", "Encoder", "HalfLife", "Number"),
+            *("Objective", "Retention", "Tags", "Vector", "errors"),
+        ),
+        "mogro.evaluation": ("evaluate", "replay", "what_if"),
+        "mogro.theory": ("diagnose",),
+    }
+    _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+    def __getattr__(name: str) -> Any:
+        """Load what many programs never use when it is first asked for."""
+        if name in ("agent", "offpolicy", "testing", "theory"):
+            return import_module(f"mogro.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'mogro' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return [*globals(), *__all__]
+
 
 __all__ = [
-    "MOGLMUCB",
     "MOGRO",
     "UCB",
     "Agent",
-    "AlphaFairness",
     "BasisRoundRobin",
-    "Beliefs",
-    "Bilinear",
     "Catalogue",
     "Category",
-    "Comparison",
     "Decision",
-    "Diagnosis",
     "EffectiveFront",
     "Encoder",
     "Environment",
     "EpsilonGreedy",
     "Exploration",
-    "ExploreThenCommit",
     "FixedWeights",
-    "FrankWolfe",
-    "GiniOGDE",
     "HalfLife",
     "LinearPolicy",
     "Number",
     "Objective",
-    "Oracle",
-    "Outcome",
     "ParetoFront",
-    "ParetoThompsonSampling",
-    "ParetoUCB1",
     "Policy",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
     "RandomWeights",
-    "Recommendation",
-    "Replay",
+    "Retention",
     "Rng",
     "RoundRobin",
     "Scalarization",
-    "Scaling",
     "Streams",
     "Tags",
     "ThompsonSampling",
@@ -109,20 +112,19 @@ __all__ = [
     "Uniform",
     "Vector",
     "WeakestDirection",
-    "WhatIf",
     "__version__",
+    "agent",
     "compare",
     "diagnose",
     "environments",
     "errors",
     "evaluate",
-    "live",
     "offpolicy",
     "pareto",
+    "priors",
     "replay",
     "simulate",
     "simulation",
-    "single_objective_greedy",
     "testing",
     "theory",
     "what_if",

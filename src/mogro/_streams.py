@@ -14,7 +14,7 @@ _FEW = 4
 
 Size = int | tuple[int, ...]
 _Kind = tuple[str | bytes | int | tuple[int, ...], ...]
-_Draw = Callable[[np.random.Generator, int], FloatArray]
+_Draw = Callable[[np.random.Generator, FloatArray], object]  # fills an array
 
 
 class Streams:
@@ -52,13 +52,13 @@ class Streams:
             raise ValueError("generators: expected numpy.random.Generator objects, at least one")
         self.batch: tuple[int, ...] = array.shape
         self._pool = _Pool(list(array.flat), ahead)
-        self._index = np.arange(array.size)
+        self._index: NDArray[np.intp] | None = None  # everyone
 
     def take(self, index: NDArray[np.intp]) -> "Streams":
         """Return the streams of some learners, given by their distinct flat positions."""
         part = object.__new__(Streams)
         part._pool = self._pool
-        chosen = self._index[index]
+        chosen = np.asarray(index) if self._index is None else self._index[index]
         part._index = chosen.ravel()
         part.batch = chosen.shape
         return part
@@ -77,15 +77,17 @@ class Streams:
 
     def random(self, size: Size) -> FloatArray:
         """Uniform numbers in [0, 1)."""
-        return self._draw(("random",), size, (), lambda g, n: g.random(n))
+        return self._draw(("random",), size, (), lambda g, out: g.random(out=out))
 
     def standard_normal(self, size: Size) -> FloatArray:
         """Standard normal numbers."""
-        return self._draw(("normal",), size, (), lambda g, n: g.standard_normal(n))
+        return self._draw(("normal",), size, (), lambda g, out: g.standard_normal(out=out))
 
     def standard_exponential(self, size: Size) -> FloatArray:
         """Standard exponential numbers."""
-        return self._draw(("exponential",), size, (), lambda g, n: g.standard_exponential(n))
+        return self._draw(
+            ("exponential",), size, (), lambda g, out: g.standard_exponential(out=out)
+        )
 
     def normal(
         self, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0, size: Size | None = None
@@ -104,22 +106,23 @@ class Streams:
     def dirichlet(self, alpha: ArrayLike, size: Size) -> FloatArray:
         """Weights on the simplex; one more axis than ``size``."""
         concentration = np.asarray(alpha, dtype=np.float64)
-        key = ("dirichlet", concentration.tobytes())
-        each = concentration.shape
-        return self._draw(key, size, each, lambda g, n: g.dirichlet(concentration, n))
+
+        def draw(generator: np.random.Generator, out: FloatArray) -> None:
+            out[...] = generator.dirichlet(concentration, len(out))
+
+        return self._draw(("dirichlet", concentration.tobytes()), size, concentration.shape, draw)
 
     def _draw(self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw) -> FloatArray:
-        sizes = tuple(size) if isinstance(size, tuple) else (int(size),)
+        sizes = size if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
-        number = math.prod(sizes[axes:])
+        shape = sizes[axes:]
+        number = math.prod(shape)
         # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
         # their own: with a fixed number of arms every block then holds draws of one shape.
-        shape = sizes[axes:]
         key = (*kind, shape if number <= _FEW else len(shape))
-        values = self._pool.draw(key, number, each, draw, self._index)
-        return values.reshape(sizes + each)
+        return self._pool.draw(key, number, each, draw, self._index).reshape(sizes + each)
 
 
 class _Pool:
@@ -136,16 +139,18 @@ class _Pool:
         number: int,
         each: tuple[int, ...],
         draw: _Draw,
-        index: NDArray[np.intp],
+        index: NDArray[np.intp] | None,
     ) -> FloatArray:
-        """Return the next ``number`` draws of every learner in ``index``, (n, number, *each)."""
-        if index.size == 0 or number == 0:
-            return np.empty((index.size, number, *each))
-        if not self.ahead:
-            return np.stack([draw(self.generators[i], number) for i in index])
-        if kind not in self.blocks:
-            self.blocks[kind] = _Blocks(self.generators, each, draw)
-        return self.blocks[kind].next(number, index)
+        """Return the next ``number`` draws of the learners in ``index``, (n, number, *each)."""
+        if self.ahead and number > 0 and (index is None or index.size > 0):
+            if kind not in self.blocks:
+                self.blocks[kind] = _Blocks(self.generators, each, draw)
+            return self.blocks[kind].next(number, index)
+        learners = range(len(self.generators)) if index is None else index
+        values: FloatArray = np.empty((len(learners), number, *each))
+        for row, learner in zip(values, learners, strict=True):
+            draw(self.generators[learner], row)
+        return values
 
 
 class _Blocks:
@@ -156,41 +161,60 @@ class _Blocks:
     ) -> None:
         self.generators = generators
         self.draw = draw
-        self.rows = np.empty((len(generators), 0, *each))
+        self.rows: FloatArray = np.empty((len(generators), 0, *each))
+        self.everyone = np.arange(len(generators))
         self.used = np.zeros(len(generators), dtype=np.intp)
         self.drawn = np.zeros(len(generators), dtype=np.intp)
+        self.in_step: int | None = 0  # what everyone has used, while it is the same
+        self.left = 0  # numbers that everyone has left, at least
 
-    def next(self, number: int, index: NDArray[np.intp]) -> FloatArray:
-        for i in index[self.drawn[index] - self.used[index] < number]:
-            self._refill(i, number)
-        rows, used = self.rows, self.used[index]
-        self.used[index] = used + number
+    def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
+        if self.left < number:
+            self._refill(number, index)
+        self.left -= number
+        if self.in_step is not None and index is None:
+            start, self.in_step = self.in_step, self.in_step + number
+            return self.rows[:, start : self.in_step]
+        self._count()
+        self.in_step = None
+        learners = self.everyone if index is None else index
+        used = self.used[learners]
+        self.used[learners] = used + number
         # Every run of `number` neighbours in a row as an axis of a view, so that rows are copied.
-        count, length, *each = rows.shape
+        count, length, *each = self.rows.shape
+        along, *strides = self.rows.strides[1:]
         runs: FloatArray = np.ndarray(
             (count, length - number + 1, number, *each),
-            dtype=rows.dtype,
-            buffer=rows,
-            strides=(rows.strides[0], *rows.strides[1:2] * 2, *rows.strides[2:]),
+            buffer=self.rows,
+            strides=(self.rows.strides[0], along, along, *strides),
         )
-        return runs[index, used]
+        return runs[learners, used]
 
-    def _refill(self, learner: np.intp, number: int) -> None:
-        """Draw a block of whole draws of this size, behind what is left of the last one."""
+    def _count(self) -> None:
+        if self.in_step is not None:
+            self.used[:] = self.in_step
+
+    def _refill(self, number: int, index: NDArray[np.intp] | None) -> None:
+        """Draw blocks of whole draws of this size, behind what is left, where it is too little."""
+        self._count()
         size = math.prod(self.rows.shape[2:])
-        block = self.draw(
-            self.generators[learner], number * max(1, _AHEAD // max(1, number * size))
-        )
-        start, stop = self.used[learner], self.drawn[learner]
-        left = stop - start
-        if (missing := left + len(block) - self.rows.shape[1]) > 0:
-            more = np.empty((len(self.rows), missing, *self.rows.shape[2:]))
+        block = number * max(1, _AHEAD // max(1, number * size))
+        left = self.drawn - self.used
+        learners = self.everyone if index is None else index
+        learners = learners[left[learners] < number]
+        longest = int(left[learners].max(initial=0)) + block
+        if longest > self.rows.shape[1]:
+            more = np.empty((len(self.rows), longest - self.rows.shape[1], *self.rows.shape[2:]))
             self.rows = np.concatenate([self.rows, more], axis=1)
-        row = self.rows[learner]
-        if left:
-            row[:left] = row[start:stop].copy()
-        row[left : left + len(block)] = block
-        self.used[learner], self.drawn[learner] = 0, left + len(block)
+        for learner in learners:
+            row, start, stop = self.rows[learner], self.used[learner], self.drawn[learner]
+            row[: stop - start] = row[start:stop].copy()
+            self.draw(self.generators[learner], row[stop - start : stop - start + block])
+        self.drawn[learners] = left[learners] + block
+        self.used[learners] = 0
+        self.left = int((self.drawn - self.used).min())
+        if self.in_step is not None:
+            self.in_step = 0 if not self.used.any() else None
 
 
 Rng = np.random.Generator | Streams

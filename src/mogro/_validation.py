@@ -6,7 +6,7 @@ checks happen before a caller changes any state.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -145,3 +145,25 @@ def simplex(value: ArrayLike, name: str, *, size: int | None = None) -> FloatArr
 def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def unique_strings(
+    ids: Iterable[str],
+    name: str,
+    *,
+    wanted: str = "strings, one or more",
+    checked: tuple[str, ...] = (),
+) -> tuple[str, ...]:
+    """Return strings as a tuple: different ones, at least one, or the same as checked before."""
+    try:
+        names = () if isinstance(ids, str) else tuple(ids)
+        if checked and names == checked:
+            return checked
+        letters = len("".join(names))  # the fastest way to see that all are strings
+    except (TypeError, ValueError):  # the latter if these are arrays
+        letters = 0
+    if not letters:
+        raise ValueError(f"{name}: expected {wanted}, got {str(ids)[:60]}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"{name}: expected different strings, got some twice")
+    return names

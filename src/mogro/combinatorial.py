@@ -1,106 +1,136 @@
-"""Exploration among combinatorial actions, which only a linear oracle can search."""
+"""MOGRO among combinatorial actions, which only a linear oracle can search: routes, slates.
+
+Explore along the direction about which least is known, as far as there are actions in it; then be
+greedy for a random objective. Directions are asked for in an order, and with a sign, that do not
+depend on which eigenvectors of an eigenspace LAPACK returns.
+"""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._spans import negligible
+from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
-from mogro.linear import HUGE, TINY
+from mogro.beliefs import Beliefs
+from mogro.exploration import UNKNOWN, rounding_share
 
 Oracle = Callable[[FloatArray], ArrayLike]
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-9  # numbers of size 1 this close are equal
 _GRID = 2.0**36  # directions are asked for on a grid this fine
-
-
-class Found(NamedTuple):
-    """What exploration found: an arm, or None if every direction is known or empty."""
-
-    arm: FloatArray | None
-    empty: FloatArray  # orthonormal directions (n, d) in which no arm has a part
-    direction: FloatArray  # along which no arm has more than this one
-    value: float  # of V along it
+_HUGE = 1e75  # numbers whose squares may be summed
 
 
 def ask(maximise: Oracle, direction: FloatArray) -> FloatArray:
-    """Return the oracle's arm for a direction, checked and copied."""
+    """Return the oracle's action for a direction, checked and copied."""
     answer = floats(maximise(direction.copy()), "maximise(v)", shape=direction.shape)
-    arm = answer.astype(np.float64)
-    if not np.abs(arm).max() < HUGE**0.5:
-        raise ValueError(f"maximise(v): expected values whose squares are below {HUGE:g}")
-    return arm
+    action = answer.astype(np.float64)
+    if not np.abs(action).max() < _HUGE:
+        raise ValueError(f"maximise(v): expected values below {_HUGE:g}")
+    return action
 
 
-def explore(
-    maximise: Oracle,
-    inverse: FloatArray,
-    unseen: FloatArray | None,
-    *,
-    empty: FloatArray,
-    threshold: float,
-) -> Found:
-    """Find the arm that adds most along the weakest direction in which there are arms.
+class ActionSearch:
+    """Chooses actions for a policy; remembers directions in which there are none."""
 
-    Directions are asked for in an order, and with a sign, that do not depend on which eigenvectors
-    of an eigenspace LAPACK returns.
+    def __init__(self, dim: int) -> None:
+        self._empty: FloatArray = np.zeros((0, dim))  # orthogonal to all actions
+        self._covered = False  # every direction is known or empty
+        self._version = -1  # of the beliefs, then
 
-    Parameters
-    ----------
-    maximise
-        The oracle: maximises linear functions over the arms.
-    inverse, unseen
-        ``V^+`` and the projector on the directions never seen, (d, d); None if there are none.
-    empty
-        Orthonormal directions (n, d) in which no arm had a part so far.
-    threshold
-        V along a direction that is known.
-    """
-    dim = len(inverse)
-    if unseen is None:
-        unseen = np.zeros((dim, dim))
-    # Arms may have changed: a direction along which V has something is not empty.
-    empty = empty[np.vecdot(empty @ unseen, empty) > 1 - dim * _EQUAL]
-    for direction, value in _unknown(inverse, unseen - empty.T @ empty, threshold):
-        arm = _widest(maximise, direction)
-        if float(direction @ arm) ** 2 > max(negligible(dim) * float(arm @ arm), TINY):
-            return Found(arm, empty, direction, value)
-        empty = np.vstack([empty, direction])
-    return Found(None, empty, np.zeros(dim), 0.0)
+    def choose(
+        self,
+        maximise: Oracle,
+        beliefs: Beliefs,
+        weights: Callable[[], FloatArray],
+        *,
+        threshold: float | None,
+        width: float,
+        rng: Rng,
+    ) -> tuple[FloatArray, bool]:
+        """Return an action (d,), and whether it explores.
+
+        ``weights`` draws those of the round (M,), where the action does not explore;
+        ``threshold`` is B, or None for the default of :mod:`mogro.exploration`; ``width`` is by how
+        many standard errors an optimistic round is off, 0 for others.
+        """
+        known, dim = beliefs.observed, beliefs.theta.shape[-1]
+        sizes, limit, S = np.ones(dim), threshold, beliefs.S[0]
+        if limit is None:  # an action of usual size has a variance of 10
+            sizes = np.where(known.sizes[0] > 0, known.sizes[0], 1.0)
+            limit = dim / UNKNOWN
+        elif not known.all_seen:  # features without a size are unknown, whatever B is
+            scale = np.where(known.sizes[0] > 0, 1.0, limit**-0.5)
+            S = S * (scale[:, None] * scale)
+        if known.version != self._version:  # variances may have grown
+            self._version, self._covered = known.version, False
+        if not self._covered:
+            action = self._explore(maximise, S, sizes, limit)
+            if action is not None:
+                return action, True
+        drawn = weights()
+        theta = _draw_theta(beliefs, width, rng) if width else beliefs.theta
+        action = ask(maximise, np.vecmat(drawn, theta))
+        # An action in a direction that was empty: look again next time.
+        part = action / sizes
+        inside = np.square(self._empty @ action).sum() > rounding_share(dim) * (part @ part)
+        self._covered = not inside
+        return action, width > 0
+
+    def _explore(
+        self, maximise: Oracle, S: FloatArray, sizes: FloatArray, threshold: float
+    ) -> FloatArray | None:
+        """Return the action that adds most along the least known direction that has actions."""
+        scaled, dim = S * (sizes[:, None] * sizes), len(S)
+        # Actions may have changed: a direction that is known by now is not empty.
+        empty = np.linalg.qr((self._empty * sizes).T)[0].T  # in features of one size
+        empty = empty[np.vecdot(empty @ scaled, empty) * threshold > 1 + _EQUAL]
+        others = np.eye(dim) - empty.T @ empty
+        for direction in _unknown(others @ scaled @ others, threshold):
+            action = _widest(maximise, direction / sizes)
+            part = action / sizes
+            if float(direction @ part) ** 2 > rounding_share(dim) * float(part @ part):
+                self._empty = empty / sizes
+                return action
+            empty = np.vstack([empty, direction])
+        self._empty = empty / sizes
+        return None
+
+
+def _draw_theta(beliefs: Beliefs, width: float, rng: Rng) -> FloatArray:
+    """Draw estimates (M, d) some standard errors off: no oracle can maximise optimism."""
+    roots = np.linalg.cholesky(beliefs.S)
+    errors = np.matvec(roots, rng.standard_normal(beliefs.theta.shape))
+    return np.asarray(beliefs.theta + width * np.sqrt(beliefs.noise)[:, None] * errors)
 
 
 def _widest(maximise: Oracle, direction: FloatArray) -> FloatArray:
-    """Return the arm with the largest part along a direction; with its sign if there are two.
+    """Return the action with the largest part along a direction; with its sign if there are two.
 
     Entries of the direction that are equal but for rounding are made equal, so that an oracle that
     decides ties by position does the same on every machine.
     """
+    direction = direction / np.abs(direction).max()
     rounded = np.round(direction * _GRID) / _GRID + 0.0
     along, against = ask(maximise, rounded), ask(maximise, -rounded)
     wider = abs(direction @ against) > (1 + _EQUAL) * abs(direction @ along)
     return against if wider else along
 
 
-def _unknown(
-    inverse: FloatArray, unseen: FloatArray, threshold: float
-) -> Iterator[tuple[FloatArray, float]]:
-    """Yield unknown directions (d,) and V along them, the weakest first."""
-    for direction in _canonical(unseen):
-        yield direction, 0.0
-    values, vectors = np.linalg.eigh(inverse)
+def _unknown(S: FloatArray, threshold: float) -> Iterator[FloatArray]:
+    """Yield unknown directions (d,), the least known first."""
+    values, vectors = np.linalg.eigh(S)
     values, vectors = values[::-1], vectors[:, ::-1]
     rounding = 8 * len(values) * _EPS
     smallest = values[values > rounding * values[0]].min(initial=np.inf)
-    slack = min(max(rounding * values[0] / smallest, _EQUAL), _EQUAL**0.5)
+    slack = min(max(rounding * values[0] / smallest, _EQUAL), 1e-3)
     start = 0
     while start < len(values) and values[start] * threshold > 1 + _EQUAL:
         end = start + int((values[start:] >= values[start] * (1 - slack)).sum())
         space = vectors[:, start:end]
-        for direction in _canonical(space @ space.T):
-            yield direction, float(1 / values[start])
+        yield from _canonical(space @ space.T)
         start = end
 
 

@@ -1,34 +1,28 @@
 """Policies side by side in an environment: a table, and the plot of their regrets."""
 
-import base64
-import io
 import itertools
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro import _page
 from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval, band
-from mogro._plots import Axes, Drawing, curve, house_style, legend, looks, panels
 from mogro._validation import FloatArray
 from mogro.environments import Environment
+from mogro.plots import Axes, Drawing, curve, house_style, legend, looks, panels
 from mogro.simulation import MakePolicy, Trace, simulate
-from mogro.simulation._meters import Measures
+from mogro.simulation.measures import Measures
 from mogro.simulation.run import Probe, WrongPolicyError
 from mogro.simulation.trace import REGRETS
 
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
 JOURNAL_WIDTH = 7.0
 _PANEL = 2.8  # inches that a panel would like to have
-_LATEX = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _UNMARKED = 5  # policies that are told apart without markers
 
 
@@ -46,8 +40,8 @@ class Comparison:
     --------
     >>> import mogro
     >>> world = mogro.environments.FixedArms([[1, 0], [0, 1], [0.4, 0.4]], [[1, 0]], noise=0.1)
-    >>> found = mogro.compare({"MOGRO": mogro.MOGRO}, world, rounds=100, repeats=5)
-    >>> found
+    >>> comparison = mogro.compare({"MOGRO": mogro.MOGRO}, world, rounds=100, repeats=5)
+    >>> comparison
     policy    effective Pareto regret              Pareto regret
     MOGRO                    1 [1, 1]                   1 [1, 1]
     """
@@ -64,9 +58,7 @@ class Comparison:
         """Final regrets and measures of every policy, with 95 % intervals.
 
         The sample are the instances or, if there is only one, its repeats. A sample of one has no
-        interval: its ends are NaN; so has a measure of all repeats together, such as
-        :class:`~mogro.simulation.measures.FairnessIndex`, with one instance. Regrets are never
-        negative, and no interval of them goes below 0.
+        interval: its ends are NaN. Regrets are never negative, nor is an end of their intervals.
         """
         return {
             name: {
@@ -83,7 +75,7 @@ class Comparison:
         axes: "Axes | Sequence[Axes] | NDArray[Any] | None" = None,
         width: float = JOURNAL_WIDTH,
     ) -> Drawing:
-        """Draw regrets and measures over time, with bands; matplotlib comes with ``mogro[lab]``.
+        """Draw regrets and measures over time, with bands; it needs matplotlib.
 
         Bands are intervals like those of :attr:`table`. Policies with the names that the paper uses
         ("MOGRO-RW", "MOGRO-RR", "MOLB-eps-greedy", "MOLB-UCB", "MOL-TS") have the colours of the
@@ -106,14 +98,14 @@ class Comparison:
                 raise ValueError(f"columns: expected some of {self.columns}, got {column!r}")
         if not shown:
             raise ValueError(f"columns: expected some of {self.columns}, got none")
-        own = None if axes is None else np.ravel(np.array(axes, dtype=object))
-        if own is not None and len(own) != len(shown):
-            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(own)}")
+        given = None if axes is None else np.ravel(np.array(axes, dtype=object))
+        if given is not None and len(given) != len(shown):
+            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(given)}")
         with house_style():
-            if own is not None:
-                for panel, column in zip(own, shown, strict=True):
+            if given is not None:
+                for panel, column in zip(given, shown, strict=True):
                     self._draw(panel, column)
-                return own[0].figure  # type: ignore[no-any-return]
+                return given[0].figure  # type: ignore[no-any-return]
             across = max(1, min(len(shown), round(width / _PANEL)))
             rows = -(-len(shown) // across)
             drawing, grid = panels(rows, across, width=width / across, height=0.75 * width / across)
@@ -141,9 +133,8 @@ class Comparison:
 
         ``width`` is that of :meth:`plot`; pictures have 300 points to the inch.
         """
-        place = _checked_path(path)
         with house_style():
-            self.plot(width=width).savefig(place, dpi=300)
+            self.plot(width=width).savefig(path, dpi=300)
 
     def to_frame(self) -> Any:
         """Return all numbers in long form, a frame of pandas or polars, whichever is there.
@@ -164,17 +155,6 @@ class Comparison:
             name: np.concatenate([part[name] for part in parts]) for name in parts[0]
         }
 
-    def to_latex(self) -> str:
-        """Return :attr:`table` as a LaTeX tabular, for the package booktabs."""
-        heads = " & ".join(map(_latex, ("policy", *map(_title, self.columns))))
-        rows = [
-            " & ".join([_latex(name), *map(_text, row.values())]) + r" \\"
-            for name, row in self.table.items()
-        ]
-        kinds = "l" + "r" * len(self.columns)
-        start = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", rf"{heads} \\", r"\midrule"]
-        return "\n".join([*start, *rows, r"\bottomrule", r"\end{tabular}"])
-
     def __repr__(self) -> str:
         width = max(len("policy"), *(len(name) for name in self.traces))
         heads = (f"{_title(column):>25}" for column in self.columns)
@@ -183,15 +163,6 @@ class Comparison:
             cells = (f"{_text(number):>25}" for number in row.values())
             lines.append("  ".join([f"{name:<{width}}", *cells]))
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        rows = [[name, *map(_text, row.values())] for name, row in self.table.items()]
-        shown = _page.table(["policy", *map(_title, self.columns)], rows)
-        image = io.BytesIO()
-        with house_style():
-            self.plot().savefig(image, format="png")
-        data = base64.b64encode(image.getvalue()).decode()
-        return f'{shown}<img src="data:image/png;base64,{data}">'
 
 
 def compare(
@@ -204,7 +175,6 @@ def compare(
     measures: Measures = (),
     checkpoints: Sequence[int] | None = None,
     probe: Probe | None = None,
-    path: str | os.PathLike[str] | None = None,
 ) -> Comparison:
     """Let several policies play in the same environment, and compare regrets and other measures.
 
@@ -224,14 +194,11 @@ def compare(
     measures
         What to measure beside the regrets: functions of true means and pulls, your own or those of
         :mod:`mogro.simulation.measures`; in a dict, under names of your choice.
-    path
-        Where to save the plot, if anywhere: a name with an ending such as .png, .svg or .pdf, in
-        a folder that exists (needs matplotlib: ``pip install 'mogro[lab]'``).
 
     Returns
     -------
     Comparison
-        A table that prints itself; ``plot()`` draws, and a notebook shows both. With a single run
+        A table that prints itself; ``plot()`` draws. With a single run
         the table has numbers without intervals.
 
     Examples
@@ -240,18 +207,17 @@ def compare(
     >>> import mogro
     >>> rng = np.random.default_rng(0)
     >>> world = mogro.environments.FixedArms.sample(5, 50, 5, noise=0.1, rng=rng)
-    >>> found = mogro.compare(
+    >>> comparison = mogro.compare(
     ...     {"MOGRO": mogro.MOGRO, "epsilon-greedy": mogro.EpsilonGreedy},
     ...     world,
     ...     rounds=300,
     ...     repeats=5,
     ... )
-    >>> regret = {name: row["effective_regret"].value for name, row in found.table.items()}
+    >>> regret = {name: row["effective_regret"].value for name, row in comparison.table.items()}
     >>> regret["MOGRO"] < regret["epsilon-greedy"]
     True
     """
     _check_policies(policies)
-    place = None if path is None else _checked_path(path)
     traces = {}
     for name, make in policies.items():
         try:
@@ -267,10 +233,7 @@ def compare(
             )
         except WrongPolicyError as error:
             raise ValueError(f"policies[{name!r}]: {error.args[0]}") from None
-    found = Comparison(traces)
-    if place is not None:
-        found.save(place)
-    return found
+    return Comparison(traces)
 
 
 def _check_policies(policies: object) -> None:
@@ -289,24 +252,9 @@ def _check_policies(policies: object) -> None:
             )
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
-    """Refuse what no plot can be saved to."""
-    with house_style():  # says what to install where matplotlib is not
-        from matplotlib.backend_bases import FigureCanvasBase
-    place = Path(path)
-    kinds = FigureCanvasBase.get_supported_filetypes()
-    if place.suffix.removeprefix(".").lower() not in kinds:
-        raise ValueError(f"path: expected an ending of {', '.join(kinds)}, got {str(path)!r}")
-    if not place.parent.is_dir():
-        raise ValueError(f"path: expected a folder that exists, got {str(path)!r}")
-    return place
-
-
 def _band(trace: Trace, column: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high (C,) of a column; see :attr:`Comparison.table`."""
     values = trace.column(column)
-    if column in trace.pooled:
-        values = values[..., :1]
     sample = values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
     mean, low, high = band(sample)
     if sample.shape[1] == 1:
@@ -316,10 +264,6 @@ def _band(trace: Trace, column: str) -> tuple[FloatArray, FloatArray, FloatArray
 
 def _title(column: str) -> str:
     return _TITLES.get(column, column.replace("_", " "))
-
-
-def _latex(text: str) -> str:
-    return re.sub(r"[&%$#_{}\\^~]", lambda found: _LATEX.get(found[0], "\\" + found[0]), text)
 
 
 def _text(number: ConfidenceInterval) -> str:

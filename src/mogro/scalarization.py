@@ -98,7 +98,8 @@ class RandomWeights:
                 draws /= reduce(add, draws.tolist()) if few else np.add.reduce(draws)
                 return draws
             draws = rng.standard_exponential((*batch, objectives))
-            return draws / np.add.reduce(draws, axis=-1, keepdims=True)
+            draws /= np.add.reduce(draws, axis=-1, keepdims=True)
+            return draws
         concentration = self.dirichlet(objectives)
         if max(concentration) >= _SMALL:
             return rng.dirichlet(concentration, batch)

@@ -1,4 +1,4 @@
-"""How to select by the values of arms without weights: any member of a front, each alike.
+"""How to select by the values of arms without weights: a uniform draw from a front.
 
 A selection is a scalarisation (see :mod:`mogro.scalarization`), or any object with a method
 ``members``.
@@ -71,7 +71,8 @@ def draw_member(selection: FrontSelection, values: FloatArray, *, rng: Rng) -> I
     if isinstance(selection, ParetoFront | EffectiveFront):
         return selection.draw(values, rng=rng)
     keys = rng.random(values.shape[:-1])
-    members = np.stack([selection.members(one) for one in values.reshape(-1, *values.shape[-2:])])
+    learners = values.reshape(-1, *values.shape[-2:])
+    members = np.stack([selection.members(estimates) for estimates in learners])
     if not members.any(axis=-1).all():
         raise ValueError(f"selection: expected at least one member from {selection!r}")
     return np.asarray(np.where(members.reshape(keys.shape), keys, 2.0).argmin(axis=-1))

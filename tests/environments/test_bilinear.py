@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mogro
+from mogro.agent.features.products import FeatureMap
 from mogro.environments import BilinearContexts
 from mogro.testing import check_environment
 
@@ -21,21 +22,25 @@ def test_products_are_those_of_an_agent() -> None:
     rng = np.random.default_rng(0)
     one = world(rng)
     context = one.context(rng=rng, batch=(4,))
-    both = mogro.Bilinear(arm=2, context=one.context_dim)
-    expected = [both.products(one.arm_features, context=c) for c in context]
+    both = FeatureMap(2, one.context_dim)
+    expected = [both.at(c).products(one.arm_features) for c in context]
     assert np.array_equal(one.products(context), np.array(expected))
     assert one.dim == both.size
 
 
-def test_regret_is_exact_and_the_oracle_has_none() -> None:
+def test_regret_is_exact_and_who_knows_the_truth_has_none() -> None:
     one = world(np.random.default_rng(0))
-    oracle = mogro.simulate(
-        lambda dim, objectives, batch: mogro.Oracle(one.theta, batch=batch),
-        one,
-        rounds=50,
-        seed=1,
-    )
-    assert np.abs(oracle.effective_regret).max() < 1e-9
+
+    class Informed:
+        def __init__(self, dim: int, objectives: int) -> None: ...
+
+        def select(self, features: np.ndarray, *, rng: np.random.Generator) -> int:
+            return int((features @ one.theta[0]).argmax())
+
+        def update(self, features: np.ndarray, reward: np.ndarray) -> None: ...
+
+    informed = mogro.simulate(Informed, one, rounds=50, seed=1)
+    assert np.abs(informed.effective_regret).max() < 1e-9
     learner = mogro.simulate(mogro.MOGRO, one, rounds=50, seed=1)
     assert learner.effective_regret.max() > 0
 

@@ -189,8 +189,6 @@ def test_short_descriptions() -> None:
     varying = VaryingContexts(np.ones((3, 2)), arms=7, noise=0)
     assert repr(fixed) == "FixedArms(dim=2, arms=2, objectives=3, noise=0.1)"
     assert repr(varying) == "VaryingContexts(dim=2, arms=7, objectives=3, noise=0)"
-    assert "<caption>FixedArms</caption>" in fixed._repr_html_()
-    assert "<td>7</td>" in varying._repr_html_()
 
 
 @pytest.mark.parametrize(

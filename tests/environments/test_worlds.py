@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.league.environments import DriftingArms, LogisticArms, SleepingArms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mogro
-from mogro.environments import BernoulliArms, DriftingArms, LogisticArms, Replay, SleepingArms
+from mogro.environments import BernoulliArms, Replay
 from mogro.simulation import Purpose, join, simulate, stream
 
 
@@ -87,7 +88,6 @@ def test_pickled_and_shown(name: str) -> None:
     again = pickle.loads(pickle.dumps(world))
     assert repr(again) == repr(world)
     assert f"arms={world.arms}" in repr(world)
-    assert type(world).__name__ in world._repr_html_()
     one, other = (
         simulate(mogro.RandomArm, place, rounds=5, seed=1).effective_regret
         for place in (world, again)
@@ -112,11 +112,6 @@ def test_a_replay_gives_the_rewards_of_its_rows() -> None:
     steps = np.diff(trace.rewards[:, 0], axis=0, prepend=0)
     rows = np.arange(25)[:, None] % 11
     np.testing.assert_allclose(steps, world.rewards[rows, trace.arms[:, 0]], atol=1e-12)
-    other = world.shuffled(rng=np.random.default_rng(1))
-    assert sorted(map(tuple, other.rewards[:, 0])) == sorted(map(tuple, world.rewards[:, 0]))
-    for row, features in zip(other.rewards, other.features, strict=True):
-        (place,) = np.flatnonzero((world.rewards == row).all(axis=(1, 2)))
-        assert np.array_equal(world.features[place], features)
 
 
 @pytest.mark.parametrize(

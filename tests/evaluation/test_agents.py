@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
+from tests.commands import run
 
 import mogro
-from mogro import Agent, Bilinear, Objective
+from mogro import Agent, Objective
 from mogro.cli import main
 
 STORIES = {"news": [1.0, 0.0], "essay": [0.0, 1.0], "film": [0.5, 0.5]}
@@ -29,7 +29,7 @@ def visit(agent: Agent, number: int, rng: np.random.Generator) -> None:
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     path = tmp_path_factory.mktemp("agent") / "agent.db"
     rng = np.random.default_rng(0)
-    with Agent.open(path, OBJECTIVES, dim=2, seed=1, uniform=0.3) as agent:
+    with Agent.open(path, OBJECTIVES, arms=2, seed=1, epsilon=0.3) as agent:
         for number in range(320):
             visit(agent, number, rng)
         yield agent
@@ -60,7 +60,7 @@ def test_an_agent_is_judged_in_sample_by_its_own_log(agent: Agent, log: pa.Table
 
 
 def test_another_agent_is_not(log: pa.Table) -> None:
-    other = Agent(OBJECTIVES, dim=2, seed=5)
+    other = Agent(OBJECTIVES, arms=2, seed=5)
     rng = np.random.default_rng(1)
     for number in range(1000, 1060):
         visit(other, number, rng)
@@ -82,33 +82,32 @@ def test_the_share_that_was_drawn_is_replayed(log: pa.Table) -> None:
 def test_the_command_reads_the_file_of_an_agent(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     rng = np.random.default_rng(0)
-    with Agent.open(path, [Objective("click")], dim=2, seed=1, uniform=0.5) as agent:
+    with Agent.open(path, [Objective("click")], arms=2, seed=1, epsilon=0.5) as agent:
         for number in range(30):
             decision = agent.decide(STORIES, id=f"visit {number}")
             agent.reward(decision.id, {"click": rng.random()})
-    done = CliRunner().invoke(main, ["evaluate", str(path), "--weights", "click=1"])
+    done = run(main, "evaluate", path, "--weights", "click=1")
     assert done.exit_code == 0, done.output
     assert "30 rows" in done.output
     assert "NOT TO BE TRUSTED" in done.output.splitlines()[0]
 
 
 def test_contexts(tmp_path: Path) -> None:
-    features = Bilinear(arm=2, context=1)
     rng = np.random.default_rng(0)
     path = tmp_path / "agent.db"
     objective = [Objective("click")]
-    with Agent.open(path, objective, features=features, seed=1, uniform=0.5) as agent:
+    with Agent.open(path, objective, arms=2, context=1, seed=1, epsilon=0.5) as agent:
         for number in range(60):
             decision = agent.decide(STORIES, id=f"visit {number}", context=[rng.random()])
             agent.reward(decision.id, {"click": rng.random()})
         assert mogro.evaluate(agent, {"click": 1}).rows == 60
         assert mogro.evaluate(agent, agent).rows == 60
-        learner = mogro.MOGRO(dim=features.size, objectives=1)
-        assert len(mogro.replay(agent, learner, rng=rng, features=features).rewards) > 2
+        learner = mogro.MOGRO(dim=2, objectives=1)
+        assert len(mogro.replay(agent, learner, rng=rng, features=lambda x, c: c * x).rewards) > 2
 
 
 def test_agents_in_memory_keep_too_little() -> None:
-    agent = Agent([Objective("click")], dim=2, seed=1)
+    agent = Agent([Objective("click")], arms=2, seed=1)
     agent.reward(agent.decide(STORIES).id, {"click": 1.0})
     with pytest.raises(ValueError, match="log: expected rows with propensities"):
         mogro.evaluate(agent, {"click": 1})
@@ -116,7 +115,7 @@ def test_agents_in_memory_keep_too_little() -> None:
 
 def test_rows_from_before_an_objective_was_added_are_left_out(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    with Agent.open(tmp_path / "a.db", [Objective("click")], dim=2, seed=1, uniform=0.5) as agent:
+    with Agent.open(tmp_path / "a.db", [Objective("click")], arms=2, seed=1, epsilon=0.5) as agent:
         for number in range(60):
             if number == 20:
                 agent.add(Objective("subscribe"))

@@ -7,20 +7,19 @@ from benchmarks.news import NAMES, TRADE_OFFS, UNIFORM, News, probabilities
 
 import mogro
 from mogro import MOGRO
-from mogro.exploration import Settled
 
 
 def test_probabilities_of_many_are_those_of_each() -> None:
     rng, world = np.random.default_rng(0), News()
-    policy, settled = MOGRO(dim=4, objectives=2, batch=(12,)), Settled((12,))
+    policy = MOGRO(dim=5, objectives=2, batch=(12,))
     for step in range(150):
         offers = world.offers(12, rng)
-        arms = world.stories[offers]
-        found = probabilities(policy, arms, settled)
+        arms = world.features[offers]
+        chances = probabilities(policy, arms)
         if step < 30 or step % 20 == 0:
-            np.testing.assert_allclose(found, policy.probabilities(arms).values, atol=1e-9)
+            np.testing.assert_allclose(chances, policy.probabilities(arms).values, atol=1e-9)
         stories = offers[np.arange(12), np.asarray(policy.select(arms, rng=rng))]
-        policy.update(world.stories[stories], world.react(stories, rng))
+        policy.update(world.features[stories], world.react(stories, rng))
 
 
 def test_the_shortcut_logs_what_agents_log() -> None:

@@ -9,7 +9,7 @@ from tests.evaluation.worlds import make_table, small_world
 
 import mogro
 from mogro import MOGRO, Objective, Rng, RoundRobin
-from mogro.policies import ParetoUCB1
+from mogro._validation import FloatArray
 
 ROUNDS, RUNS = 25, 100
 
@@ -118,7 +118,7 @@ def test_rows_that_have_all_rewards_are_no_sample_where_one_is_given_another() -
         small_world(arms=2), objectives=(Objective("click"), Objective("dwell", given="click"))
     )
     table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
-    with pytest.raises(ValueError, match="log: expected objectives that come without a condition"):
+    with pytest.raises(ValueError, match="log: expected objectives without given="):
         mogro.replay(table, Anything(), rng=np.random.default_rng(0))
 
 
@@ -133,8 +133,7 @@ def test_policies_that_ask_for_the_arm_are_told() -> None:
     rng = np.random.default_rng(0)
     actions = rng.integers(4, size=200)
     feedback = {"action": actions, "reward": np.ones(200), "pscore": np.full(200, 0.25)}
-    for learner in (ByPlace(), ParetoUCB1(dim=4, objectives=1)):
-        assert len(mogro.replay(feedback, learner, rng=rng, minimum=0.25).rewards) > 20
+    assert len(mogro.replay(feedback, ByPlace(), rng=rng, minimum=0.25).rewards) > 20
 
 
 def test_contexts_become_products() -> None:
@@ -150,9 +149,12 @@ def test_contexts_become_products() -> None:
         contexts=rng.random((n, 3)),
         uniform=np.ones(n, dtype=bool),
     )
-    both = mogro.Bilinear(arm=2, context=3)
-    learner = MOGRO(dim=both.size, objectives=1)
-    assert len(mogro.replay(table, learner, rng=rng, features=both).rewards) > 10
+
+    def products(arms: FloatArray, context: FloatArray) -> FloatArray:
+        return (arms[:, :, None] * context).reshape(len(arms), -1)
+
+    learner = MOGRO(dim=6, objectives=1)
+    assert len(mogro.replay(table, learner, rng=rng, features=products).rewards) > 10
 
 
 def test_refusals() -> None:
@@ -163,7 +165,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match=r"minimum: expected at most the least propensity 0\.1"):
         mogro.replay(table, policy(), rng=rng, minimum=0.3)
     with pytest.raises(ValueError, match="features: expected None"):
-        mogro.replay(table, policy(), rng=rng, features=mogro.Bilinear(arm=4, context=1))
+        mogro.replay(table, policy(), rng=rng, features=lambda arms, _: arms)
     drawn = table.schema.get_field_index("uniform")
     never = table.set_column(drawn, "uniform", pa.array([False] * 100))
     with pytest.raises(ValueError, match="minimum: expected the least propensity"):

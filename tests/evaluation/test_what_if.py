@@ -11,7 +11,8 @@ from pyarrow import parquet
 from tests.evaluation.worlds import Run, World, make_table, one_sided_table, small_world
 
 import mogro
-from mogro import Objective, WhatIf
+from mogro import Objective
+from mogro.evaluation import WhatIf
 
 RUNS = 100
 # Below with probability 1 in 10,000 if true coverage is 94.5 %.
@@ -185,15 +186,6 @@ def test_grids(objectives: int, steps: int | None, size: int) -> None:
     assert found.interval().shape == (size, objectives, 2)
 
 
-def test_drawing(world: World) -> None:
-    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
-    found = mogro.what_if(table, 2)
-    axes = found.plot().axes[0]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "subscribe")
-    drawn = np.asarray(axes.lines[0].get_xdata())
-    assert len(drawn) == (found.trusted.sum() or len(found.trade_offs))
-
-
 def test_refusals(world: World) -> None:
     table: pa.Table = next(world.steady_runs(1, 30, np.random.default_rng(0), uniform=0.5)).table
     for given, words in (([], "1 to 200"), (0, "integer >= 1"), ([{"c": 1}], "objectives")):
@@ -204,12 +196,6 @@ def test_refusals(world: World) -> None:
         found.best("clicks")
     with pytest.raises(ValueError, match="at_most: expected objectives"):
         found.confidence(at_most={"clicks": 1.0})
-
-
-def test_drawing_of_one(world: World) -> None:
-    table = next(world.steady_runs(1, 300, np.random.default_rng(0), uniform=0.5)).table
-    drawing = mogro.evaluate(table, {"click": 1}).plot()
-    assert [axes.get_yticklabels()[0].get_text() for axes in drawing.axes] == ["click", "subscribe"]
 
 
 def test_what_cannot_be_asked_is_refused(world: World) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from mogro import MOGRO, Objective, RoundRobin, WeakestDirection
-from mogro.live.objective import FIELDS, Units
+from mogro.agent.objective import FIELDS, Units
 
 OBJECTIVES = (Objective("click"), Objective("subscribe", unit=0.1))
 
@@ -44,7 +44,6 @@ def make_table(
         "exploring": np.zeros(n, dtype=bool),
         "uniform": np.zeros(n, dtype=bool) if uniform is None else uniform,
         "grouped": np.zeros(n, dtype=bool),
-        "teaches": np.ones(n, dtype=bool),
         "observed": np.isnan(propensities),
         "offered": offered,
         "offered_features": _lists(features),

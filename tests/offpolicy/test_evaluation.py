@@ -54,8 +54,15 @@ def test_an_arm_that_was_never_logged() -> None:
     found = offpolicy.doubly_robust(
         log.rewards, np.full(1000, 0.5), arms, np.tile([0.4, 0.3, 0.3], (1000, 1)), log.predictions
     )
-    assert_silent(found)
-    assert found.unsupported[0] == pytest.approx(0.3, abs=0.05)
+    assert (found.unsupported == 0).all()  # the log does not say that it was impossible
+    assert found.undrawn == pytest.approx(0.3, abs=0.05)
+    assert not found.trusted
+    assert "of what the target would choose was not drawn" in found.warnings[0]
+    bounds = found.interval()
+    assert (bounds[:, 0] < found.value).all()
+    assert (bounds[:, 1] > found.value).all()
+    residuals = log.rewards - log.predictions[np.arange(1000), arms]
+    assert (np.ptp(bounds, axis=1) > 0.3 * np.ptp(residuals, axis=0)).all()
 
 
 def test_propensities_of_zero() -> None:
@@ -99,6 +106,41 @@ def test_support_is_not_denied_where_it_exists() -> None:
         logged, target = np.where(rare, 0.01, 0.99), np.where(rare, 0.6, 0.4)
         found = offpolicy.ips(rng.random((2000, 1)), logged, target)
         assert np.isfinite(found.value).all()
+
+
+@pytest.mark.parametrize("method", BOTH)
+def test_what_was_possible_and_not_drawn_makes_intervals_wider(method: object) -> None:
+    """A twentieth of the target's choices has a probability of 1 in 80, and other rewards."""
+    held = refused = wide = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rare = rng.random(2000) < 0.05
+        p = np.where(rare, 0.0125, 0.95)
+        hit = rng.random(2000) < p
+        rewards = (rng.random((2000, 1)) < np.where(rare, 0.9, 0.3)[:, None]) * 1.0
+        found = method(rewards, np.where(hit, p, 1 - p), hit * 1.0)  # type: ignore[operator]
+        refused += bool(np.isnan(found.value).any())
+        wide += found.undrawn > 0
+        low, high = found.interval()[0]
+        held += bool(low <= 0.05 * 0.9 + 0.95 * 0.3 <= high)
+        assert found.undrawn == 0 or not found.trusted
+    assert refused == 0
+    assert wide > 30  # about 0.28 of 200 logs have none of the rare choices
+    assert held / 200 > 0.93
+
+
+def test_scores_of_what_was_not_drawn_are_intervals_the_other_way_round() -> None:
+    rng = np.random.default_rng(0)
+    hit = rng.random(2000) < 0.95
+    logged = np.where(hit, 0.95, 0.05)
+    target = np.where(hit & (rng.random(2000) < 0.9), 0.95, 0.0)  # a tenth is elsewhere
+    found = offpolicy.snips(rng.random((2000, 1)), logged, target)
+    assert found.undrawn > 0.1
+    low, high = found.interval(0.9)[0]
+    z = NormalDist().inv_cdf(0.95)
+    assert found.scores([low])[0] == pytest.approx(z)
+    assert found.scores([high])[0] == pytest.approx(-z)
+    assert found.scores(found.value)[0] == pytest.approx(0, abs=0.01)
 
 
 def test_few_rows_are_not_trusted() -> None:
@@ -164,8 +206,8 @@ def test_an_objective_that_was_never_observed() -> None:
 
 
 def test_intervals_nest_and_regions_hold_intervals() -> None:
-    found = offpolicy.snips(*draw(3, 800).weighted, replicates=400, rng=np.random.default_rng(0))
-    for method in (found.interval, found.bootstrap_interval, found.likelihood_interval):
+    found = offpolicy.snips(*draw(3, 800).weighted)
+    for method in (found.interval, found.likelihood_interval):
         narrow, wide = method(0.5), method(0.99)
         assert (wide[:, 0] < narrow[:, 0]).all()
         assert (narrow[:, 0] < found.value).all() or method == found.likelihood_interval
@@ -208,8 +250,6 @@ def test_refusals() -> None:
     for level in (0, 1, 1.5, "0.9"):
         with pytest.raises(ValueError, match="level: "):
             found.interval(level)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="replicates: "):
-        found.bootstrap_interval()
     with pytest.raises(ValueError, match="likelihood: "):
         offpolicy.doubly_robust(*log).likelihood_interval()
     with pytest.raises(ValueError, match="within: "):
@@ -232,12 +272,6 @@ def test_refusals() -> None:
         offpolicy.ips(r, p, t, arms=[0])
     with pytest.raises(ValueError, match=r"^errors: "):
         offpolicy.ips(r, p, t, errors=-p)
-    with pytest.raises(ValueError, match=r"^observed: "):
-        offpolicy.ips(r, p, t, observed=np.ones((10, 1), dtype=bool))
-    with pytest.raises(ValueError, match=r"^observed: |^rewards: "):
-        offpolicy.ips(np.full_like(r, np.nan), p, t, observed=np.ones(r.shape, dtype=bool))
-    with pytest.raises(ValueError, match=r"^limit: "):
-        offpolicy.Clip(0)
 
 
 def test_refusals_of_tables() -> None:
@@ -267,7 +301,7 @@ def test_callers_arrays_stay_as_they_are() -> None:
     log = draw(0, 50)
     for each in log:
         each.setflags(write=False)
-    offpolicy.doubly_robust(*log, cap=offpolicy.Clip(2.0))
+    offpolicy.doubly_robust(*log)
     offpolicy.direct(log.rewards, log.arms, log.probabilities, np.eye(4))
     offpolicy.snips(*log.weighted, errors=log.logged)
     assert len(Sums(1)) == 0
@@ -296,7 +330,7 @@ def test_degrees_of_freedom_are_those_of_the_largest_weights(
     rewards = np.arange(2.0 * n).reshape(n, 2)
     rewards[[seen >> k & 1 == 1 for k in range(n)], 1] = np.nan
     sums = Sums(2, missing=True)
-    parts = [sums.fresh(), sums.fresh()]
+    parts = [sums.empty(), sums.empty()]
     for part, rows in zip(parts, (slice(0, n // 2), slice(n // 2, n)), strict=True):
         part.add(offpolicy.weighted_rows(rewards[rows], np.full(n, 0.01)[rows], target[rows]))
         sums.merge(part)
@@ -320,11 +354,3 @@ def test_a_few_large_weights_make_intervals_wider() -> None:
     np.testing.assert_allclose(found.interval()[0] / found.error[0], [-reach, reach], rtol=1e-6)
     score = found.scores(found.interval()[:, 0])
     assert NormalDist().cdf(float(score[0])) == pytest.approx(0.975)
-
-
-def test_a_bootstrap_of_48_goes_to_its_extremes_once_in_49() -> None:
-    found = offpolicy.snips(*draw(3, 800).weighted, replicates=48, rng=np.random.default_rng(0))
-    assert found.replicates is not None
-    ends = np.stack([found.replicates.max(axis=0), found.replicates.min(axis=0)], axis=1)
-    expected = found.value[:, None] - found.error[:, None] * ends
-    np.testing.assert_allclose(found.bootstrap_interval(1 - 2 / 49), expected)

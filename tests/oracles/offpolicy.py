@@ -14,14 +14,6 @@ def ips(rewards: Array, logged: Array, arms: Array, probabilities: Array) -> flo
     return float(sum(rewards[i] * weight(logged, arms, probabilities, i) for i in range(n)) / n)
 
 
-def clipped_ips(
-    rewards: Array, logged: Array, arms: Array, probabilities: Array, limit: float
-) -> float:
-    n = len(rewards)
-    weights = [min(weight(logged, arms, probabilities, i), limit) for i in range(n)]
-    return float(sum(rewards[i] * weights[i] for i in range(n)) / n)
-
-
 def snips(rewards: Array, logged: Array, arms: Array, probabilities: Array) -> float:
     n = len(rewards)
     weights = [weight(logged, arms, probabilities, i) for i in range(n)]
@@ -43,15 +35,12 @@ def doubly_robust(
     arms: Array,
     probabilities: Array,
     predictions: Array,
-    threshold: float = np.inf,
 ) -> float:
-    """With a threshold: Switch-DR."""
     n = len(rewards)
     total = 0.0
     for i in range(n):
         w = weight(logged, arms, probabilities, i)
-        if w <= threshold:
-            total += w * (rewards[i] - predictions[i, arms[i]])
+        total += w * (rewards[i] - predictions[i, arms[i]])
     return total / n + direct(probabilities, predictions)
 
 

@@ -7,31 +7,35 @@ import numpy as np
 from mogro._validation import FloatArray
 
 
-def is_optimistic(step: int, observed: float) -> bool:
+def turn_of_optimism(step: int, observed: float) -> int | None:
+    """Return the number of optimistic rounds before; None in rounds that are not."""
     period = 1
     while (3 * (period + 1)) ** 2 <= observed:
         period += 1
-    return step % period == 0
+    return None if step % period else step // period
 
 
 def optimistic_values(
-    log: FloatArray, rewards: FloatArray, arms: FloatArray, step: int = 0
+    log: FloatArray, rewards: FloatArray, arms: FloatArray, turn: int
 ) -> FloatArray:
     """Return estimates of arms (K, d) plus standard errors, (K, M), from a log (n, d), (n, M).
 
-    Of more than 256 arms only some get standard errors: every second, third, ..., which ones by the
-    number of optimistic rounds before.
+    Every eighth optimistic round adds more errors, and more and more of them. Of more than 256 arms
+    only some get standard errors: every second, third, ..., which ones by the turn.
     """
+    objectives = rewards.shape[1]
+    width, number = 4 / (objectives + 1), turn
+    if turn % 8 == 0:
+        width = (1.5 + math.log(len(log)) / 3) * math.sqrt(2 / (objectives + 1))
+        number = turn // 8
     stride = math.ceil(len(arms) / 256)
-    turn = step // max(1, math.isqrt(len(log)) // 3) % stride
-    values = np.zeros((len(arms), rewards.shape[1]))
-    inverse = np.linalg.pinv(log.T @ log)
-    free = len(log) - np.linalg.matrix_rank(log)
+    values = np.zeros((len(arms), objectives))
+    inverse = np.linalg.inv(log.T @ log)
+    free = len(log) - log.shape[1]
     for m, column in enumerate(rewards.T):
         theta = np.linalg.lstsq(log, column, rcond=None)[0]
-        squares = float(np.square(column - log @ theta).sum())
+        noise = float(np.square(column - log @ theta).sum()) / free
         for k, x in enumerate(arms):
-            known = free >= 1 and k % stride == turn
-            error = math.sqrt(squares / free * (x @ inverse @ x)) if known else 0.0
-            values[k, m] = x @ theta + 2 * math.sqrt(2 / (rewards.shape[1] + 1)) * error
+            error = math.sqrt(noise * (x @ inverse @ x)) if k % stride == number % stride else 0.0
+            values[k, m] = x @ theta + width * error
     return values

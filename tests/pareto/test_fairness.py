@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import fairness as oracle
+from tests.oracles.effective import effective_front_exactly
 from tests.pareto.problems import KINDS, ball_means, problem
 
 from mogro import pareto
@@ -31,10 +32,11 @@ def check_order(
     index = pareto.fairness_index(means, pulls, epsilon=epsilon)
     ball = pareto.fairness_ball_estimate(means, pulls, epsilon=epsilon)
     lower = pareto.fairness_lower_bound(means, pulls, epsilon=epsilon)
-    upper = pareto.fairness_sampled_upper_bound(
-        means, pulls, epsilon=epsilon, rng=rng, samples=2000
-    )
-    assert 0 <= ball <= lower <= index <= upper <= 1
+    corners = np.eye(means.shape[1])
+    weights = np.concatenate([corners, rng.dirichlet(np.ones(len(corners)), 2000)])
+    values = (means - means[0]) @ weights.T
+    served = pulls @ (values.max(axis=0) - values < epsilon * (1 + 1e-9))
+    assert 0 <= ball <= lower <= index <= served.min() / pulls.sum() <= 1
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -85,3 +87,28 @@ def test_an_arm_that_is_best_under_vanishing_weights_only_counts() -> None:
         assert pareto.fairness_index(means, pulls, epsilon=epsilon) == 0
         assert pareto.fairness_lower_bound(means, pulls, epsilon=epsilon) == 0
         assert pareto.fairness_ball_estimate(means, pulls, epsilon=epsilon) == 0
+
+
+def test_an_arm_that_a_mixture_dominates_is_no_member() -> None:
+    means = np.array([[3.0, 0, 3], [0, 3, 3], [1, 1, 3]])  # (1.5, 1.5, 3) is better than the last
+    pulls = [5, 4, 1]
+    assert pareto.fairness_lower_bound(means, pulls, epsilon=1.0) == 0.4
+    assert pareto.fairness_ball_estimate(means, pulls, epsilon=1.0) == 0.4
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_bounds_go_through_the_effective_front_as_documented(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arms, objectives = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+    means = rng.integers(0, 4, size=(arms, objectives)).astype(float)
+    pulls = rng.integers(0, 9, size=arms) + 1.0
+    members = means[effective_front_exactly(means)]
+    behind = (members[:, None] - means).max(axis=2)
+    away = np.linalg.norm(members[:, None] - means, axis=2)
+    for distance, bound in (
+        (behind, pareto.fairness_lower_bound),
+        (away, pareto.fairness_ball_estimate),
+    ):
+        expected = ((distance < 1.5) @ pulls).min() / pulls.sum()
+        assert bound(means, pulls, epsilon=1.5) == pytest.approx(expected)

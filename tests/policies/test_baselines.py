@@ -41,7 +41,7 @@ def test_the_radius(ridge: float) -> None:
 def test_ucb_draws_uniformly_from_the_front_of_the_indices() -> None:
     policy = mogro.UCB(3, 2, noise=0.1, delta=0.05, ridge=2.0, norm=0.3)
     x, y = taught(policy, 0)
-    theta = least_squares.solve(x, y, ridge=2.0)
+    theta = least_squares.ridge(x, y, precision=2.0).theta
     inverse = np.linalg.inv(2.0 * np.eye(3) + x.T @ x)
     arms = np.random.default_rng(1).standard_normal((12, 3))
     index = arms @ theta.T + policy.radius * np.sqrt(np.diag(arms @ inverse @ arms.T))[:, None]
@@ -59,7 +59,7 @@ def test_epsilon_greedy_frequencies(epsilon: float) -> None:
     policy = mogro.EpsilonGreedy(3, 2, epsilon=epsilon)
     x, y = taught(policy, 3)
     arms = np.random.default_rng(1).standard_normal((10, 3))
-    members = sorted(front(arms @ least_squares.solve(x, y, ridge=1.0).T))
+    members = sorted(front(arms @ least_squares.ridge(x, y, precision=1.0).theta.T))
     assert 1 < len(members) < 10
     expected = np.full(10, epsilon / 10)
     expected[members] += (1 - epsilon) / len(members)
@@ -81,7 +81,7 @@ def test_the_distribution_of_draws() -> None:
     """With one draw an arm's value is normal, with several it is their maximum."""
     policy = mogro.ThompsonSampling(3, 2, noise=0.1, delta=0.05, samples=1)
     x, y = taught(policy, 4)
-    theta = least_squares.solve(x, y, ridge=1.0)
+    theta = least_squares.ridge(x, y, precision=1.0).theta
     covariance = policy.radius**2 * np.linalg.inv(np.eye(3) + x.T @ x)
     rng = np.random.default_rng(0)
     values = np.array([policy.values(np.eye(3), policy.beliefs(), rng=rng) for _ in range(20_000)])
@@ -139,47 +139,6 @@ def test_features_far_from_the_scale_of_the_ridge(scale: float) -> None:
             policy.update(arms[arm], theta @ arms[arm] + 0.1 * rng.standard_normal(2))
 
 
-@pytest.mark.parametrize("scalarization", [mogro.RandomWeights(), mogro.RoundRobin()])
-def test_the_oracle_has_no_effective_regret(scalarization: Any) -> None:
-    rng = np.random.default_rng(0)
-    world = mogro.environments.FixedArms.sample(4, 60, 3, noise=0.1, rng=rng)
-    gaps = mogro.pareto.effective_gaps(world.features @ world.theta.T)
-    oracle = mogro.Oracle(world.theta, scalarization=scalarization)
-    pulls = {int(oracle.select(world.features, rng=rng)) for _ in range(500)}
-    assert len(pulls) > 1
-    assert gaps[sorted(pulls)].max() < 1e-12
-
-
-def test_an_oracle_of_several_worlds() -> None:
-    truth = np.random.default_rng(0).standard_normal((3, 1, 2, 4))
-    oracle = mogro.Oracle(truth, batch=(3, 5))
-    arms = oracle.select(np.eye(4), rng=np.random.default_rng(0))
-    assert np.shape(arms) == (3, 5)
-    with pytest.raises(ValueError, match="features"):
-        mogro.Oracle(truth, batch=(2, 5))
-
-
-def test_the_truth_of_an_oracle_is_its_own() -> None:
-    truth = np.eye(2)
-    oracle = mogro.Oracle(truth)
-    truth[:] = 0
-    assert (oracle.truth == np.eye(2)).all()
-
-
-def test_single_objective_greedy_ends_at_the_best_arm_of_one_objective() -> None:
-    rng = np.random.default_rng(0)
-    means = np.array([[1.0, 0.0, 0.2], [0.0, 1.0, 0.3], [0.2, 0.2, 1.0]])
-    for objective in range(3):
-        policy = mogro.single_objective_greedy(3, 3, objective=objective)
-        for _ in range(20):
-            arm = int(policy.select(np.eye(3), rng=rng))
-            policy.update(np.eye(3)[arm], means[arm])
-        assert arm == objective
-    for bad in (-1, 3, 1.0, None):
-        with pytest.raises(ValueError, match="objective"):
-            mogro.single_objective_greedy(3, 3, objective=bad)  # type: ignore[arg-type]
-
-
 def test_random_arm_is_uniform() -> None:
     rng = np.random.default_rng(0)
     policy = mogro.RandomArm(2, 1)
@@ -187,52 +146,9 @@ def test_random_arm_is_uniform() -> None:
     assert np.abs(np.bincount(arms, minlength=5) / 5000 - 0.2).max() < 0.02
 
 
-@pytest.mark.slow
-def test_explore_then_commit_never_learns_again() -> None:
-    batch, dim = (6,), 3
-    rng = np.random.default_rng(0)
-    arms = rng.standard_normal((6, 8, dim)) * np.linspace(0.3, 1, 6)[:, None, None]
-    together = mogro.ExploreThenCommit(dim, 2, threshold=1.0, batch=batch)
-    alone = [mogro.ExploreThenCommit(dim, 2, threshold=1.0) for _ in range(6)]
-    frozen: dict[int, FloatArray] = {}
-    ended = []
-    for t in range(600):  # longer than the model's renewals
-        pulls = np.asarray(together.select(arms, rng=rng))
-        exploring = np.asarray(together.exploring)
-        x = arms[np.arange(6), pulls]
-        y = rng.standard_normal((6, 2))
-        for learner in range(6):
-            alone[learner].select(arms[learner], rng=np.random.default_rng(0))
-            if exploring[learner]:
-                assert learner not in frozen
-            elif learner not in frozen:
-                frozen[learner] = together.theta[learner]
-                ended.append(t)
-        for learner in range(6):
-            alone[learner].update(x[learner], y[learner])
-        together.update(x, y)
-        for learner, theta in frozen.items():
-            np.testing.assert_allclose(together.theta[learner], theta, rtol=1e-9)
-            np.testing.assert_allclose(alone[learner].theta, theta, rtol=1e-9)
-    assert len(set(ended)) > 2  # they did not end together
-    assert len(frozen) == 6
-    errors = together.estimate(arms).errors
-    for learner in range(6):
-        own = alone[learner].estimate(arms[learner]).errors
-        np.testing.assert_allclose(errors[learner], own, rtol=1e-8)
-
-
-def test_what_explore_then_commit_says_of_its_errors() -> None:
-    """Rounds after the exploration teach nothing, so errors do not shrink."""
-    rng = np.random.default_rng(0)
-    policy = mogro.ExploreThenCommit(2, 1, threshold=5.0)
-    arms = np.array([[1.0, 0.0], [0.0, 1.0]])
-    while True:
-        arm = int(policy.select(arms, rng=rng))
-        if not policy.exploring:
-            break
-        policy.update(arms[arm], rng.standard_normal(1))
-    before = policy.estimate(arms).errors
-    for _ in range(300):
-        policy.update(arms[policy.select(arms, rng=rng)], rng.standard_normal(1))
-    np.testing.assert_allclose(policy.estimate(arms).errors, before, rtol=1e-9)
+def test_hypervolume_scalarisation_reaches_arms_below_the_line() -> None:
+    means = np.array([[1.0, 0.0], [0.45, 0.45], [0.0, 1.0]])
+    for make in (mogro.UCB, mogro.ThompsonSampling):
+        policy = make(3, 2, noise=0.01, delta=0.1, selection=mogro.RandomHypervolume([-0.1, -0.1]))
+        policy.learn(np.eye(3).repeat(4000, axis=0), means.repeat(4000, axis=0))
+        assert (policy.probabilities(np.eye(3)).values > 0.1).all()

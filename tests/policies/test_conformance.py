@@ -57,15 +57,7 @@ POLICIES: dict[str, Make] = {
     "hypervolume thompson": lambda d, m, batch: mogro.ThompsonSampling(
         d, m, noise=0.1, delta=0.01, selection=mogro.RandomHypervolume(), batch=batch
     ),
-    "frank wolfe": lambda d, m, batch: mogro.FrankWolfe(d, m, noise=0.1, delta=0.01, batch=batch),
-    "pareto ucb1": lambda d, m, batch: mogro.ParetoUCB1(d, m, batch=batch),
-    "pareto thompson": lambda d, m, batch: mogro.ParetoThompsonSampling(d, m, batch=batch),
-    "gini ogde": lambda d, m, batch: mogro.GiniOGDE(d, m, batch=batch),
-    "moglm ucb": lambda d, m, batch: mogro.MOGLMUCB(d, m, batch=batch),
-    "explore then commit": lambda d, m, batch: mogro.ExploreThenCommit(d, m, batch=batch),
-    "single objective": lambda d, m, batch: mogro.single_objective_greedy(d, m, batch=batch),
     "random arm": lambda d, m, batch: mogro.RandomArm(d, m, batch=batch),
-    "oracle": lambda d, m, batch: mogro.Oracle(np.eye(m, d), batch=batch),
 }
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.league.environments import DriftingArms, SleepingArms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mogro
-from mogro.environments import DriftingArms, FixedArms, SleepingArms
+from mogro.environments import FixedArms
 from mogro.simulation import Trace, join, measures, simulate
 
 RNG = np.random.default_rng(0)
@@ -24,7 +25,6 @@ ALWAYS: dict[str, Any] = {
 STAYING: dict[str, Any] = {
     "hypervolume": measures.HypervolumeRegret((-1.0, -1.0)),
     "Gini": measures.GiniRegret((2.0, 1.0)),
-    "fairness": measures.FairnessIndex(0.1),
 }
 
 
@@ -75,35 +75,9 @@ def test_where_means_stay_more_can_be_measured() -> None:
             mogro.pareto.hypervolume(m, reference=[-1, -1]) for m in (means, means[counts > 0])
         ]
         assert trace.column("hypervolume")[c, i, r] == pytest.approx(front[0] - front[1])
-        fair = mogro.pareto.fairness_index(means, pulls[c, i].sum(axis=0), epsilon=0.1)
-        assert trace.column("fairness")[c, i, r] == fair
         average = counts @ means / counts.sum()
         lack = STAYING["Gini"].best(means) - (2 * average.min() + average.max())
         assert trace.column("Gini")[c, i, r] == pytest.approx(lack)
-
-
-def test_what_all_repeats_share_has_instances_as_its_sample(tmp_path: Path) -> None:
-    index = {"fairness": STAYING["fairness"]}
-
-    def found(worlds: Any) -> mogro.Comparison:
-        return mogro.compare({"one": mogro.MOGRO}, worlds, rounds=40, repeats=3, measures=index)
-
-    alone = found(FIXED[0])
-    assert not alone.table["one"]["fairness"].known
-    assert alone.table["one"]["effective_regret"].known
-    assert repr(alone).endswith(f" {alone.table['one']['fairness'].value:.3g}")  # no interval
-    several = found(FIXED).table["one"]["fairness"]
-    values = found(FIXED).traces["one"].column("fairness")[-1, :, 0]
-    assert several.known
-    assert several.value == pytest.approx(values.mean())
-    assert several.high - several.value == pytest.approx(
-        12.706 * values.std(ddof=1) / np.sqrt(2), rel=1e-4
-    )
-    trace = alone.traces["one"]
-    trace.save(tmp_path / "trace.npz")
-    assert Trace.load(tmp_path / "trace.npz").pooled == ("fairness",)
-    with pytest.raises(ValueError, match=r"along: .* 'fairness' is of all repeats together"):
-        join([trace, trace], along="repeats")
 
 
 @settings(max_examples=60, deadline=None)

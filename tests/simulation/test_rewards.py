@@ -7,51 +7,61 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mogro import Streams
 from mogro.environments import FixedArms, VaryingContexts
-from mogro.simulation._rewards import LinearTogether, OneByOne, make_rewards
+from mogro.simulation import Purpose, stream
+from mogro.simulation._worlds import Worlds
 
 
-def generators(instances: int, repeats: int) -> Any:
-    rows = [[np.random.default_rng((i, r)) for r in range(repeats)] for i in range(instances)]
-    return np.array(rows, dtype=object)
+class Asked:
+    """A world that may do as it likes, so that it is asked by itself."""
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        for name in ("dim", "arms", "objectives", "theta", "contexts", "observe"):
+            setattr(self, name, getattr(world, name))
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    instances=st.integers(1, 6),
+    kinds=st.lists(st.sampled_from([FixedArms, VaryingContexts]), min_size=1, max_size=6),
     repeats=st.integers(1, 6),
-    dim=st.integers(1, 17),
-    objectives=st.integers(1, 7),
+    sizes=st.tuples(st.integers(1, 17), st.integers(1, 7), st.integers(1, 7)),
     seed=st.integers(0, 1000),
 )
-def test_to_the_bit(instances: int, repeats: int, dim: int, objectives: int, seed: int) -> None:
+def test_to_the_bit(kinds: list[Any], repeats: int, sizes: tuple[int, int, int], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    worlds = [
-        FixedArms(
-            rng.normal(size=(4, dim)), rng.normal(size=(objectives, dim)), noise=float(rng.random())
-        )
-        for _ in range(instances)
+    worlds = [kind.sample(*sizes, noise=float(rng.random()), rng=rng) for kind in kinds]
+    together = Worlds(worlds, repeats, (seed,), (2, 1))
+    asked: list[Any] = [Asked(world) for world in worlds]
+    alone = Worlds(asked, repeats, (seed,), (2, 1))
+    noise = [
+        Streams([stream(seed, 2 + i, 1 + r, Purpose.NOISE) for r in range(repeats)], ahead=True)
+        for i in range(len(worlds))
     ]
-    together = LinearTogether(worlds, generators(instances, repeats))
-    alone = OneByOne(worlds, generators(instances, repeats))
-    for _ in range(3):
-        x = rng.normal(size=(instances, repeats, dim))
-        arms = np.zeros((instances, repeats), dtype=np.int64)
-        assert np.array_equal(together.observe(x, arms, 0), alone.observe(x, arms, 0))
+    for t in range(3):
+        features = together.offer(t)
+        assert np.array_equal(alone.offer(t), features)
+        arms = rng.integers(sizes[1], size=(len(worlds), repeats))
+        x, rewards = together.observe(features, arms, t)
+        assert np.array_equal(x, alone.observe(features, arms, t)[0])
+        for i, world in enumerate(worlds):
+            for r in range(repeats):
+                assert np.array_equal(x[i, r], features[i, r % features.shape[1], arms[i, r]])
+            assert np.array_equal(rewards[i], world.observe(x[i], rng=noise[i]))
+        for means in (together.means(features, t), alone.means(features, t)):
+            for i, world in enumerate(worlds):
+                expected = features[i] @ world.theta.T
+                np.testing.assert_allclose(means[i], expected, rtol=1e-13, atol=1e-15)
 
 
-class Own(FixedArms):  # type: ignore[misc]
-    """An environment that may do as it likes."""
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [(FixedArms, LinearTogether), (VaryingContexts, LinearTogether), (Own, OneByOne)],
-)
-def test_only_what_is_known_is_done_at_once(kind: Any, expected: type) -> None:
-    rng = np.random.default_rng(0)
-    worlds = [
-        FixedArms.sample(3, 8, 2, noise=0.1, rng=rng),
-        kind.sample(3, 8, 2, noise=0.1, rng=rng),
-    ]
-    assert type(make_rewards(worlds, generators(2, 1))) is expected
+@pytest.mark.parametrize("staying", [True, False])
+def test_what_stays_comes_as_the_very_same_array(staying: bool) -> None:
+    kind: Any = FixedArms if staying else VaryingContexts
+    worlds = Worlds(
+        [kind.sample(3, 4, 2, noise=0.1, rng=np.random.default_rng(0))], 2, (0,), (0, 0)
+    )
+    first, second = worlds.offer(0), worlds.offer(1)
+    assert (first is second) == staying
+    assert (worlds.means(first, 0) is worlds.means(second, 1)) == staying
+    assert not first.flags.writeable

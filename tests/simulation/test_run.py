@@ -22,7 +22,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "epsilon-greedy": mogro.EpsilonGreedy,
     "UCB": partial(mogro.UCB, noise=0.1, delta=0.01),
     "Thompson": partial(mogro.ThompsonSampling, noise=0.1, delta=0.01),
-    "explore then commit": mogro.ExploreThenCommit,
 }
 KINDS: tuple[Any, ...] = (FixedArms, VaryingContexts)
 
@@ -59,6 +58,43 @@ def test_single_learners_do_what_a_batch_does(kind: Any) -> None:
         lambda dim, objectives: mogro.MOGRO(dim, objectives), places, rounds=80, repeats=3, seed=5
     )
     assert_same(together, alone)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_learner_by_itself_does_what_it_does_among_others(name: str, kind: Any) -> None:
+    place = worlds(kind, count=1)
+    play = partial(simulate, MAKERS[name], place, rounds=300, seed=5)
+    whole = play(repeats=2)
+    alone = [play(repeats=1, start=(0, r)) for r in range(2)]
+    assert_same(whole, join(alone, along="repeats"))
+    watched = [play(repeats=1, start=(0, r), probe=lambda p: p.theta) for r in range(2)]
+    assert np.array_equal(join(watched, along="repeats").arms, whole.arms)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2])
+def test_a_basis_for_a_batch_serves_one_learner(axes: int) -> None:
+    (place,) = worlds(FixedArms, count=1)
+    exploration = mogro.BasisRoundRobin(place.features.reshape((1,) * axes + place.features.shape))
+    make = partial(mogro.MOGRO, threshold=1.0, exploration=exploration)
+    whole = simulate(make, place, rounds=60, repeats=2)
+    alone = [simulate(make, place, rounds=60, start=(0, r)) for r in range(2)]
+    assert_same(whole, join(alone, along="repeats"))
+
+
+class Outside(mogro.WeakestDirection):
+    """An exploration that names an arm that is not there."""
+
+    def choose(self, context: Any, *, rng: mogro.Rng) -> Any:
+        return super().choose(context, rng=rng) - 100
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_an_arm_that_is_not_there_is_refused(repeats: int) -> None:
+    (place,) = worlds(FixedArms, count=1)
+    make = partial(mogro.MOGRO, exploration=Outside())
+    with pytest.raises(ValueError, match="make_policy: expected its policy to select"):
+        simulate(make, place, rounds=5, repeats=repeats)
 
 
 @pytest.mark.parametrize("kind", KINDS)

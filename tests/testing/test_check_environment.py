@@ -6,24 +6,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from benchmarks.league.environments import DriftingArms, LogisticArms, SleepingArms
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import (
     BernoulliArms,
     BilinearContexts,
-    DriftingArms,
     Environment,
     FixedArms,
-    LogisticArms,
     Replay,
-    SleepingArms,
     VaryingContexts,
     lower_bound_instance,
-    wine,
 )
-from mogro.environments.examples import tailed_arms
 from mogro.testing import check_environment
+from paper.lab.appendix import tailed_arms
 
 SIZES = [(5, 50, 5), (1, 1, 1), (4, 1, 3), (1, 6, 2), (6, 3, 1), (3, 7, 9), (10, 30, 10)]
 
@@ -38,7 +35,7 @@ def test_synthetic(
 
 def random_table(rng: np.random.Generator, *, rows: int) -> Replay:
     features = rng.random((4, 3)) if rows == 1 else rng.random((rows, 4, 3))
-    return Replay(rng.random((rows, 4, 2)), features).shuffled(rng=rng)
+    return Replay(rng.random((rows, 4, 2)), features)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +68,6 @@ def test_lower_bound(dim: int) -> None:
     check_environment(
         lambda rng: lower_bound_instance(dim, rounds=100, instance=int(rng.integers(dim)))
     )
-
-
-def test_wine() -> None:
-    data = np.random.default_rng(0).random((40, 6))
-    check_environment(lambda rng: wine.Wine(data[:, :4], data[:, 4:]).sample(9, rng=rng))
 
 
 @dataclass

@@ -8,13 +8,13 @@ from tests.oracles import theory as oracle
 
 from mogro.theory import (
     diversity_left,
+    eigenvalue_increment,
     fairness_bound,
     goodness_needed,
     is_vacuous,
     radius_cap,
     regret_bound_random_weights,
     regret_bound_round_robin,
-    stochastic_increment,
 )
 
 slopes, sigmas = st.floats(1e-4, 1), st.floats(0, 5)
@@ -167,7 +167,8 @@ def test_regret_with_feature_norm_is_a_change_of_units() -> None:
 @given(st.floats(0.05, 1), st.floats(0.1, 1), st.floats(0.01, 1), st.floats(0.01, 1))
 def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> None:
     gamma = 1 - (1 - share) * lam**2 / 18
-    inc = stochastic_increment(lam, gamma, phi=phi, goodness_probability=q, objectives=3)
+    left = diversity_left(lam, radius_cap(lam, gamma), gamma)
+    inc = eigenvalue_increment(left, phi=phi, goodness_probability=q, objectives=3)
     assert inc == pytest.approx(lam / 3 * q * phi * 3, rel=1e-5)
     given: dict[str, Any] = {
         "noise": 0.1,
@@ -191,15 +192,15 @@ def test_stochastic_versions(lam: float, share: float, phi: float, q: float) -> 
 def test_stochastic_versions_for_other_norms(
     lam: float, share: float, x: float, L: float, phi: float, q: float
 ) -> None:
-    chances: dict[str, Any] = {"phi": phi, "goodness_probability": q}
     norms: dict[str, Any] = {"feature_norm": x, "parameter_norms": (L, L)}
     needed = goodness_needed(lam * L**2, **norms)
     gamma = needed + share * (x - needed)
     alpha = radius_cap(lam * L**2, gamma, **norms)
     # Parameters of norm L: the lemma for norm 1, with alpha / L.
-    left = oracle.left_xmax(lam, alpha / L, gamma, x)
-    inc = stochastic_increment(lam * L**2, gamma, objectives=3, **chances, **norms)
-    assert inc == pytest.approx(left * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
+    expected = oracle.left_xmax(lam, alpha / L, gamma, x)
+    left = diversity_left(lam * L**2, alpha, gamma, **norms)
+    inc = eigenvalue_increment(left, phi=phi, goodness_probability=q, objectives=3)
+    assert inc == pytest.approx(expected * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
 
 
 def test_is_vacuous() -> None:
@@ -241,7 +242,7 @@ def test_refusals(changed: dict[str, Any], name: str) -> None:
 
 
 def test_stochastic_refuses_contexts_that_are_never_good() -> None:
-    inc = stochastic_increment(0.5, 0.999, phi=0.1, goodness_probability=0.0, objectives=2)
+    inc = eigenvalue_increment(0.1, phi=0.1, goodness_probability=0.0, objectives=2)
     with pytest.raises(ValueError, match="increment"):
         regret_bound_random_weights(
             increment=inc, noise=0.1, dim=2, objectives=2, rounds=10, initial_rounds=1

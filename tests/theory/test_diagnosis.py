@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.oracles.conditions import uniform_ball_goodness
 
 import mogro
 from mogro._validation import FloatArray
@@ -19,7 +20,6 @@ from mogro.theory import (
     regret_bound_round_robin,
     regularity,
     threshold_random_weights,
-    uniform_ball_goodness,
 )
 
 
@@ -41,7 +41,7 @@ def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
     found = diagnose(world.features, world.theta, noise=0.1, rounds=1000)
     assert failing(found) == ["good arms"]
     lam = objective_diversity(world.theta)
-    level = goodness_level(world.features, world.theta).upper
+    level = goodness_level(world.features, world.theta)
     assert found.goodness.diversity == pytest.approx(lam)
     assert found.goodness.level == pytest.approx(level)
     assert found.assumptions[2].margin == pytest.approx(level - goodness_needed(lam))
@@ -55,11 +55,8 @@ def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
     assert found.promises.regret is None
     assert found.promises.vacuous
     text = str(found)
-    for words in ("FAILS", "short by", "UNREACHABLE", "no theorem applies", "WeakestDirection"):
+    for words in ("FAILS", "short by", "UNREACHABLE", "no theorem applies"):
         assert words in " ".join(text.split())
-    assert found.advice.threshold == pytest.approx(0.1 * (world.features**2).sum(axis=1).mean())
-    assert found.advice.initial_rounds is not None
-    assert found.advice.initial_rounds < 40
 
 
 @pytest.mark.parametrize("arms", [60, 100, 500])
@@ -100,9 +97,6 @@ def test_bounds_of_a_dense_circle() -> None:
     )
     assert not promised.vacuous
     assert not promised.unreachable
-    assert found.advice.threshold == promised.threshold
-    assert found.advice.policy.startswith("MOGRO(2, 2, threshold=")
-    assert "RandomWeights()" in found.advice.policy
     soon = diagnose(circle(200), np.eye(2), noise=0.1, rounds=1000)
     assert soon.holds
     assert soon.promises.vacuous
@@ -204,10 +198,29 @@ def test_fronts_and_conflict() -> None:
     assert (found.largest, found.mean, found.smallest_cosine) == (1, 1, 0)
     agreed = diagnose([[1.0, 1.0], [0.5, 0.2]], np.eye(2), noise=0.1, rounds=1000)
     assert agreed.conflict.largest == 0
-    assert "nothing to trade off" in " ".join(str(agreed).split())
     alone = diagnose(circle(10), [[1.0, 0.0]], noise=0.1, rounds=1000)
     assert alone.conflict.mean == 0
-    assert "RoundRobin()" in alone.advice.policy
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4, 0.1])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        mogro.RandomWeights(),
+        mogro.RandomWeights(2.0),
+        mogro.RandomWeights((1.0, 3.0)),
+        mogro.RoundRobin(),
+    ],
+)
+def test_what_to_run_can_be_typed_and_has_the_default_threshold(
+    kind: mogro.RandomWeights | mogro.RoundRobin, noise: float
+) -> None:
+    found = diagnose(circle(200), np.eye(2), noise=noise, rounds=10**6, scalarization=kind)
+    policy = eval(found.policy, vars(mogro))
+    assert policy.threshold is None
+    assert policy.scalarization == kind
+    assert (policy.dim, policy.objectives) == (2, 2)
+    assert found.policy in str(found)
 
 
 def test_works_with_the_estimates_of_a_policy() -> None:
@@ -240,18 +253,13 @@ def test_json_and_html() -> None:
         assert data["arms"] == len(features)
         assert data["conflict"]["pareto_front"] == found.conflict.pareto_front
         assert [a["name"] for a in data["assumptions"]] == [a.name for a in found.assumptions]
-        page = found._repr_html_()
-        assert page.startswith("<table>")
-        assert "Assumptions" in page
-        assert repr(found).startswith("Diagnosis(arms=")
-        assert repr(found).endswith(f"holds={found.holds})")
+        assert "Assumptions" in repr(found)
         assert max(len(line) for line in str(found).splitlines()) <= 100
 
 
 def test_no_noise_and_one_round() -> None:
     found = diagnose(circle(100), np.eye(2), noise=0.0, rounds=1)
     assert found.promises.threshold == 0
-    assert found.advice.threshold > 0
     assert "nan" not in str(found)
 
 
@@ -296,9 +304,6 @@ def test_contexts_from_a_function_and_from_a_sample() -> None:
         assert found.promises.initial_rounds == pytest.approx(expected, rel=0.02)
         assert found.promises.initial_rounds_bound is None
         assert found.promises.regret is not None
-        assert not found.promises.fairness_guaranteed
-        assert found.advice.gain == 0
-        assert "threshold" not in found.advice.policy
         words = " ".join(str(found).split())
         assert "an estimate from 2000 sampled rounds, not a guarantee" in words
         assert "q_gamma" in words
@@ -342,7 +347,7 @@ def test_contexts_to_which_no_corollary_applies(radius: float, objectives: int) 
     found = diagnose(contexts, np.eye(2)[:objectives], noise=0.1, rounds=10**5)
     assert "good arms" in failing(found)
     assert found.promises.regret is None
-    assert "No theorem applies" in found.advice.reasons[0]
+    assert "no theorem applies" in str(found)
     assert "nan" not in str(found)
 
 

@@ -68,8 +68,6 @@ def test_nothing_overflows(
         found = diagnose(features, theta, noise=noise, rounds=rounds, scalarization=kind)
         text = f"{found} {found.to_json()}"
     assert "nan" not in text.lower()
-    assert found.advice.price >= 0
-    assert found.advice.gain >= 0
 
 
 def test_thresholds_beyond_all_rounds_are_refused() -> None:

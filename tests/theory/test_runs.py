@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.oracles.conditions import uniform_ball_goodness
 from tests.theory.worlds import circle, circle_contexts
 
 import mogro
@@ -12,20 +13,19 @@ from mogro import pareto
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, VaryingContexts
-from mogro.environments.examples import DrawnArms
 from mogro.theory import (
     diagnose,
-    eigenvalue_bound,
-    estimate_bound,
+    diversity_left,
+    eigenvalue_increment,
     fairness_bound,
     objective_diversity,
     radius_cap,
     regret_bound_random_weights,
     regularity,
-    stochastic_increment,
     threshold_random_weights,
-    uniform_ball_goodness,
 )
+from paper.lab.appendix import DrawnArms
+from paper.lab.lemmas import eigenvalue_bound, estimate_bound
 
 KINDS = [mogro.RandomWeights(), mogro.RoundRobin()]
 
@@ -82,7 +82,6 @@ def test_the_fairness_theorem_beside_runs() -> None:
     found = diagnose(features, theta, noise=noise, rounds=rounds, epsilon=epsilon)
     assert found.promises.fairness is not None
     assert found.promises.fairness > 0.1
-    assert found.promises.fairness_guaranteed
     assert found.promises.epsilon == epsilon
     world = FixedArms(features, theta, noise=noise)
     make = partial(mogro.MOGRO, threshold=found.promises.threshold)
@@ -106,7 +105,6 @@ def test_the_stochastic_corollary_beside_runs() -> None:
     assert found.goodness.probability.low <= exact <= found.goodness.probability.high
     assert found.promises.regret is not None
     assert not found.promises.vacuous
-    assert not found.promises.fairness_guaranteed
     make = partial(mogro.MOGRO, threshold=found.promises.threshold, exploration=mogro.Uniform())
     trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
     assert trace.effective_regret[-1].mean() <= found.promises.regret
@@ -119,13 +117,11 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     lam, gamma = objective_diversity(np.eye(2)), 0.995 * size
     norms: dict[str, Any] = {} if size == 1 else {"feature_norm": size}
     alpha = radius_cap(lam, gamma, **norms)
-    increment = stochastic_increment(
-        lam,
-        gamma,
+    increment = eigenvalue_increment(
+        diversity_left(lam, alpha, gamma, **norms),
         phi=regularity(np.eye(2), 1.0, epsilon=alpha / 2).phi.low,
         goodness_probability=uniform_ball_goodness(gamma / size, dim=2, arms=arms),
         objectives=2,
-        **norms,
     )
     given: dict[str, Any] = {
         "increment": increment,
@@ -157,7 +153,7 @@ def test_predictions_need_a_theorem() -> None:
         with pytest.raises(ValueError, match="diagnosis: expected one of a problem to which"):
             bound(found, 500)
     holds = diagnose(circle(100), np.eye(2), noise=0.01, rounds=1000)
-    with pytest.raises(ValueError, match="rounds: expected at least twice initial_rounds = 40"):
+    with pytest.raises(ValueError, match="rounds: expected at least 80"):
         estimate_bound(holds, 50, initial_rounds=40)
-    with pytest.raises(ValueError, match="rounds: expected an integer >= 40"):
+    with pytest.raises(ValueError, match="rounds: expected at least 40"):
         eigenvalue_bound(holds, 30, initial_rounds=40)

@@ -7,8 +7,8 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms
-from mogro.environments.examples import DrawnArms
 from mogro.theory._checks import Problem
+from paper.lab.appendix import DrawnArms
 
 
 def circle(arms: int, *, first: float = 0.0) -> FloatArray:

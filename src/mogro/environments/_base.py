@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro import _page
 from mogro import _validation as check
 from mogro._streams import Rng
 from mogro._validation import FloatArray
@@ -45,20 +44,15 @@ class World:
 
     def __reduce__(self) -> tuple[object, ...]:
         given: Any = self
-        arguments = {one.name: getattr(self, one.name) for one in fields(given) if one.init}
+        arguments = {part.name: getattr(self, part.name) for part in fields(given) if part.init}
         return partial(type(self), **arguments), ()
 
-    def _facts(self) -> dict[str, str]:
-        facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
-        noise = getattr(self, "noise", None)
-        return facts if noise is None else facts | {"noise": f"{noise:g}"}
-
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name}={value}" for name, value in self._facts().items())
-        return f"{type(self).__name__}({facts})"
-
-    def _repr_html_(self) -> str:
-        return _page.facts(type(self).__name__, self._facts())
+        facts = {name: str(getattr(self, name)) for name in ("dim", "arms", "objectives")}
+        if (noise := getattr(self, "noise", None)) is not None:
+            facts["noise"] = f"{noise:g}"
+        inside = ", ".join(f"{name}={value}" for name, value in facts.items())
+        return f"{type(self).__name__}({inside})"
 
 
 class StayingArms(World):

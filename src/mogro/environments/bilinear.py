@@ -18,7 +18,7 @@ from mogro.environments.synthetic import uniform_ball, unit_vectors
 class BilinearContexts(_base.LinearWorld):
     """K arms that stay, and in each round a context, drawn uniformly from the unit ball.
 
-    What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Bilinear` makes
+    What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Agent` makes
     them, so that rewards are linear in them, and regret is exact.
 
     Parameters

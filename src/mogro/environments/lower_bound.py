@@ -54,8 +54,9 @@ def lower_bound_instance(
     Where this differs from the paper. For d = 2, the equation of k' has epsilon' where the paper
     repeats epsilon; epsilon' = (1 + epsilon) / 2 is taken from the range it leaves open. For
     d >= 3 the paper asks for epsilon < 1 only, but k' is real only up to the limit above, which
-    needs about T >= 4 d; and its gap of "more than 3 epsilon^2" for the arms from d on comes out
-    somewhat smaller, though never below the epsilon^2 that the proof needs. Copies of an objective
+    needs about T >= 4 d; and its gap of "more than 3 epsilon^2" for the arms from d on is an
+    effective gap of at least 3 epsilon^2, equal to it for some arms, and a Pareto gap of at least
+    2 epsilon^2, where the proof needs epsilon^2. Copies of an objective
     are not apart, which the growth of V under random weights assumes; the lower bound does not.
     The bound itself
     is proved for rewards of 0 and 1 (scaled); with normal noise it holds with another constant,

@@ -20,8 +20,7 @@ class Replay(_base.World):
     Rows are rounds: questions that every model has answered, visitors for whom every offer has
     been valued. The table is played from its beginning, and again from there after the last row.
     Nothing is drawn: all policies and repeats meet the same rows, and the regret of a round is
-    exact, against the rewards of the other arms in the same row. Instances in different orders
-    come from :meth:`shuffled`.
+    exact, against the rewards of the other arms in the same row.
 
     Parameters
     ----------
@@ -49,12 +48,6 @@ class Replay(_base.World):
         features = _base.read_only(check.floats(self.features, "features", shape=wanted))
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "features", features)
-
-    def shuffled(self, *, rng: np.random.Generator) -> "Replay":
-        """Return the same rows in a random order."""
-        order = check.generator(rng, "rng").permutation(len(self.rewards))
-        features = self.features if self.features.ndim == 2 else self.features[order]
-        return Replay(self.rewards[order], features)
 
     @property
     def dim(self) -> int:

@@ -101,9 +101,9 @@ class FixedArms(_base.StayingArms, _base.LinearWorld):
         far = rng.standard_normal((min(K - len(near), M), d))
         long = unit_vectors(np.concatenate([near, far]))
         long *= 1 - rng.random((len(long), 1)) / 4
-        rest = uniform_ball((K - len(long), d), rng)
-        rest *= 3 / 4
-        return cls(np.concatenate([long, rest]), theta, noise=noise)
+        short = uniform_ball((K - len(long), d), rng)
+        short *= 3 / 4
+        return cls(np.concatenate([long, short]), theta, noise=noise)
 
     def reward(self, arm: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return noisy reward vectors (*batch, M) of one arm, or of an array of arms (*batch).

@@ -2,8 +2,16 @@
 
 from mogro.evaluation.evaluating import evaluate
 from mogro.evaluation.page import make_page
-from mogro.evaluation.replaying import Replay, replay
+from mogro.evaluation.replaying import ReplayResult, replay
 from mogro.evaluation.trade_offs import Recommendation
 from mogro.evaluation.whatif import WhatIf, what_if
 
-__all__ = ["Recommendation", "Replay", "WhatIf", "evaluate", "make_page", "replay", "what_if"]
+__all__ = [
+    "Recommendation",
+    "ReplayResult",
+    "WhatIf",
+    "evaluate",
+    "make_page",
+    "replay",
+    "what_if",
+]

@@ -19,8 +19,6 @@ def evaluate(
     *,
     predictions: bool = True,
     self_normalised: bool = True,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
 ) -> Evaluation:
     """Estimate what a policy would have been worth, from a log, for every objective.
 
@@ -43,8 +41,6 @@ def evaluate(
         them, and for probabilities (n,), by weighted rewards alone.
     self_normalised
         Divide by the sum of the weights; without it the estimate is unbiased, and mostly worse.
-    replicates, rng
-        As for :func:`mogro.offpolicy.ips`.
 
     Returns
     -------
@@ -55,7 +51,7 @@ def evaluate(
     -----
     Beliefs held at a decision were known before its reward, so that they choose and predict without
     having seen it. A policy that was fitted to the log has seen it: an agent that knows ids of the
-    log is marked as judged in-sample, of other policies nobody can tell.
+    log is marked as judged in-sample, of other policies this is not known.
 
     Rewards that are missing are stood for by others of their arm. Decisions from the first one on
     that has an open window are left out, and rows without a propensity or from before an objective
@@ -72,20 +68,19 @@ def evaluate(
     >>> actions = rng.integers(2, size=4000)
     >>> clicks = rng.random(4000) < np.array([0.1, 0.3])[actions]
     >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
-    >>> found = evaluate(feedback, np.tile([0.1, 0.9], (4000, 1)))
-    >>> low, high = found.interval()[0]
+    >>> low, high = evaluate(feedback, np.tile([0.1, 0.9], (4000, 1))).interval()[0]
     >>> bool(low < 0.1 * 0.1 + 0.9 * 0.3 < high)
     True
     """
     known = read_log(log)
     target, notes = read_target(policy, known, source=log)
     passes = Passes(known)
-    rows = ((passes.rows(one, target(one), predictions)) for one in passes.records())
     sums = None
-    for one in rows:
+    for records in passes.records():
+        rows = passes.rows(records, target(records), predictions=predictions)
         if sums is None:
-            sums = passes.sums(one, self_normalised=self_normalised, replicates=replicates, rng=rng)
-        sums.add(one)
+            sums = passes.sums(rows, self_normalised=self_normalised)
+        sums.add(rows)
     assert sums is not None
     return passes.named(sums.result(), *notes)
 
@@ -99,11 +94,11 @@ class Passes:
         self._numbers: dict[str, int] = {}
         self._missing = False
         self._early = 0  # rows from before an objective was added
-        for every in log.records():
-            one = every.believed()
-            self._early += len(every) - len(one)
-            self._missing |= bool(np.isnan(one.rewards).any())
-            for arm in dict.fromkeys(one.arms):
+        for records in log.records():
+            usable = records.believed()
+            self._early += len(records) - len(usable)
+            self._missing |= bool(np.isnan(usable.rewards).any())
+            for arm in dict.fromkeys(usable.arms):
                 self._numbers.setdefault(arm, len(self._numbers))
         if not self._numbers:
             raise ValueError(
@@ -113,12 +108,12 @@ class Passes:
 
     def records(self) -> Iterator[Records]:
         """Read rows, some at a time."""
-        for every in self._log.records():
-            one = every.believed()
-            if len(one):
-                yield one
+        for records in self._log.records():
+            usable = records.believed()
+            if len(usable):
+                yield usable
 
-    def rows(self, records: Records, wanted: Wanted, predictions: bool) -> Rows:
+    def rows(self, records: Records, wanted: Wanted, *, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows."""
         rewards, logged, values = records.rewards, records.propensities, wanted.values
         errors = _errors(records, wanted)
@@ -126,25 +121,18 @@ class Passes:
         chosen = records.chosen
         if predictions and values.ndim == 2 and records.estimates is not None:
             assert chosen is not None
-            found = predicted_rows(
+            rows = predicted_rows(
                 rewards, logged, chosen, values, records.estimates, errors=uncertain
             )
         else:
             if values.ndim == 2:
                 assert chosen is not None
                 values = values[np.arange(len(values)), chosen]
-            found = weighted_rows(rewards, logged, values, errors=uncertain)
+            rows = weighted_rows(rewards, logged, values, errors=uncertain)
         arms = [self._numbers[arm] for arm in records.arms] if self._missing else None
-        return replace(found, arms=None if arms is None else np.array(arms), mass=None)
+        return replace(rows, arms=None if arms is None else np.array(arms), mass=None)
 
-    def sums(
-        self,
-        rows: Rows,
-        *,
-        self_normalised: bool,
-        replicates: int = 0,
-        rng: np.random.Generator | None = None,
-    ) -> Sums:
+    def sums(self, rows: Rows, *, self_normalised: bool) -> Sums:
         """Return empty sums for such rows."""
         return Sums(
             len(self.units),
@@ -152,15 +140,13 @@ class Passes:
             predictions=rows.baseline is not None,
             missing=self._missing,
             arm_count=len(self._numbers) if self._missing else None,
-            replicates=replicates,
-            rng=rng,
         )
 
-    def named(self, found: Evaluation, *notes: str) -> Evaluation:
+    def named(self, evaluation: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
         added = f"{self._early:,} rows are left out, from before an objective was added"
         notes += (added,) if self._early else ()
-        return replace(found, names=self.units.names, notes=(*notes, *self._log.notes))
+        return replace(evaluation, names=self.units.names, notes=(*notes, *self._log.notes))
 
 
 def _errors(records: Records, wanted: Wanted) -> FloatArray:

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from mogro._validation import as_floats, check_shape, indices
+from mogro.agent.agent import Agent
+from mogro.agent.objective import FIELDS, Objective, Units
 from mogro.evaluation.records import Records, from_arrow, usable_rows
-from mogro.live.agent import Agent
-from mogro.live.objective import FIELDS, Objective, Units
 from mogro.offpolicy import cross_fitted
 
 ROWS = 1 << 12  # at a time, for a row has all its arms
@@ -62,10 +62,10 @@ class ArrowLog:
         """Read the rows, in order."""
         first = 0
         for batch in batches(self.source):
-            found = from_arrow(batch, self.units, first=first, until=self.until)
+            records = from_arrow(batch, self.units, first=first, until=self.until)
             first += len(batch)
-            if found is not None:
-                yield found
+            if records is not None:
+                yield records
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +134,12 @@ def _arrow(source: Any) -> ArrowLog:
         schema = source.schema
     kept = (schema.metadata or {}).get(b"mogro")
     if kept is None:
-        raise ValueError(
-            "log: expected a table of agent.log(), whose schema says what the objectives are"
-        )
+        raise ValueError("log: expected a table of agent.log() with its metadata, got one without")
     about = json.loads(kept)
     if about.get("version") != 1:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
-    known = [{k: v for k, v in one.items() if k in FIELDS} for one in about["objectives"]]
-    units = Units([Objective(**one) for one in known])
+    known = [{k: v for k, v in each.items() if k in FIELDS} for each in about["objectives"]]
+    units = Units([Objective(**fields) for fields in known])
     until = _until(source, units)
     rows = unknown = early = 0
     for batch in batches(source, ["time", "propensity"]):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.live.objective import Units
+from mogro.agent.objective import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Records:
     times
         (n,), NaN where there is none.
     uniform
-        Whether the arm was drawn from all alike, (n,).
+        Whether the arm was drawn uniformly, (n,).
     chosen
         Where the logged arm stands among those on offer, (n,); None if these were not recorded.
     on_offer
@@ -85,7 +85,7 @@ class Records:
                 return [values[row] for row in rows]
             return None if values is None else values[keep]
 
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
         del columns["read_features"]
         kept = {name: part(values) for name, values in columns.items()}
         return replace(self, **kept, read_features=lambda: part(self.features))

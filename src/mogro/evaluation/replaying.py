@@ -1,7 +1,7 @@
 """A policy that learns, on the rows of a log that a uniform draw would have given."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +9,10 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray, count, generator, real
 from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
-from mogro.live.offers.bilinear import Bilinear
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.simulation.run import Learner, takes_arm
+
+Features = Callable[[FloatArray, FloatArray], FloatArray]  # of arms in a context
 
 _ASSUMED = (
     "replay assumes that rounds are exchangeable: neither arms on offer nor rewards follow from "
@@ -20,7 +21,7 @@ _ASSUMED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class ReplayResult:
     """What a learning policy got on the rows that it could be given; made by :func:`replay`.
 
     Attributes
@@ -51,8 +52,8 @@ def replay(
     rng: np.random.Generator,
     rounds: int | None = None,
     minimum: float | None = None,
-    features: Bilinear | None = None,
-) -> Replay:
+    features: Features | None = None,
+) -> ReplayResult:
     """Let a policy learn on a log: it sees the rows in which its choice is the logged one.
 
     By rejection: rows are kept so that every arm on offer was logged with the same probability.
@@ -77,7 +78,8 @@ def replay(
         Keep rows with probability ``minimum / propensity``, where no arm on offer ever had a
         smaller propensity. Without it, keep rows that the uniform share drew.
     features
-        How the policy sees arms in a context, where the log has contexts: their products.
+        What the policy sees of arms (K, A) in a context (C,), where the log has contexts: a
+        function of both that returns (K, d).
 
     Examples
     --------
@@ -87,38 +89,29 @@ def replay(
     >>> clicks = rng.random(2000) < np.array([0.1, 0.8])[actions]
     >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(2000, 0.5)}
     >>> policy = mogro.MOGRO(dim=2, objectives=1)
-    >>> found = replay(feedback, policy, rng=rng, rounds=500, minimum=0.5)
-    >>> bool(found.evaluation.value[0] > 0.7)
+    >>> result = replay(feedback, policy, rng=rng, rounds=500, minimum=0.5)
+    >>> bool(result.evaluation.value[0] > 0.7)
     True
     """
     known, source = read_log(log), generator(rng, "rng")
     wanted = None if rounds is None else count(rounds, "rounds")
     least = None if minimum is None else real(minimum, "minimum", above=0)
-    learner = copy.deepcopy(policy)
+    if any(name is not None for name in known.units.given):
+        raise ValueError(
+            "log: expected objectives without given=, because a policy learns from whole rewards, "
+            "got some with it"
+        )
     rewards: list[FloatArray] = []
     numbers: list[int] = []
-    skipped = 0
-    if any(one is not None for one in known.units.given):
-        raise ValueError(
-            "log: expected objectives that come without a condition, because a policy learns from "
-            "whole rewards, and rows that have them all would be no sample, got some with given="
-        )
-    by_arm = takes_arm(learner)
-    for records, keep in _accepted(known, least, source):
-        for row in np.flatnonzero(keep).tolist():
-            if len(rewards) == wanted:
-                break
-            reward = records.rewards[row]
-            if np.isnan(reward).any():
-                skipped += 1
-                continue
-            arms = _arms(records, row, features)
-            assert records.chosen is not None
-            arm = int(records.chosen[row])
-            if int(learner.select(arms, rng=source)) != arm:
-                continue
-            place = {"arm": arm} if by_arm else {}
-            learner.update(arms[arm], known.units.inward(reward), **place)
+    missing = 0
+    learn = _learner(copy.deepcopy(policy), features, source)
+    for records, row in _accepted(known, least, source):
+        if len(rewards) == wanted:
+            break
+        reward = records.rewards[row]
+        if np.isnan(reward).any():
+            missing += 1
+        elif learn(records, row, known.units.inward(reward)):
             rewards.append(reward)
             numbers.append(int(records.numbers[row]))
     if not rewards:
@@ -130,19 +123,34 @@ def replay(
     values = np.array(rewards)
     sums = Sums(len(known.units))
     sums.add(Rows(np.ones(len(values)), values))
-    notes = [_ASSUMED, *known.notes]
-    if skipped:
-        notes.append(
-            f"{skipped:,} rows with rewards that are missing are left out, as if by chance"
-        )
-    found = replace(sums.result(), names=known.units.names, notes=tuple(notes))
-    return Replay(values, np.array(numbers), found)
+    left_out = f"{missing:,} rows with rewards that are missing are left out, as if by chance"
+    notes = (_ASSUMED, *known.notes, *([left_out] if missing else []))
+    evaluation = replace(sums.result(), names=known.units.names, notes=notes)
+    return ReplayResult(values, np.array(numbers), evaluation)
+
+
+def _learner(
+    policy: Learner, features: Features | None, rng: np.random.Generator
+) -> Callable[[Records, int, FloatArray], bool]:
+    """Return what lets a policy learn a row, if it chooses the logged arm, and tells whether."""
+    by_arm = takes_arm(policy)
+
+    def learn(records: Records, row: int, reward: FloatArray) -> bool:
+        arms = _arms(records, row, features)
+        assert records.chosen is not None
+        arm = int(records.chosen[row])
+        if int(policy.select(arms, rng=rng)) != arm:
+            return False
+        policy.update(arms[arm], reward, **({"arm": arm} if by_arm else {}))
+        return True
+
+    return learn
 
 
 def _accepted(
     log: Log, minimum: float | None, rng: np.random.Generator
-) -> Iterator[tuple[Records, BoolArray]]:
-    """Yield rows, and which are kept: so that each arm of each was logged equally often."""
+) -> Iterator[tuple[Records, int]]:
+    """Yield the rows that are kept, so that each arm of each was logged equally often."""
     most = 0
     if minimum is None:  # rows with fewer arms on offer would be matched more often
         drawn = False
@@ -152,7 +160,7 @@ def _accepted(
         if not drawn:
             raise ValueError(
                 "minimum: expected the least propensity that an arm on offer had, because the log "
-                "has no rows that were drawn from all arms alike"
+                "has no uniform draws"
             )
     for records in log.records():
         kept = rng.random(len(records))
@@ -165,7 +173,8 @@ def _accepted(
                     f"minimum: expected at most the least propensity {low:g}, got {minimum:g}"
                 )
             chance = np.nan_to_num(minimum / records.propensities)
-        yield records, kept < chance
+        for row in np.flatnonzero(kept < chance).tolist():
+            yield records, row
 
 
 def _on_offer(records: Records) -> BoolArray:
@@ -174,7 +183,7 @@ def _on_offer(records: Records) -> BoolArray:
     return records.on_offer
 
 
-def _arms(records: Records, row: int, features: Bilinear | None) -> FloatArray:
+def _arms(records: Records, row: int, features: Features | None) -> FloatArray:
     here = _on_offer(records)[row]
     assert records.features is not None
     arms = records.features[row, here]
@@ -182,4 +191,4 @@ def _arms(records: Records, row: int, features: Bilinear | None) -> FloatArray:
         return np.asarray(arms)
     if records.contexts is None:
         raise ValueError("features: expected None, because the log has no contexts")
-    return features.products(arms, context=records.contexts[row])
+    return np.asarray(features(arms, records.contexts[row]))

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, as_floats
+from mogro.agent.agent import Agent
+from mogro.agent.errors import UnknownDecision
+from mogro.agent.objective import Units
 from mogro.evaluation.logs import ArrowLog, BanditFeedback, Log, batches
 from mogro.evaluation.records import Records
-from mogro.live.agent import Agent
-from mogro.live.errors import UnknownDecision
-from mogro.live.objective import Units
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
 from mogro.selection import Selection, check_selection
@@ -43,8 +43,8 @@ def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tu
         return _by_selection(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
-            "policy: expected one that tells its probabilities; mogro.replay takes any that "
-            f"selects and updates, got {type(policy).__name__}"
+            f"policy: expected one with probabilities, got {type(policy).__name__}; mogro.replay "
+            "takes every policy with select and update"
         )
     return _given(policy, log), ()
 
@@ -91,15 +91,15 @@ def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Targ
 
     def target(records: Records) -> Wanted:
         values, on_offer = believed(records, units)
-        found, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
+        chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
         for row, here in enumerate(on_offer):
             rng = np.random.default_rng(0)
-            one = selection_probabilities(
+            greedy = selection_probabilities(
                 values[row, here], selection, step=int(records.numbers[row]), rng=rng
             )
-            found[row, here] = (1 - uniform) * one.values + uniform / here.sum()
-            errors[row, here] = (1 - uniform) * one.errors
-        return Wanted(found, errors if errors.any() else None)
+            chances[row, here] = (1 - uniform) * greedy.values + uniform / here.sum()
+            errors[row, here] = (1 - uniform) * greedy.errors
+        return Wanted(chances, errors if errors.any() else None)
 
     return target
 
@@ -112,13 +112,13 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
         raise ValueError(
             f"policy: expected one for {len(units)} objectives, got {policy.objectives}"
         )
-    if policy.model.count == 0:
-        if not policy.values_are_estimates:
+    if not policy.posterior.n.any():
+        if not policy.greedy:
             raise ValueError(
                 f"policy: expected one that has learned, because {type(policy).__name__} goes by "
                 "more than the estimates that a log holds"
             )
-        return _by_selection(policy.selection, units, uniform=policy.uniform)
+        return _by_selection(policy.selection, units, uniform=policy.epsilon)
 
     def target(records: Records) -> Wanted:
         features, on_offer = _features(records)
@@ -128,7 +128,7 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
                 f"got {policy.dim}"
             )
         rows = (
-            policy.probabilities(own[here]) for own, here in zip(features, on_offer, strict=True)
+            policy.probabilities(arms[here]) for arms, here in zip(features, on_offer, strict=True)
         )
         return _stacked(rows, on_offer)
 
@@ -142,7 +142,7 @@ def _by_agent(agent: Agent) -> Target:
         if names is None:
             names = [[str(k) for k in range(here.sum())] for here in on_offer]
         contexts = records.contexts
-        found = (
+        rows = (
             agent.probabilities(
                 names[row],
                 features[row, here],
@@ -151,7 +151,7 @@ def _by_agent(agent: Agent) -> Target:
             )
             for row, here in enumerate(on_offer)
         )
-        return _stacked(found, on_offer)
+        return _stacked(rows, on_offer)
 
     return target
 
@@ -163,11 +163,11 @@ def _features(records: Records) -> tuple[FloatArray, BoolArray]:
 
 
 def _stacked(rows: Any, on_offer: BoolArray) -> Wanted:
-    found, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
-    for row, one in enumerate(rows):
-        found[row, on_offer[row]] = one.values
-        errors[row, on_offer[row]] = one.errors
-    return Wanted(found, errors if errors.any() else None)
+    chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
+    for row, probabilities in enumerate(rows):
+        chances[row, on_offer[row]] = probabilities.values
+        errors[row, on_offer[row]] = probabilities.errors
+    return Wanted(chances, errors if errors.any() else None)
 
 
 def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
 def _ids(log: Log) -> list[str]:
     if not isinstance(log, ArrowLog):
         return []
-    return [one for batch in batches(log.source, ["id"]) for one in batch.column("id").to_pylist()]
+    return [name for batch in batches(log.source, ["id"]) for name in batch["id"].to_pylist()]
 
 
 def _given(policy: object, log: Log) -> Target:
@@ -207,17 +207,18 @@ def _given(policy: object, log: Log) -> Target:
         )
 
     def target(records: Records) -> Wanted:
-        own = array[records.numbers]
-        if own.ndim == 1:
-            return Wanted(own)
+        given = array[records.numbers]
+        if given.ndim == 1:
+            return Wanted(given)
         if records.on_offer is None:
             raise ValueError("policy: expected (n,), because the log lacks the arms on offer")
         width = records.on_offer.shape[1]
-        if own.shape[1] < width or own[:, width:].any() or own[:, :width][~records.on_offer].any():
+        inside = given[:, :width]
+        if given.shape[1] < width or given[:, width:].any() or inside[~records.on_offer].any():
             raise ValueError(
                 f"policy: expected probabilities of the {width} arms on offer, in their order, and "
                 "0 beyond"
             )
-        return Wanted(own[:, :width])
+        return Wanted(inside)
 
     return target

@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 
 from mogro._validation import FloatArray, count
+from mogro.agent.objective import Units
 from mogro.evaluation.targets import read_weights
-from mogro.live.objective import Units
 
 _GRID = 21  # trade-offs at most, unless asked for more
 _MOST = 200
@@ -65,14 +65,14 @@ def read_trade_offs(
     if not isinstance(trade_offs, Iterable):
         given = trade_offs
         steps = _steps(len(units)) if given is None else count(given, "trade_offs")
-        found: list[FloatArray] = [
+        vectors: list[FloatArray] = [
             np.array(part) / steps for part in _compositions(steps, len(units))
         ]
     else:
-        found = [read_weights(weights, units) for weights in trade_offs]
-    if not 1 <= len(found) <= _MOST:
-        raise ValueError(f"trade_offs: expected 1 to {_MOST} of them, got {len(found)}")
-    return found
+        vectors = [read_weights(weights, units) for weights in trade_offs]
+    if not 1 <= len(vectors) <= _MOST:
+        raise ValueError(f"trade_offs: expected 1 to {_MOST} of them, got {len(vectors)}")
+    return vectors
 
 
 def grid(units: Units) -> list[FloatArray]:
@@ -94,8 +94,8 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
         yield (total,)
         return
     for first in range(total, -1, -1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+        for others in _compositions(total - first, parts - 1):
+            yield (first, *others)
 
 
 def in_words(weights: Mapping[str, float]) -> str:

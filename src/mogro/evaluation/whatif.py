@@ -6,13 +6,12 @@ from itertools import combinations
 
 import numpy as np
 
-from mogro._plots import Drawing, house_style, panels
 from mogro._validation import BoolArray, FloatArray, real
+from mogro.agent.objective import Units
 from mogro.evaluation.evaluating import Passes
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import Greedy, Wanted, believed
 from mogro.evaluation.trade_offs import Recommendation, in_words, read_trade_offs
-from mogro.live.objective import Units
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.offpolicy._intervals import correlated_normals, joint_level
 from mogro.offpolicy.evaluation import read_level
@@ -48,17 +47,17 @@ class WhatIf:
     @property
     def value(self) -> FloatArray:
         """Estimates, (W, M), in the user's units."""
-        return np.stack([one.value for one in self.evaluations])
+        return np.stack([each.value for each in self.evaluations])
 
     @property
     def trusted(self) -> BoolArray:
         """Which trade-offs have intervals that hold what they promise, (W,)."""
-        return np.array([one.trusted for one in self.evaluations])
+        return np.array([each.trusted for each in self.evaluations])
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """In words, what is wrong with estimates, and with how many; the worst first."""
-        words = [_kind(one.warnings[0]) for one in self.evaluations if one.warnings]
+        words = [_kind(each.warnings[0]) for each in self.evaluations if each.warnings]
         ordered = sorted(dict.fromkeys(words), key=lambda kind: not kind.startswith("NO SUPPORT"))
         whole = len(self.evaluations)
         return tuple(f"{kind}: {words.count(kind)} of {whole} trade-offs" for kind in ordered)
@@ -67,12 +66,12 @@ class WhatIf:
         """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
         known = self._known
         together = joint_level(read_level(level), self.covariance[np.ix_(known, known)])
-        return np.stack([one.interval(together) for one in self.evaluations])
+        return np.stack([each.interval(together) for each in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
         """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together.
 
-        Two that choose alike in all but a few rows are not told apart, whatever these rows say.
+        Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
         wanted, known = read_level(level), self._known
         size, objectives = len(self.trade_offs), len(self.units)
@@ -92,10 +91,10 @@ class WhatIf:
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
         reach = np.quantile(largest, wanted)
-        found: BoolArray = np.zeros((size, size), dtype=np.bool_)
+        different: BoolArray = np.zeros((size, size), dtype=np.bool_)
         for (i, j), step in apart.items():
-            found[i, j] = found[j, i] = step > reach
-        return found
+            different[i, j] = different[j, i] = step > reach
+        return different
 
     def confidence(
         self,
@@ -114,14 +113,14 @@ class WhatIf:
         objectives = len(self.units)
         lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
         usable = np.flatnonzero(self.trusted & np.isfinite(lowest))
-        found = np.zeros(len(self.trade_offs))
+        confidence = np.zeros(len(self.trade_offs))
         if not len(usable):
-            return found
+            return confidence
         columns = (usable[:, None] * objectives + places).ravel()
         drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
         highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
-        found[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
-        return found
+        confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
+        return confidence
 
     def best(
         self,
@@ -155,37 +154,16 @@ class WhatIf:
             + [f"{name} at most {bound:g}" for name, bound in (at_most or {}).items()]
         )
         merits = np.where(sure >= wanted, self.value[:, m] * np.sign(self.units.scale[m]), np.nan)
-        found = not np.isnan(merits).all()
-        row = int(np.nanargmax(merits)) if found else int(sure.argmax())
+        reached = not np.isnan(merits).all()
+        row = int(np.nanargmax(merits)) if reached else int(sure.argmax())
         bounds = self.interval(wanted)[row]
         return Recommendation(
-            self.trade_offs[row] if found else None,
+            self.trade_offs[row] if reached else None,
             float(sure[row]),
             self.units.named(self.value[row]),
             {n: (float(a), float(b)) for n, (a, b) in zip(self.units.names, bounds, strict=True)},
             constraints,
         )
-
-    def plot(self, *, level: float = 0.95) -> Drawing:
-        """Draw the front that one could have had, the first two objectives; needs matplotlib.
-
-        Those trade-offs that can be trusted, if any can.
-        """
-        keep = self.trusted if self.trusted.any() else ~self.trusted
-        values, bounds = self.value[keep], self.interval(level)[keep]
-        with house_style():
-            drawing, axes = panels(1, 1, width=4.5, height=3.5)
-            panel = axes[0, 0]
-            second = min(1, len(self.units) - 1)
-            x, y = values[:, 0], values[:, second]
-            spans = [abs(bounds[:, m].T - values[:, m]) for m in (0, second)]
-            panel.errorbar(
-                *(x, y), xerr=spans[0], yerr=spans[1], fmt="o", color="#0072B2", elinewidth=0.8
-            )
-            panel.set_xlabel(self.units.names[0])
-            panel.set_ylabel(self.units.names[second])
-            panel.set_title(f"{len(x)} trade-offs, {level:.0%} for all together")
-        return drawing
 
     def __str__(self) -> str:
         names = self.units.names
@@ -193,15 +171,15 @@ class WhatIf:
         lines += self.evaluations[0].notes
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
         lines.append("  ".join([f"{'weights':<28}", *(f"{name:<30}" for name in names), "size"]))
-        for weights, one, bounds in zip(
+        for weights, evaluation, bounds in zip(
             self.trade_offs, self.evaluations, self.interval(), strict=True
         ):
             cells = [
                 "no estimate" if np.isnan(v) else f"{v:.4g} [{a:.4g}, {b:.4g}]"
-                for v, (a, b) in zip(one.value, bounds, strict=True)
+                for v, (a, b) in zip(evaluation.value, bounds, strict=True)
             ]
             shown = [f"{in_words(weights):<28}", *(f"{cell:<30}" for cell in cells)]
-            lines.append("  ".join([*shown, f"{one.effective_size.min():.0f}"]))
+            lines.append("  ".join([*shown, f"{evaluation.effective_size.min():.0f}"]))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
         return "\n".join(lines)
@@ -242,8 +220,8 @@ class WhatIf:
                 limits.append(real(bound, f"{argument}[{name!r}]"))
         scores = np.zeros((len(self.trade_offs), len(places)))
         for c, (m, sign, limit) in enumerate(zip(places, signs, limits, strict=True)):
-            for row, one in enumerate(self.evaluations):
-                scores[row, c] = sign * one.scores(np.full(len(self.units), limit))[m]
+            for row, evaluation in enumerate(self.evaluations):
+                scores[row, c] = sign * evaluation.scores(np.full(len(self.units), limit))[m]
         return scores, np.array(places, dtype=int), np.array(signs)
 
 
@@ -251,8 +229,6 @@ def what_if(
     log: object,
     /,
     trade_offs: Sequence[Mapping[str, float]] | int | None = None,
-    *,
-    predictions: bool = True,
 ) -> WhatIf:
     """Estimate what other trade-offs would have been worth, all from one log.
 
@@ -267,8 +243,6 @@ def what_if(
     trade_offs
         Weights per unit by objective; or a number of steps from 0 to 1, for a grid of all weights
         of sum 1. Without it, the finest such grid of at most 21.
-    predictions
-        As for :func:`evaluate`.
 
     Notes
     -----
@@ -282,10 +256,10 @@ def what_if(
     >>> rates = np.array([[0.1, 0.3], [0.3, 0.1]])
     >>> clicks = rng.random((4000, 2)) < rates[actions]
     >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
-    >>> found = what_if(feedback, 1)
-    >>> bool(found.distinguishable()[0, 1])
+    >>> result = what_if(feedback, 1)
+    >>> bool(result.distinguishable()[0, 1])
     True
-    >>> found.best("reward 0", at_least={"reward 1": 0.2}).weights
+    >>> result.best("reward 0", at_least={"reward 1": 0.2}).weights
     {'reward 0': 0.0, 'reward 1': 1.0}
     """
     known = read_log(log)
@@ -293,44 +267,44 @@ def what_if(
     vectors = read_trade_offs(trade_offs, known.units)
     targets = [Greedy(weights, known.units) for weights in vectors]
     sums: list[Sums] = []
-    for rows in _rows(passes, targets, predictions):
+    for rows in _rows(passes, targets):
         if not sums:
             sums = [passes.sums(rows[0], self_normalised=True) for _ in targets]
-        for one, own in zip(sums, rows, strict=True):
-            one.add(own)
-    found = tuple(passes.named(one.result()) for one in sums)
+        for each, some in zip(sums, rows, strict=True):
+            each.add(some)
+    evaluations = tuple(passes.named(each.result()) for each in sums)
     size = len(targets) * len(known.units)
     products = np.zeros((size, size))
     apart, squares = np.zeros((2, len(targets), len(targets)))
-    for rows in _rows(passes, targets, predictions):
-        moved = np.hstack([one.influences(own) for one, own in zip(sums, rows, strict=True)])
+    for rows in _rows(passes, targets):
+        moved = np.hstack([each.influences(some) for each, some in zip(sums, rows, strict=True)])
         products += moved.T @ moved
-        weights = np.stack([own.weights for own in rows])  # (W, n)
-        for place, own in enumerate(weights):
-            difference = np.abs(weights - own)
+        weights = np.stack([some.weights for some in rows])  # (W, n)
+        for place, weight in enumerate(weights):
+            difference = np.abs(weights - weight)
             apart[place] += difference.sum(axis=1)
             squares[place] += np.vecdot(difference, difference)
     sizes = np.divide(apart**2, squares, out=np.zeros_like(apart), where=squares > 0)
     named = tuple(known.units.named(weights) for weights in vectors)
-    return WhatIf(named, found, _consistent(products, found), sizes, known.units)
+    return WhatIf(named, evaluations, _consistent(products, evaluations), sizes, known.units)
 
 
-def _rows(passes: Passes, targets: list[Greedy], predictions: bool) -> Iterator[list[Rows]]:
+def _rows(passes: Passes, targets: list[Greedy]) -> Iterator[list[Rows]]:
     """Yield rows for every target, some at a time."""
     for records in passes.records():
         values, on_offer = believed(records, passes.units)
         yield [
-            passes.rows(records, Wanted(target.best(values, on_offer)), predictions)
+            passes.rows(records, Wanted(target.best(values, on_offer)), predictions=True)
             for target in targets
         ]
 
 
-def _consistent(products: FloatArray, found: tuple[Evaluation, ...]) -> FloatArray:
+def _consistent(products: FloatArray, evaluations: tuple[Evaluation, ...]) -> FloatArray:
     """Return the covariance with variances that count all an evaluation counts."""
-    own = np.concatenate([np.diag(one.covariance) for one in found])
+    variances = np.concatenate([np.diag(each.covariance) for each in evaluations])
     plain = np.diag(products).copy()
-    ratio = np.divide(own, plain, out=np.full(len(own), np.nan), where=plain > 0)
-    scale = np.sqrt(np.where(own == 0, 0.0, ratio))
+    ratio = np.divide(variances, plain, out=np.full(len(plain), np.nan), where=plain > 0)
+    scale = np.sqrt(np.where(variances == 0, 0.0, ratio))
     return np.asarray(products * np.outer(scale, scale))
 
 

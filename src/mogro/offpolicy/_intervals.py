@@ -96,7 +96,7 @@ def _normals(size: int) -> FloatArray:
 
 
 def likelihood_interval(
-    found: Calibration, level: float, sizes: FloatArray, within: tuple[float, float] | None
+    moments: Calibration, level: float, sizes: FloatArray, within: tuple[float, float] | None
 ) -> FloatArray:
     """Return intervals (M, 2) by the Euclidean member of the Cressie-Read family.
 
@@ -107,38 +107,38 @@ def likelihood_interval(
     family is blind to skewness, so the quantile is corrected for it.
     """
     z = quantiles(level, sizes - 1)
-    inside = _calibrated(found, z)
+    inside = _calibrated(moments, z)
     if within is None:
         return inside
-    low = np.minimum(inside[:, 0], _lower(found, z, within[0]))
-    high = np.maximum(inside[:, 1], -_lower(_mirrored(found), z, -within[1]))
+    low = np.minimum(inside[:, 0], _lower(moments, z, within[0]))
+    high = np.maximum(inside[:, 1], -_lower(_mirrored(moments), z, -within[1]))
     return np.asarray(np.clip(np.stack([low, high], axis=-1), *within))
 
 
-def _calibrated(found: Calibration, z: FloatArray) -> FloatArray:
+def _calibrated(moments: Calibration, z: FloatArray) -> FloatArray:
     """Return intervals (M, 2) of mean weight 1: a regression of w r on w, taken at w = 1."""
-    ww, wx = found.scatter[:, 0, 0], found.scatter[:, 0, 1]
+    ww, wx = moments.scatter[:, 0, 0], moments.scatter[:, 0, 1]
     slope = np.divide(wx, ww, out=np.zeros_like(wx), where=ww > 0)
-    rest = np.stack([-slope, np.ones_like(slope)], axis=-1)
-    value = found.means[:, 1] + slope * (1 - found.means[:, 0])
-    square = np.maximum(np.einsum("ma,mab,mb->m", rest, found.scatter, rest), 0)
-    cube = np.einsum("ma,mb,mc,mabc->m", rest, rest, rest, found.thirds)
+    residual = np.stack([-slope, np.ones_like(slope)], axis=-1)
+    value = moments.means[:, 1] + slope * (1 - moments.means[:, 0])
+    square = np.maximum(np.einsum("ma,mab,mb->m", residual, moments.scatter, residual), 0)
+    cube = np.einsum("ma,mb,mc,mabc->m", residual, residual, residual, moments.thirds)
     skewness = np.divide(cube, square**1.5, out=np.zeros_like(cube), where=square > 0)
-    return skewed_interval(value, np.sqrt(square) / found.rows, skewness, z)
+    return skewed_interval(value, np.sqrt(square) / moments.rows, skewness, z)
 
 
-def _mirrored(found: Calibration) -> Calibration:
+def _mirrored(moments: Calibration) -> Calibration:
     sign = np.array([1.0, -1.0])
     return Calibration(
-        found.rows, found.means * sign, found.scatter * np.outer(sign, sign), found.thirds
+        moments.rows, moments.means * sign, moments.scatter * np.outer(sign, sign), moments.thirds
     )
 
 
-def _lower(found: Calibration, z: FloatArray, worst: float) -> FloatArray:
+def _lower(moments: Calibration, z: FloatArray, worst: float) -> FloatArray:
     """Return the least value (M,) where weight is missing; infinite if that would be too much."""
-    weight, product = found.means[:, 0], found.means[:, 1]
-    ww, wx, xx = found.scatter[:, 0, 0], found.scatter[:, 0, 1], found.scatter[:, 1, 1]
-    reach = z / found.rows
+    weight, product = moments.means[:, 0], moments.means[:, 1]
+    ww, wx, xx = moments.scatter[:, 0, 0], moments.scatter[:, 0, 1], moments.scatter[:, 1, 1]
+    reach = z / moments.rows
     # y = w (r - worst): any missing weight has the worst reward, and adds nothing to y.
     yy = np.maximum(xx - 2 * worst * wx + worst**2 * ww, 0)
     spread = np.sqrt(yy)

@@ -97,8 +97,8 @@ def _thirds(deviations: FloatArray, sets: NDArray[np.intp]) -> FloatArray:
     """Sum triple products, (M, q, q, q); each is computed once, for a <= b."""
     objectives, q = sets.shape
     result = np.empty((objectives, q, q, q))
-    for m, own in enumerate(sets):
-        part = deviations[own]
+    for m, columns in enumerate(sets):
+        part = deviations[columns]
         for a in range(q):
             sums = (part[a] * part[a:]) @ part.T
             result[m, a, a:] = sums

@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro.offpolicy._columns import Cap, Switch
-from mogro.offpolicy.capping import least_error
 from mogro.offpolicy.evaluation import Evaluation
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
 from mogro.offpolicy.sums import Sums
@@ -19,11 +17,7 @@ def ips(
     /,
     *,
     arms: ArrayLike | None = None,
-    observed: ArrayLike | None = None,
     errors: ArrayLike | None = None,
-    cap: Cap | None = None,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
 ) -> Evaluation:
     """Inverse propensity scores: the mean of weighted rewards, unbiased.
 
@@ -40,30 +34,24 @@ def ips(
         reward observed then stands for those of its arm that are missing (weights by the share
         observed, per arm and objective), which is right if they are missing at random given the
         arm. Without arms they have to be missing entirely at random.
-    observed
-        Which rewards were observed, (n, M); instead of NaN for the others.
     errors
         Standard errors (n,) of the propensities. By the delta method they add ``(w c)^2`` to the
         variance of a weight, c being the relative error, and ``w c^2`` to its mean: this bias is
         counted in the error, not removed. Where errors of rows are independent the spread of the
         rows holds this variance already, and it is counted twice: the interval is wider.
-    cap
-        What is done to large weights, for example ``Clip(10.0)``; see :func:`least_error`.
-    replicates, rng
-        Number of replicates for :meth:`Evaluation.bootstrap_interval`, and their randomness.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> arms = rng.integers(2, size=4000)  # logged evenly
     >>> clicks = rng.random((4000, 1)) < np.array([[0.1], [0.3]])[arms]
-    >>> found = ips(clicks, np.full(4000, 0.5), np.where(arms == 1, 0.9, 0.1))
-    >>> low, high = found.interval()[0]
+    >>> evaluation = ips(clicks, np.full(4000, 0.5), np.where(arms == 1, 0.9, 0.1))
+    >>> low, high = evaluation.interval()[0]
     >>> bool(low < 0.1 * 0.1 + 0.9 * 0.3 < high)
     True
     """
-    rows = weighted_rows(rewards, logged, target, arms=arms, observed=observed, errors=errors)
-    return _evaluate(rows, cap=cap, replicates=replicates, rng=rng)
+    rows = weighted_rows(rewards, logged, target, arms=arms, errors=errors)
+    return _evaluate(rows)
 
 
 def snips(
@@ -73,11 +61,7 @@ def snips(
     /,
     *,
     arms: ArrayLike | None = None,
-    observed: ArrayLike | None = None,
     errors: ArrayLike | None = None,
-    cap: Cap | None = None,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
 ) -> Evaluation:
     """Self-normalised inverse propensity scores: the weighted mean of rewards.
 
@@ -86,12 +70,12 @@ def snips(
 
     Examples
     --------
-    >>> found = snips([[1.0], [3.0]], [0.5, 0.5], [0.25, 0.75])
-    >>> found.value
+    >>> evaluation = snips([[1.0], [3.0]], [0.5, 0.5], [0.25, 0.75])
+    >>> evaluation.value
     array([2.5])
     """
-    rows = weighted_rows(rewards, logged, target, arms=arms, observed=observed, errors=errors)
-    return _evaluate(rows, self_normalised=True, cap=cap, replicates=replicates, rng=rng)
+    rows = weighted_rows(rewards, logged, target, arms=arms, errors=errors)
+    return _evaluate(rows, self_normalised=True)
 
 
 def doubly_robust(
@@ -102,12 +86,8 @@ def doubly_robust(
     predictions: ArrayLike,
     /,
     *,
-    observed: ArrayLike | None = None,
     errors: ArrayLike | None = None,
     self_normalised: bool = False,
-    cap: Cap | None = None,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
 ) -> Evaluation:
     """Predicted values plus weighted residuals: right if propensities or predictions are.
 
@@ -116,7 +96,7 @@ def doubly_robust(
 
     Parameters
     ----------
-    rewards, logged, observed, errors, cap, replicates, rng
+    rewards, logged, errors
         As for :func:`ips`.
     arms
         The logged arms (n,), numbers from 0 to K - 1.
@@ -130,57 +110,15 @@ def doubly_robust(
     Examples
     --------
     >>> predictions = np.tile([[0.1], [0.3]], (2, 1, 1))
-    >>> found = doubly_robust([[0.0], [1.0]], [0.5, 0.5], [0, 1], [[0.5, 0.5]] * 2, predictions)
-    >>> found.value.round(12)  # 0.2, plus the mean of the residuals -0.1 and 0.7
+    >>> log = [[0.0], [1.0]], [0.5, 0.5], [0, 1]
+    >>> doubly_robust(*log, [[0.5, 0.5]] * 2, predictions).value.round(12)  # 0.2 + 0.3
     array([0.5])
     """
-    rows = predicted_rows(
-        rewards, logged, arms, probabilities, predictions, observed=observed, errors=errors
-    )
-    return _evaluate(rows, self_normalised=self_normalised, cap=cap, replicates=replicates, rng=rng)
+    rows = predicted_rows(rewards, logged, arms, probabilities, predictions, errors=errors)
+    return _evaluate(rows, self_normalised=self_normalised)
 
 
-def switch_doubly_robust(
-    rewards: ArrayLike,
-    logged: ArrayLike,
-    arms: ArrayLike,
-    probabilities: ArrayLike,
-    predictions: ArrayLike,
-    /,
-    *,
-    threshold: float | None = None,
-    observed: ArrayLike | None = None,
-    errors: ArrayLike | None = None,
-    replicates: int = 0,
-    rng: np.random.Generator | None = None,
-) -> Evaluation:
-    """Doubly robust, but by predictions alone where weights are above the threshold.
-
-    Without a threshold it is chosen by :func:`least_error`, in two dozen passes. Other arguments
-    are those of :func:`doubly_robust`.
-
-    Examples
-    --------
-    >>> predictions = np.tile([[0.1], [0.3]], (2, 1, 1))
-    >>> log = [[0.0], [1.0]], [0.9, 0.1], [0, 1], [[0.5, 0.5]] * 2, predictions
-    >>> float(switch_doubly_robust(*log, threshold=2.0).value[0].round(6))  # not the second row's
-    0.172222
-    """
-    rows = predicted_rows(
-        rewards, logged, arms, probabilities, predictions, observed=observed, errors=errors
-    )
-    cap: Cap | None = least_error(rows, Switch) if threshold is None else Switch(threshold)
-    return _evaluate(rows, cap=cap, replicates=replicates, rng=rng)
-
-
-def _evaluate(
-    rows: Rows,
-    *,
-    self_normalised: bool = False,
-    cap: Cap | None,
-    replicates: int,
-    rng: np.random.Generator | None,
-) -> Evaluation:
+def _evaluate(rows: Rows, *, self_normalised: bool = False) -> Evaluation:
     arm_count = None
     if rows.mass is not None:
         arm_count = len(rows.mass)
@@ -191,11 +129,8 @@ def _evaluate(
         rows.residuals.shape[1],
         self_normalised=self_normalised,
         predictions=rows.baseline is not None,
-        cap=cap,
         missing=rows.observed is not None,
         arm_count=arm_count,
-        replicates=replicates,
-        rng=rng,
     )
     sums.add(rows)
     return sums.result()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._plots import Drawing, house_style, panels
 from mogro._validation import FloatArray, floats, real, share
 from mogro.offpolicy._intervals import (
     Calibration,
@@ -52,7 +51,8 @@ class Evaluation:
     """The value of a target policy for every objective, estimated from a log.
 
     Without support there is no number: value, error and intervals are NaN where more than 1 % of
-    what the target would choose cannot have been logged.
+    what the target would choose had probability 0 in the log, or none of it was logged. What had
+    some probability, and was not drawn, makes intervals wider.
 
     Attributes
     ----------
@@ -61,15 +61,11 @@ class Evaluation:
     value
         Estimates, (M,).
     covariance
-        Their covariance, (M, M), with the squares of the estimated ``bias`` and, where weights are
-        capped, the doubt about it: so a cap makes better estimates, but not narrower intervals.
-    squared_error
-        Their estimated mean squared errors, (M,), without that doubt: what :func:`least_error`
-        goes by.
+        Their covariance, (M, M), with the squares of the estimated ``bias``.
     skewness
         Their skewness, (M,): of a row's influence, over the root of n.
     bias
-        What capped weights and uncertain propensities may have done to the estimates, (M,).
+        What uncertain propensities may have done to the estimates, (M,).
     effective_size
         ``(sum w)^2 / sum w^2`` over the rows observed, (M,).
     freedom
@@ -78,14 +74,18 @@ class Evaluation:
     largest_weight
         The largest weight among these, (M,).
     unsupported
-        Share of the target's choices that cannot be judged, (M,): propensity 0, arms never logged
-        or never observed, or a mean weight below 1 by more than chance.
+        Share of the target's choices that cannot be judged, (M,): of probability 0 in the log, or
+        of arms whose reward was never observed.
+    undrawn
+        Share of them that was possible, as far as the log tells, but not drawn: arms never logged,
+        or a mean weight below 1 by more than chance.
+    slack
+        By how much these may move the estimates down and up, (M, 2), if their rewards (or, with
+        predictions, residuals) are within those that were seen. Intervals and regions have it.
     mean_weight, mean_weight_error
         The mean weight, which is 1 up to chance if the log supports the target.
     propensity_error
         Root mean squared relative standard error of the logged propensities; 0 if exact.
-    replicates
-        Studentised deviations of Poisson-bootstrap replicates from the value, (R, M), or None.
     names
         Of the objectives, where they have some.
     notes
@@ -95,17 +95,17 @@ class Evaluation:
     rows: int
     value: FloatArray
     covariance: FloatArray
-    squared_error: FloatArray
     skewness: FloatArray
     bias: FloatArray
     effective_size: FloatArray
     freedom: FloatArray
     largest_weight: FloatArray
     unsupported: FloatArray
+    undrawn: float
+    slack: FloatArray
     mean_weight: float
     mean_weight_error: float
     propensity_error: float
-    replicates: FloatArray | None
     calibration: Calibration | None
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Evaluation:
     @property
     def error(self) -> FloatArray:
         """Standard errors of the estimates, (M,)."""
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))  # rounding may be below 0
 
     @property
     def trusted(self) -> bool:
@@ -147,19 +147,10 @@ class Evaluation:
         confidence that the value is above the bound. NaN where there is no estimate.
         """
         limits = floats(bounds, "bounds", shape=(len(self.value),))
-        return scores(self.value - limits, self.error, self.skewness, self.freedom, 0.0)
-
-    def bootstrap_interval(self, level: float = 0.95) -> FloatArray:
-        """Return Studentised intervals (M, 2) of the Poisson bootstrap.
-
-        They need ``replicates=`` when the sums are made, 500 or more for 95 %. Of R replicates the
-        (R + 1) p-th in order is the quantile p, without which intervals would be too narrow.
-        """
-        if self.replicates is None:
-            raise ValueError("replicates: expected some for the bootstrap, got none")
-        low = (1 - read_level(level)) / 2
-        steps = np.quantile(self.replicates, (1 - low, low), axis=0, method="weibull").T
-        return np.asarray(self.value[:, None] - self.error[:, None] * steps)
+        lead = self.value - limits
+        least, most = (lead + step for step in self.slack.T)
+        lead = np.where(least > 0, least, np.where(most < 0, most, 0 * lead))
+        return scores(lead, self.error, self.skewness, self.freedom, 0.0)
 
     def likelihood_interval(
         self, level: float = 0.95, *, within: tuple[float, float] | None = None
@@ -167,7 +158,7 @@ class Evaluation:
         """Return intervals (M, 2) by empirical likelihood, with the mean weight known to be 1.
 
         Of the Cressie-Read family (Euclidean). For :func:`ips` and :func:`snips` of complete
-        rewards without a cap; they share it.
+        rewards; they share it.
 
         Parameters
         ----------
@@ -179,34 +170,18 @@ class Evaluation:
             in the middle of the bounds, more for rare clicks.
         """
         if self.calibration is None:
-            raise ValueError(
-                "likelihood: expected ips or snips of complete rewards and no cap on the weights"
-            )
+            raise ValueError("likelihood: expected ips or snips of complete rewards, got others")
         if within is not None:
             within = (real(within[0], "within"), real(within[1], "within", above=within[0]))
-        found = likelihood_interval(
+        bounds = likelihood_interval(
             self.calibration, read_level(level), self.effective_size, within
         )
-        return np.where(np.isnan(self.value)[:, None], np.nan, found)
+        bounds = bounds + self.slack if within is None else bounds
+        return np.where(np.isnan(self.value)[:, None], np.nan, bounds)
 
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.freedom)
-        return skewed_interval(self.value, self.error, self.skewness, z)
-
-    def plot(self, *, level: float = 0.95) -> Drawing:
-        """Draw values and intervals, one objective under the other; needs matplotlib."""
-        names = self.names or tuple(map(str, range(len(self.value))))
-        with house_style():
-            drawing, axes = panels(len(names), 1, width=4.5, height=0.7)
-            for panel, name, value, bounds in zip(
-                axes[:, 0], names, self.value, self.interval(level), strict=True
-            ):
-                span = abs(bounds - value)[:, None]
-                panel.errorbar(value, 0, xerr=span, fmt="o", color="#0072B2", capsize=3)
-                panel.set_yticks([0], [name])
-            words = self.warnings[0].split(":")[0] if self.warnings else f"{level:.0%} intervals"
-            drawing.suptitle(words)
-        return drawing
+        return skewed_interval(self.value, self.error, self.skewness, z) + self.slack
 
     def __repr__(self) -> str:
         warnings = self.warnings
@@ -232,46 +207,49 @@ def read_level(level: float) -> float:
     return value
 
 
-def _warnings(found: Evaluation) -> list[str]:
-    words = []
-    none = found.unsupported > TOLERATED
+def _warnings(evaluation: Evaluation) -> list[str]:
+    words, doubtful = [], "NOT TO BE TRUSTED"
+    none = evaluation.unsupported > TOLERATED
     if none.any():
         words.append(
-            f"NO SUPPORT: {found.unsupported.max():.0%} of what the target would choose cannot "
-            f"have been logged{_which(none, found)}; there is no estimate"
+            f"NO SUPPORT: {evaluation.unsupported.max():.0%} of what the target would choose "
+            f"cannot be judged by the log{_which(none, evaluation)}; there is no estimate"
         )
-    small = ~none & ~(found.effective_size >= ENOUGH)
-    if small.any():
-        least = np.nan_to_num(found.effective_size[small]).min()
+    if evaluation.undrawn > 0 and not none.all():
         words.append(
-            f"NOT TO BE TRUSTED: effective size {least:.0f}{_which(small, found)}, "
+            f"{doubtful}: {evaluation.undrawn:.0%} of what the target would choose was not drawn; "
+            "intervals allow it any reward that was seen"
+        )
+    small = ~none & ~(evaluation.effective_size >= ENOUGH)
+    if small.any():
+        least = np.nan_to_num(evaluation.effective_size[small]).min()
+        words.append(
+            f"{doubtful}: effective size {least:.0f}{_which(small, evaluation)}, "
             f"{ENOUGH:.0f} needed"
         )
-    flat = ~none & ~small & ~(found.error > 0)
+    flat = ~none & ~small & ~(evaluation.error > 0)
     if flat.any():
-        words.append(
-            f"NOT TO BE TRUSTED: no variation{_which(flat, found)}, "
-            "so nothing is known of the error"
-        )
-    steep = ~none & ~small & ~flat & ~(abs(found.skewness) <= _STEEP)
+        where = _which(flat, evaluation)
+        words.append(f"{doubtful}: no variation{where}, so nothing is known of the error")
+    steep = ~none & ~small & ~flat & ~(abs(evaluation.skewness) <= _STEEP)
     if steep.any():
-        words.append(f"NOT TO BE TRUSTED: a few rows decide{_which(steep, found)}")
-    if found.mean_weight - 1 > 5 * found.mean_weight_error + TOLERATED:
+        words.append(f"{doubtful}: a few rows decide{_which(steep, evaluation)}")
+    if evaluation.mean_weight - 1 > 5 * evaluation.mean_weight_error + TOLERATED:
         words.append(
-            f"NOT TO BE TRUSTED: the mean weight is {found.mean_weight:.3g}, not 1: "
+            f"{doubtful}: the mean weight is {evaluation.mean_weight:.3g}, not 1: "
             "the probabilities cannot be right"
         )
-    if found.propensity_error > _NOISY:
+    if evaluation.propensity_error > _NOISY:
         words.append(
-            f"NOT TO BE TRUSTED: propensities are known up to {found.propensity_error:.0%} only"
+            f"{doubtful}: propensities are known up to {evaluation.propensity_error:.0%} only"
         )
     return words
 
 
-def _which(mask: np.ndarray, found: Evaluation) -> str:
+def _which(mask: np.ndarray, evaluation: Evaluation) -> str:
     if mask.all():
         return ""
-    names = found.names or tuple(map(str, range(len(mask))))
+    names = evaluation.names or tuple(map(str, range(len(mask))))
     return " (objective " + ", ".join(names[m] for m in np.flatnonzero(mask)) + ")"
 
 

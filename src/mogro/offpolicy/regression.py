@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import BoolArray, FloatArray, count, floats, indices
-from mogro.linear import LinearModel
 from mogro.offpolicy.evaluation import TOLERATED, Evaluation
 from mogro.offpolicy.rows import Rows, probability_rows, reward_rows
 from mogro.offpolicy.sums import Sums
+from mogro.posterior import Posterior
+from mogro.priors import Fixed, Flat
+
+_UNSEEN = 1e6  # a variance, in units of the noise, of what was never observed
 
 
 def cross_fitted(
@@ -19,13 +22,12 @@ def cross_fitted(
     features: ArrayLike,
     /,
     *,
-    observed: ArrayLike | None = None,
     folds: int = 5,
     ridge: float = 0.0,
 ) -> FloatArray:
     """Predict rewards of every arm, (n, K, M), by fits that have not seen the row.
 
-    Row i is in fold ``i mod folds``. Where a reward is missing (NaN) the row does not teach that
+    Row i is in fold ``i mod folds``. Where a reward is missing (NaN) the row is not used for that
     objective.
 
     Parameters
@@ -36,8 +38,6 @@ def cross_fitted(
         The logged arms, (n,).
     features
         Of the arms, (K, d), or of the arms of every row, (n, K, d).
-    observed
-        Which rewards were observed, (n, M); instead of NaN for the others.
     folds
         Number of parts; each is judged by a fit to the others.
     ridge
@@ -51,15 +51,15 @@ def cross_fitted(
     >>> cross_fitted(rewards, arms, np.eye(3))[0].round(6).ravel()
     array([0.1, 0.5, 0.9])
     """
-    values, seen = reward_rows(rewards, observed)
+    values, seen = reward_rows(rewards)
     n, objectives = values.shape
-    offered, _, own = _features(features, arms, n)
+    offered, _, logged = _features(features, arms, n)
     parts = count(folds, "folds", minimum=2)
     result = np.empty((n, offered.shape[-2], objectives))
     for fold in range(parts):
         inside = np.arange(n) % parts == fold
         for places, keep in _patterns(seen, n, objectives):
-            model = _fit(own, values[:, places], keep & ~inside, ridge)
+            model = _fit(logged, values[:, places], keep & ~inside, ridge)
             there = offered if offered.ndim == 2 else offered[inside]
             result[np.ix_(inside, np.arange(result.shape[1]), places)] = there @ model.theta.T
     return result
@@ -72,7 +72,6 @@ def direct(
     features: ArrayLike,
     /,
     *,
-    observed: ArrayLike | None = None,
     folds: int = 5,
     ridge: float = 0.0,
 ) -> Evaluation:
@@ -88,7 +87,7 @@ def direct(
 
     Parameters
     ----------
-    rewards, arms, features, observed, folds, ridge
+    rewards, arms, features, folds, ridge
         As for :func:`cross_fitted`.
     probabilities
         Of every arm under the target policy, (n, K).
@@ -98,45 +97,44 @@ def direct(
     >>> rng = np.random.default_rng(0)
     >>> arms = rng.integers(3, size=3000)
     >>> rewards = np.array([[0.1], [0.5], [0.9]])[arms] + rng.standard_normal((3000, 1))
-    >>> found = direct(rewards, arms, np.tile([0.0, 0.0, 1.0], (3000, 1)), np.eye(3))
-    >>> low, high = found.interval()[0]
-    >>> bool(low < 0.9 < high), int(found.effective_size[0]) == int((arms == 2).sum())
+    >>> evaluation = direct(rewards, arms, np.tile([0.0, 0.0, 1.0], (3000, 1)), np.eye(3))
+    >>> low, high = evaluation.interval()[0]
+    >>> bool(low < 0.9 < high), int(evaluation.effective_size[0]) == int((arms == 2).sum())
     (True, True)
     """
-    values, seen = reward_rows(rewards, observed)
+    values, seen = reward_rows(rewards)
     n, objectives = values.shape
-    offered, chosen, own = _features(features, arms, n)
+    offered, chosen, logged = _features(features, arms, n)
     target = probability_rows(probabilities, "probabilities", n)
     if target.shape[1] != offered.shape[-2]:
         raise ValueError(
             f"probabilities: expected {offered.shape[-2]} arms as features have, "
             f"got {target.shape[1]}"
         )
-    predicted = cross_fitted(values, chosen, features, observed=seen, folds=folds, ridge=ridge)
+    predicted = cross_fitted(rewards, chosen, features, folds=folds, ridge=ridge)
     baseline = np.vecmat(target, predicted)
     wanted = target @ offered if offered.ndim == 2 else np.vecmat(target, offered)
     influences = np.empty((n, objectives))
     sizes, lost = np.empty(objectives), np.empty(objectives)
     for places, keep in _patterns(seen, n, objectives):
-        model = _fit(own, values[:, places], keep, ridge)
+        model = _fit(logged, values[:, places], keep, ridge)
         middle = wanted.mean(axis=0)
         residuals = values[:, places] - predicted[np.arange(n), chosen][:, places]
-        pull = np.where(keep, n * (own @ (model.inverse @ middle)), 0.0)[:, None] * residuals
+        pull = np.where(keep, n * (logged @ (model.S[0] @ middle)), 0.0)[:, None] * residuals
         # In-sample these would sum to 0; the fit is the estimate, and they are its error only.
         influences[:, places] = baseline[:, places] + pull - pull.mean(axis=0)
-        variance = float(middle @ model.inverse @ middle)
+        variance = float(middle @ model.S[0] @ middle)
         sizes[places] = 1 / variance if variance > 0 else n
         lost[places] = _unseen(model, offered, target)
     sums = Sums(objectives, predictions=True)
     nothing = np.zeros_like(influences)
     sums.add(Rows(np.ones(n), nothing, baseline=influences))
-    found = sums.result()
+    evaluation = sums.result()
     gone = np.where(lost > TOLERATED, np.nan, 0.0)
     return replace(
-        found,
-        value=found.value + gone,
-        covariance=found.covariance + gone[:, None] + gone,
-        squared_error=found.squared_error + gone,
+        evaluation,
+        value=evaluation.value + gone,
+        covariance=evaluation.covariance + gone[:, None] + gone,
         effective_size=sizes,
         freedom=sizes,
         unsupported=lost,
@@ -166,15 +164,16 @@ def _patterns(
         yield np.array([m]), seen[:, m]
 
 
-def _fit(own: FloatArray, values: FloatArray, keep: BoolArray, ridge: float) -> LinearModel:
-    model = LinearModel(own.shape[1], values.shape[1], ridge=ridge)
+def _fit(logged: FloatArray, values: FloatArray, keep: BoolArray, ridge: float) -> Posterior:
+    prior = Fixed(ridge) if ridge > 0 else Flat()
+    posterior = Posterior(logged.shape[1], values.shape[1], prior=prior)
     if keep.any():
-        model.learn(own[keep], values[keep])
-    return model
+        posterior.learn(logged[keep], values[keep])
+    return posterior
 
 
-def _unseen(model: LinearModel, offered: FloatArray, target: FloatArray) -> float:
+def _unseen(posterior: Posterior, offered: FloatArray, target: FloatArray) -> float:
     """Return the share of the target on arms with a part that the fit has never seen."""
     flat = offered.reshape(-1, offered.shape[-1])
-    never = np.isinf(model.variances(flat)).reshape(offered.shape[:-1])
-    return float((target * never).sum(axis=1).mean())
+    never = posterior.beliefs().variances(flat)[:, 0] > _UNSEEN
+    return float((target * never.reshape(offered.shape[:-1])).sum(axis=1).mean())

@@ -1,7 +1,7 @@
 """Rows of a log, checked, and reduced to what every estimator needs."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ class Rows:
     noise
         Relative standard errors of the logged propensities, (n,), or None.
     lost
-        Target probability known to be without support, summed over the rows.
+        Target probability of choices that the log gave none, summed over the rows.
     mass
         Target probability of every arm, summed over the rows, (K,), or None.
     """
@@ -48,13 +48,6 @@ class Rows:
         """Return the number of rows."""
         return len(self.weights)
 
-    def only(self, keep: BoolArray) -> Self:
-        """Return some of them, by a mask (n,); what is known of sums only is left out."""
-        names = ("weights", "residuals", "observed", "baseline", "arms", "noise")
-        arrays = {name: getattr(self, name) for name in names}
-        kept = {name: one[keep] for name, one in arrays.items() if one is not None}
-        return replace(self, **kept, lost=0.0, mass=None)
-
 
 def weighted_rows(
     rewards: ArrayLike,
@@ -63,7 +56,6 @@ def weighted_rows(
     /,
     *,
     arms: ArrayLike | None = None,
-    observed: ArrayLike | None = None,
     errors: ArrayLike | None = None,
 ) -> Rows:
     """Return rows for ``ips`` and ``snips``; see :func:`ips` for the arguments.
@@ -74,18 +66,18 @@ def weighted_rows(
     >>> rows.weights
     array([0.5])
     """
-    values, seen = reward_rows(rewards, observed)
+    values, seen = reward_rows(rewards)
     n = len(values)
     propensities = probability_vector(logged, "logged", n)
     wanted = probability_vector(target, "target", n)
-    weights, lost = _weights(propensities, wanted)
+    noise = _noise(errors, propensities)
     return Rows(
-        weights,
+        _weights(propensities, wanted),
         values,
         seen,
         arms=None if arms is None else _arms(arms, n),
-        noise=_noise(errors, propensities),
-        lost=lost,
+        noise=noise,
+        lost=_lost(propensities, wanted, noise),
     )
 
 
@@ -97,7 +89,6 @@ def predicted_rows(
     predictions: ArrayLike,
     /,
     *,
-    observed: ArrayLike | None = None,
     errors: ArrayLike | None = None,
 ) -> Rows:
     """Return rows for :func:`doubly_robust` and its variants; see there for the arguments.
@@ -108,7 +99,7 @@ def predicted_rows(
     >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
     (array([[0.5]]), array([[0.2]]))
     """
-    values, seen = reward_rows(rewards, observed)
+    values, seen = reward_rows(rewards)
     n, objectives = values.shape
     propensities = probability_vector(logged, "logged", n)
     target = probability_rows(probabilities, "probabilities", n)
@@ -120,18 +111,18 @@ def predicted_rows(
     baseline = np.vecmat(target, predicted)
     if not np.isfinite(baseline.sum()) or not np.isfinite(predicted.sum()):
         _refuse_infinite(predicted, "predictions")
-    weights, lost = _weights(propensities, target[every, chosen])
+    wanted, noise = target[every, chosen], _noise(errors, propensities)
     residuals = values - predicted[every, chosen]
     if seen is not None:
         residuals = np.where(seen, residuals, 0.0)
     return Rows(
-        weights,
+        _weights(propensities, wanted),
         residuals,
         seen,
         baseline,
         chosen,
-        _noise(errors, propensities),
-        lost,
+        noise,
+        _lost(propensities, wanted, noise),
         np.ones(n) @ target,  # faster than a sum over the first axis
     )
 
@@ -160,29 +151,18 @@ def probability_rows(value: ArrayLike, name: str, size: int) -> FloatArray:
     return array
 
 
-def reward_rows(
-    rewards: ArrayLike, observed: ArrayLike | None
-) -> tuple[FloatArray, BoolArray | None]:
-    """Return rewards (n, M), 0 where missing, and which were observed (None for all)."""
+def reward_rows(rewards: ArrayLike) -> tuple[FloatArray, BoolArray | None]:
+    """Return rewards (n, M), 0 where they are NaN, and which are not (None for all)."""
     values = as_floats(rewards, "rewards")
     check_shape(values, "rewards", ("n", "M"))
-    if observed is None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            complete = np.isfinite(values.sum())  # one pass instead of a scan
-        if complete:
-            return values, None
-        mask = ~np.isnan(values)
-    else:
-        mask = np.asarray(observed)
-        if mask.dtype != np.bool_ or mask.shape != values.shape:
-            raise ValueError(
-                f"observed: expected truth values of shape {values.shape}, "
-                f"got {mask.dtype} of shape {mask.shape}"
-            )
-    values = np.where(mask, values, 0.0)
-    if not np.isfinite(values).all():
-        _refuse_infinite(values, "rewards")
-    return values, None if mask.all() else mask
+    with np.errstate(over="ignore", invalid="ignore"):
+        complete = np.isfinite(values.sum())  # one pass instead of a scan
+    if complete:
+        return values, None
+    observed = ~np.isnan(values)
+    values = np.where(observed, values, 0.0)
+    _refuse_infinite(values, "rewards")
+    return values, None if observed.all() else observed
 
 
 def _arms(value: ArrayLike, size: int, *, below: int | None = None) -> NDArray[np.intp]:
@@ -192,13 +172,22 @@ def _arms(value: ArrayLike, size: int, *, below: int | None = None) -> NDArray[n
     return array
 
 
-def _weights(propensities: FloatArray, wanted: FloatArray) -> tuple[FloatArray, float]:
-    """Return weights, and the target probability of rows that no weight can stand for."""
+def _weights(propensities: FloatArray, wanted: FloatArray) -> FloatArray:
     if propensities.min() > 0:
-        return wanted / propensities, 0.0
-    possible = propensities > 0
-    weights = np.divide(wanted, propensities, out=np.zeros(len(wanted)), where=possible)
-    return weights, float(wanted[~possible].sum())
+        return wanted / propensities
+    return np.divide(wanted, propensities, out=np.zeros(len(wanted)), where=propensities > 0)
+
+
+def _lost(propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None) -> float:
+    """Return the target probability of arms that the log is known to give probability 0.
+
+    The logged arm, if its propensity is 0; the others, if it is 1.
+    """
+    certain = propensities >= 1
+    if noise is not None:
+        certain &= noise == 0
+    lost = np.where(propensities > 0, np.where(certain, 1 - wanted, 0.0), wanted)
+    return float(np.maximum(lost, 0.0).sum())
 
 
 def _noise(errors: ArrayLike | None, propensities: FloatArray) -> FloatArray | None:

@@ -6,11 +6,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._validation import FloatArray, count, generator
-from mogro.offpolicy._columns import Cap, Layout
+from mogro._validation import FloatArray, count
 from mogro.offpolicy._conclusion import conclude, influences
+from mogro.offpolicy._delta import Layout
 from mogro.offpolicy._moments import BLOCK, Moments
-from mogro.offpolicy._resampling import STEP, Replicates
 from mogro.offpolicy.evaluation import Evaluation
 from mogro.offpolicy.rows import Rows
 
@@ -22,11 +21,8 @@ class Settings:
     objectives: int
     self_normalised: bool
     predictions: bool
-    cap: Cap | None
     missing: bool
     arm_count: int | None
-    replicates: int
-    key: int
 
     @property
     def groups(self) -> int:
@@ -48,16 +44,11 @@ class Sums:
         Divide by the sum of the weights, not by the number of rows: snips.
     predictions
         Rows come with predictions: doubly robust.
-    cap
-        What is done to large weights: :class:`Clip` or :class:`Switch`.
     missing
         Rewards may be missing. Each one observed then stands for others of its arm (if
         ``arm_count`` is given) or of the log.
     arm_count
         Number of arms K; then rows have ``arms``.
-    replicates, rng
-        Number of Poisson-bootstrap replicates (rounded up to a multiple of 16), and where their
-        key comes from. How often a row is drawn follows from the key and its number in the log.
 
     Examples
     --------
@@ -76,25 +67,16 @@ class Sums:
         *,
         self_normalised: bool = False,
         predictions: bool = False,
-        cap: Cap | None = None,
         missing: bool = False,
         arm_count: int | None = None,
-        replicates: int = 0,
-        rng: np.random.Generator | None = None,
     ) -> None:
-        wanted = -(-count(replicates, "replicates", minimum=0) // STEP) * STEP
-        key = int(generator(rng, "rng").integers(2**63)) if wanted else 0
-        arms = None if arm_count is None else count(arm_count, "arm_count")
         self._begin(
             Settings(
                 count(objectives, "objectives"),
                 bool(self_normalised),
                 bool(predictions),
-                cap,
                 bool(missing),
-                arms,
-                wanted,
-                key,
+                None if arm_count is None else count(arm_count, "arm_count"),
             )
         )
 
@@ -102,27 +84,24 @@ class Sums:
         objectives, groups, arms = settings.objectives, settings.groups, settings.arm_count or 0
         self.settings = settings
         self.layout = layout = Layout.arrange(
-            objectives,
-            missing=settings.missing,
-            cap=settings.cap is not None,
-            baseline=settings.predictions,
+            objectives, missing=settings.missing, baseline=settings.predictions
         )
         p = layout.size
         self.moments = Moments.zero(groups, p, layout.sets)
-        self.replicates = Replicates(settings.replicates, groups, p, layout.sets, settings.key)
         # Products of columns times squared relative errors, and columns times these.
         self.noise: FloatArray = np.zeros((groups, p, p))
         self.noise_bias: FloatArray = np.zeros((groups, p))
         self.noise_squares = 0.0
         self.largest: FloatArray = np.zeros(objectives)  # weights
         self.fourths: FloatArray = np.zeros(objectives)  # sums of their fourth powers
+        self.lowest: FloatArray = np.full(objectives, np.inf)  # residuals
+        self.highest: FloatArray = np.full(objectives, -np.inf)
         self.lost = 0.0  # target probability known to be without support
         self.mass: FloatArray = np.zeros(arms)  # target probability of the arms
         self.pulls: NDArray[np.int64] = np.zeros(arms, dtype=np.int64)
-        self._spans: list[tuple[int, int]] = []  # numbers of the rows seen
 
-    def fresh(self) -> Self:
-        """Return empty sums with the same settings and key, for another worker."""
+    def empty(self) -> Self:
+        """Return empty sums with the same settings, for another worker."""
         twin = object.__new__(type(self))
         twin._begin(self.settings)
         return twin
@@ -131,21 +110,13 @@ class Sums:
         """Return the number of rows seen."""
         return int(self.moments.counts.sum())
 
-    def add(self, rows: Rows, *, first: int | None = None) -> None:
-        """Add rows, the first of which has this number in the log.
-
-        Without ``first`` they follow those added before. Numbers matter to the bootstrap only,
-        where no row may be counted twice.
-        """
+    def add(self, rows: Rows) -> None:
+        """Add rows."""
         self._check(rows)
-        following = self._spans[-1][1] if self._spans else 0
-        start = following if first is None else count(first, "first", minimum=0)
-        if self.settings.replicates:
-            self._spans = _joined(self._spans, [(start, start + len(rows))])
         arms = rows.arms if self.settings.groups > 1 else None
         for begin in range(0, len(rows), BLOCK):
             part = slice(begin, begin + BLOCK)
-            columns = self.layout.fill(rows, part, self.settings.cap)
+            columns = self.layout.fill(rows, part)
             groups = None if arms is None else arms[part]
             self.moments.add(columns, groups)
             weights = columns[0] if self.layout.seen is None else columns[self.layout.weight]
@@ -153,8 +124,6 @@ class Sums:
             self.fourths = self.fourths + np.vecdot(squares, squares)
             if rows.noise is not None:
                 self._add_noise(columns, rows.noise[part], groups)
-            if self.settings.replicates:
-                self.replicates.add(columns, groups, start + begin)
         self._add_totals(rows)
 
     def _add_noise(
@@ -163,15 +132,20 @@ class Sums:
         scaled = columns * noise
         where = np.zeros(len(noise), dtype=np.intp) if groups is None else groups
         for group in np.unique(where):
-            own = scaled[:, where == group]
-            self.noise[group] += own @ own.T
-            self.noise_bias[group] += own @ noise[where == group]
+            inside = scaled[:, where == group]
+            self.noise[group] += inside @ inside.T
+            self.noise_bias[group] += inside @ noise[where == group]
         self.noise_squares += float(noise @ noise)
 
     def _add_totals(self, rows: Rows) -> None:
         self.lost += rows.lost
-        seen = rows.weights if rows.observed is None else rows.weights[:, None] * rows.observed
-        self.largest = np.maximum(self.largest, seen.max(axis=0))
+        weights, low, high = rows.weights[:, None], rows.residuals, rows.residuals
+        if rows.observed is not None:
+            weights = weights * rows.observed
+            low, high = (np.where(rows.observed, low, end) for end in (np.inf, -np.inf))
+        self.largest = np.maximum(self.largest, weights.max(axis=0))
+        self.lowest = np.minimum(self.lowest, low.min(axis=0))
+        self.highest = np.maximum(self.highest, high.max(axis=0))
         if len(self.mass) and rows.mass is not None and rows.arms is not None:
             self.mass = self.mass + rows.mass
             self.pulls += np.bincount(rows.arms, minlength=len(self.mass))
@@ -203,15 +177,15 @@ class Sums:
     def merge(self, other: "Sums") -> None:
         """Add what other sums with the same settings have seen of other rows."""
         if other.settings != self.settings:
-            raise ValueError("other: expected sums with the same settings; fresh() makes them")
-        self._spans = _joined(self._spans, other._spans)
+            raise ValueError("other: expected sums with the same settings; empty() makes them")
         self.moments.merge(other.moments)
-        self.replicates.sums += other.replicates.sums
         self.noise += other.noise
         self.noise_bias += other.noise_bias
         self.noise_squares += other.noise_squares
         self.largest = np.maximum(self.largest, other.largest)
         self.fourths = self.fourths + other.fourths
+        self.lowest = np.minimum(self.lowest, other.lowest)
+        self.highest = np.maximum(self.highest, other.highest)
         self.lost += other.lost
         self.mass = self.mass + other.mass
         self.pulls += other.pulls
@@ -230,16 +204,3 @@ class Sums:
         if not len(self):
             raise ValueError("rows: expected at least one, got none")
         return conclude(self)
-
-
-def _joined(spans: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans of row numbers in order, neighbours joined; refuse rows counted twice."""
-    result: list[tuple[int, int]] = []
-    for start, stop in sorted([*spans, *more]):
-        if result and start < result[-1][1]:
-            raise ValueError(f"first: expected numbers of new rows, got row {start} a second time")
-        if result and start == result[-1][1]:
-            result[-1] = (result[-1][0], stop)
-        else:
-            result.append((start, stop))
-    return result

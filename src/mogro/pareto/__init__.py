@@ -12,15 +12,12 @@ from mogro.pareto.fairness import (
     fairness_ball_estimate,
     fairness_index,
     fairness_lower_bound,
-    fairness_sampled_upper_bound,
     unfairness,
 )
 from mogro.pareto.indicators import epsilon_indicator, hypervolume, igd_plus
 from mogro.pareto.learned import LearnedFront, learned_front
-from mogro.pareto.varying import Bracket, fairness_bracket
 
 __all__ = [
-    "Bracket",
     "Certificates",
     "LearnedFront",
     "effective_certificates",
@@ -28,10 +25,8 @@ __all__ = [
     "effective_gaps",
     "epsilon_indicator",
     "fairness_ball_estimate",
-    "fairness_bracket",
     "fairness_index",
     "fairness_lower_bound",
-    "fairness_sampled_upper_bound",
     "front",
     "gaps",
     "hypervolume",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import FloatArray, IntArray, floats
 
 
-def means_of(means: ArrayLike) -> FloatArray:
+def read_means(means: ArrayLike) -> FloatArray:
     """Return ``means`` as contiguous float64 of shape (..., K, M)."""
     if (
         type(means) is np.ndarray

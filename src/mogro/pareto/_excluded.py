@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto import _certified
-from mogro.pareto.effective import columns_of
+from mogro.pareto import _games
+from mogro.pareto.effective import mixing_arms
 
 _ROUNDING = 1e-12
 _NEAR = 1e-6  # far more than the tolerance of a linear program, far less than an arm matters
@@ -37,7 +37,7 @@ def fewest_served(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> fl
     """Return the least sum, over weights, of ``pulls`` of arms within ``epsilon`` of the best."""
     size = max(float(np.ptp(means, axis=0).max()), epsilon)
     means, epsilon = (means - means[0]) / size, epsilon / size
-    members = means[columns_of(means)]
+    members = means[mixing_arms(means)]
     means, pulls = means[pulls > 0], pulls[pulls > 0]
     fewest = _sampled(members, means, pulls, epsilon)
     for best in members[np.argsort(-members.sum(1), kind="stable")]:
@@ -110,7 +110,7 @@ def _conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
     """Return arms that cannot be excluded together, or None if all of ``excluded`` can."""
     chosen = np.flatnonzero(excluded)
     columns = np.concatenate([cell.members, cell.arms[chosen] + cell.epsilon])
-    game = _certified.solve(columns, cell.best[None])
+    game = _games.solve(columns, cell.best[None])
     if game.upper[0] <= _ROUNDING:
         return None
     support = game.support[0][game.shares[0] > 0]
@@ -129,7 +129,7 @@ class _Relaxation:
         self.cost = np.append(np.zeros(objectives), cell.pulls / cell.pulls.max(initial=1e-300))
         self.rows = np.block([[rivals, np.zeros((len(rivals), arms))], [-lead, -np.diag(slack)]])
         self.right = np.concatenate([np.zeros(len(rivals)), np.full(arms, -cell.epsilon)])
-        self.one = np.concatenate([np.ones(objectives), np.zeros(arms)])[None]
+        self.total = np.concatenate([np.ones(objectives), np.zeros(arms)])[None]
 
     def solve(self, low: FloatArray, high: FloatArray) -> tuple[BoolArray, FloatArray] | None:
         """Return which arms the best weights seem to exclude, and z; None if none is feasible."""
@@ -143,7 +143,7 @@ class _Relaxation:
                 self.cost,
                 A_ub=self.rows,
                 b_ub=self.right,
-                A_eq=self.one,
+                A_eq=self.total,
                 b_eq=[1.0],
                 bounds=bounds,
                 method=method,

@@ -1,4 +1,4 @@
-"""The values of many small matrix games at once.
+"""The values of many small matrix games at once, each with its proof.
 
 A game has columns c_1 .. c_L in R^M (arms) and a point q in R^M. Its value
 
@@ -6,11 +6,10 @@ A game has columns c_1 .. c_L in R^M (arms) and a point q in R^M. Its value
 
 says by how much some mixture of the columns beats the point in every objective. Games are solved in
 chunks that step together; those that need many steps wait and are then taken together, so that
-chunks stay full. Where each game has columns of its own, reading them is what costs: then single
-precision serves until it sees nothing more to gain, and double precision finishes.
+chunks stay full.
 """
 
-from collections.abc import Callable
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +18,14 @@ from mogro._validation import FloatArray, IntArray
 from mogro.pareto import _simplex
 from mogro.pareto._simplex import Columns, State
 
-_ROUGH, _FINE = 1e-6, 1e-13  # gains below these parts of a game's size are rounding
-_CLOSE = 1e-14  # bounds that are nearer than this need no polish
+_FINE = 1e-13  # gains below this part of a game's size are rounding
+_CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
+_NUDGES = (1e-9, 1e-6, 1e-12)
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
 _MOST, _BYTES = 512, 1 << 25  # games in a chunk, and its memory
-_MANY = 64  # columns from which single precision pays
+_BLOCK = 1 << 16
+_EXTREME = 80  # powers of two beyond which products might overflow
+_FAR = 16.0  # spreads from the origin beyond which rounding would show
 
 
 class Games(NamedTuple):
@@ -37,15 +39,12 @@ class Games(NamedTuple):
     size: FloatArray  # (G,) the unit of all tolerances
 
 
-def solve(
-    columns: FloatArray,
-    points: FloatArray,
-    *,
-    size: FloatArray,
-    problem: IntArray | None = None,
-    nudge: float = 1e-9,
-) -> Games:
-    """Solve G games.
+def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None = None) -> Games:
+    """Solve G games until the bounds of each value meet.
+
+    Degenerate games can leave the simplex at a wrong vertex, or going round in circles. It shows:
+    the bounds stay apart. Then other perturbations are tried, and HiGHS in the end, whose bounds
+    are taken as they are.
 
     Parameters
     ----------
@@ -53,101 +52,107 @@ def solve(
         (L, M), the same for all games, or (P, L, M).
     points
         (G, M).
-    size
-        (G,) the unit of length and of all tolerances: at least the largest number in the columns
-        and the point of the game. The origin should be near them, or rounding grows.
     problem
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
-    nudge
-        Points are lowered by about this part of the size, differently in each objective, while
-        pivots are chosen. The final basis is evaluated at the true points, so ``lower`` and
-        ``upper`` hold whatever the nudge.
+    """
+    columns, points, size, exponent = _normalised(columns, points, problem)
+    games = _by_simplex(Columns(columns, problem), points, size, nudge=_NUDGES[0])
+    for nudge in _NUDGES[1:]:
+        open_ = _open(games)
+        if not len(open_):
+            break
+        source = Columns(columns, None if problem is None else problem[open_])
+        _improve(games, open_, _by_simplex(source, points[open_], size[open_], nudge=nudge))
+    for i in _open(games):
+        own_columns = columns if problem is None else columns[problem[i]]
+        _improve(games, np.array([i]), _by_highs(own_columns, points[i]))
+    lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
+    return games._replace(lower=lower, upper=upper, size=size)
+
+
+def _normalised(
+    columns: FloatArray, points: FloatArray, problem: IntArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
+    """Scale column sets of extreme size by powers of two, and move those far from the origin there.
+
+    Return columns, points, the sizes of the games, and the powers taken out of each.
+    """
+    sets = columns[None] if problem is None else columns
+    where = np.zeros(len(points), dtype=np.int64) if problem is None else problem
+    size = _largest(sets)
+    exponent = np.frexp(size)[1]
+    exponent = np.where(np.abs(exponent) > _EXTREME, exponent, 0)
+    if exponent.any():
+        sets = np.ldexp(sets, -exponent[:, None, None])
+        points = np.ldexp(points, -exponent[where][:, None])
+        size = np.ldexp(size, -exponent)
+    spread = np.abs(sets[:, sets.shape[1] // 2] - sets[:, 0]).max(1)  # or more
+    far = size > _FAR * spread
+    if far.any():
+        origin = np.where(far[:, None], sets[:, 0], 0)
+        sets = sets - origin[:, None]
+        points = points - origin[where]
+        size = _largest(sets)
+    size = np.maximum(size[where], np.abs(points).max(1))
+    columns = sets[0] if problem is None else sets
+    return columns, points, np.where(size > 0, size, 1.0), exponent[where]
+
+
+def _largest(sets: FloatArray) -> FloatArray:
+    # One long axis is much faster than two short ones.
+    flat = sets.reshape(len(sets), math.prod(sets.shape[1:]))
+    blocks = np.array_split(flat, 1 + flat.size // _BLOCK)  # read from memory once, not twice
+    return np.concatenate([np.maximum(block.max(1), -block.min(1)) for block in blocks])
+
+
+def _open(games: Games) -> IntArray:
+    closed = games.upper - games.lower <= _CERTIFIED * games.size
+    return np.flatnonzero(~closed)
+
+
+def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge: float) -> Games:
+    """Solve games, chunk by chunk.
+
+    Points are lowered by about a nudge, in sizes, differently in each objective, while pivots are
+    chosen. The final basis is evaluated at the true points, so that bounds hold all the same.
     """
     games, objectives = points.shape
-    floats, integers = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
-    out = Games(np.empty(games), np.empty(games), floats, integers, np.empty_like(floats), size)
+    shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
+    out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
     shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
-    source = Columns(columns, problem)
-    rough: list[State] = []
-    unclear: list[State] = []
-
-    def begin(places: slice, prices: FloatArray) -> State:
-        place = np.arange(games)[places]
-        return _simplex.start(source, prices, place, points[place], size[place], shift)
-
-    def finish(state: State) -> None:
-        _write(state.place, _evaluated(state, source), out)
-        apart = out.upper[state.place] - out.lower[state.place] > _CLOSE * state.size
-        unclear.append(state.part(apart))
-
-    everywhere = np.arange(games)
-    if problem is None or columns.shape[1] < _MANY or not games:
-        _solve(source, everywhere, begin, finish, _exact_prices, _FINE)
-    else:
-        _solve(source, everywhere, begin, rough.append, _Rough(), _ROUGH)
-        state = _simplex.joined(rough)
-        state = state.part(state.place.argsort())  # neighbours in memory need no copy
-        _solve(source, state.place, _resumed(state), finish, _exact_prices, _FINE)
-    if unclear:
-        _polish(_simplex.joined(unclear), source, shift, out)
-    return out
-
-
-def _solve(
-    columns: Columns,
-    places: IntArray,
-    begin: Callable[[slice, FloatArray], State],
-    finish: Callable[[State], None],
-    prices_of: Callable[[Columns, IntArray], FloatArray],
-    tolerance: float,
-) -> None:
-    """Solve games chunk by chunk: ``begin`` gives their states, ``finish`` takes them solved."""
-    length, objectives = columns.values.shape[-2:]
-    width = 8 * length * (1 if columns.problem is None else objectives)
-    chunk = max(1, min(_MOST, _BYTES // width))
+    length = columns.values.shape[-2]
+    chunk = min(_MOST, _BYTES // (8 * length * (1 if columns.problem is None else objectives)))
+    chunk = max(1, chunk)
+    waiting = None
+    places = np.arange(games)
     while len(places):
         left = []
         for first in range(0, len(places), chunk):
             which = slice(first, first + chunk)
-            prices = prices_of(columns, places[which])
-            state = begin(which, prices)
+            place = places[which]
+            prices = _prices(columns, place)
+            if waiting is None:
+                state = _simplex.start(columns, prices, place, points[place], size[place], shift)
+            else:
+                state = waiting.part(which)
             patience = len(places) > chunk
-            solved, more = _simplex.run(
-                state, columns, prices, tolerance=tolerance, patience=patience
-            )
+            solved, more = _simplex.run(state, columns, prices, tolerance=_FINE, patience=patience)
             if len(solved.place):
-                finish(solved)
+                for values, target in zip(_evaluated(solved, columns)[:-1], out[:-1], strict=True):
+                    target[solved.place] = values
             left.append(more)
-        rest = _simplex.joined(left)
-        places, begin = rest.place, _resumed(rest)
+        waiting = _simplex.joined(left)
+        places = waiting.place
+    return out
 
 
-def _resumed(state: State) -> Callable[[slice, FloatArray], State]:
-    return lambda which, _: state.part(which)
-
-
-def _exact_prices(columns: Columns, place: IntArray) -> FloatArray:
+def _prices(columns: Columns, place: IntArray) -> FloatArray:
     if columns.problem is None:
         return columns.values.T
     which = columns.problem[place]
-    if (np.diff(which) == 1).all():
+    if (np.diff(which) == 1).all():  # neighbours in memory need no copy
         return columns.values[which[0] : which[-1] + 1].transpose(0, 2, 1)
     return np.asarray(columns.values[which]).transpose(0, 2, 1)
-
-
-class _Rough:
-    """Columns in single precision, always in the same memory."""
-
-    def __init__(self) -> None:
-        self.memory = np.empty((0, 0, 0), dtype=np.float32)
-
-    def __call__(self, columns: Columns, place: IntArray) -> FloatArray:
-        exact = _exact_prices(columns, place)
-        if len(self.memory) < len(exact):
-            self.memory = np.empty(exact.shape, dtype=np.float32)
-        rough = self.memory[: len(exact)]
-        np.copyto(rough, exact, casting="same_kind")
-        return rough
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -167,42 +172,46 @@ def _evaluated(state: State, columns: Columns) -> Games:
     return Games(lead.min(1), upper, weights, support, shares, size)
 
 
-def _write(place: IntArray, games: Games, out: Games) -> None:
-    for values, target in zip(games[:-1], out[:-1], strict=True):
-        target[place] = values
-
-
-def _polish(state: State, columns: Columns, shift: FloatArray, out: Games) -> None:
-    """Solve again, around the point and from a fresh inverse, where rounding keeps bounds apart."""
-    length, objectives = columns.values.shape[-2:]
-    chunk = max(1, _BYTES // (8 * length * objectives))
-    for first in range(0, len(state.place), chunk):
-        part = state.part(slice(first, first + chunk))
-        near = _exact_prices(columns, part.place).swapaxes(-1, -2) - part.points[:, None, :]
-        around = Columns(near, np.arange(len(near)))
-        try:
-            fresh = _simplex.rebuilt(
-                part._replace(place=np.arange(len(near)), points=np.zeros_like(part.points)),
-                around,
-                shift,
-            )
-        except np.linalg.LinAlgError:  # of one of them: the others must not suffer
-            each = range(len(part.place)) if len(part.place) > 1 else ()
-            for i in each:
-                _polish(part.part(slice(i, i + 1)), columns, shift, out)
-            continue
-        solved, _ = _simplex.run(
-            fresh, around, near.transpose(0, 2, 1), tolerance=_CLOSE, patience=False
-        )
-        games = _evaluated(solved, around)
-        exact = np.matmul(near[solved.place], games.weights[:, :, None])[:, :, 0].max(1)
-        improve(out, part.place[solved.place], games._replace(upper=exact))
-
-
-def improve(games: Games, place: IntArray, found: Games) -> None:
-    """Keep the better of the old and the newly found mixtures and weights."""
-    higher = (found.lower > games.lower[place]) | np.isnan(games.lower[place])
-    lower = (found.upper < games.upper[place]) | np.isnan(games.upper[place])
+def _improve(games: Games, place: IntArray, other: Games) -> None:
+    """Keep the better of two mixtures, and of two vectors of weights."""
+    higher = (other.lower > games.lower[place]) | np.isnan(games.lower[place])
+    lower = (other.upper < games.upper[place]) | np.isnan(games.upper[place])
     for better, names in ((higher, ("lower", "support", "shares")), (lower, ("upper", "weights"))):
         for name in names:
-            getattr(games, name)[place[better]] = getattr(found, name)[better]
+            getattr(games, name)[place[better]] = getattr(other, name)[better]
+
+
+def _by_highs(columns: FloatArray, point: FloatArray) -> Games:
+    from scipy.optimize import linprog
+
+    lead = columns - point
+    size = np.abs(lead).max() or 1.0
+    arms, objectives = lead.shape
+    result = linprog(
+        np.append(np.zeros(objectives), 1.0),
+        A_ub=np.column_stack([lead / size, -np.ones(arms)]),
+        b_ub=np.zeros(arms),
+        A_eq=np.append(np.ones(objectives), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * objectives + [(None, None)],
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if result.x is None:
+        raise RuntimeError(f"no solver could find an effective gap: {result.message}")
+    weights = np.maximum(result.x[:-1], 0)
+    weights /= weights.sum()
+    mixture = np.maximum(-result.ineqlin.marginals, 0)
+    support = np.argsort(-mixture, kind="stable")[:objectives]
+    support = np.pad(support, (0, objectives - len(support)))
+    shares = mixture[support]
+    shares[min(arms, objectives) :] = 0
+    shares /= shares.sum()
+    return Games(
+        np.atleast_1d((shares @ lead[support]).min()),
+        np.atleast_1d((lead @ weights).max()),
+        weights[None],
+        support[None],
+        shares[None],
+        np.atleast_1d(size),
+    )

@@ -7,7 +7,7 @@ The program of a game with columns c_1 .. c_L in R^M and a point q in R^M (:mod:
 It has M + 1 rows, so a basis is tiny, its inverse is kept and updated, and most of the work is
 pricing: one product of the columns with the weights, minus the dual variables of the first M rows.
 Lengths count in units of the size of a game. ``prices`` are the columns as pricing reads them: (M,
-L) of all games or (G, M, L) of each, perhaps in single precision.
+L) of all games or (G, M, L) of each.
 """
 
 from typing import NamedTuple
@@ -73,7 +73,7 @@ def start(
     """
     games, objectives = points.shape
     each, diagonal = np.arange(games), np.arange(objectives)
-    equal = np.matmul(np.ones(objectives, dtype=prices.dtype), prices)
+    equal = np.matmul(np.ones(objectives), prices)
     arm = np.broadcast_to(equal.argmax(-1), (games,))
     chosen = columns.pick(place, arm)
     lead = chosen - points + nudge * size[:, None]
@@ -93,24 +93,6 @@ def start(
     basis[:] = prices.shape[-1] + diagonal
     basis[each, least] = arm
     return State(place, points, size, rows, basis, np.full(games, np.inf))
-
-
-def rebuilt(state: State, columns: Columns, nudge: FloatArray) -> State:
-    """Return the state with the inverses of its bases computed anew."""
-    games, objectives = state.basis.shape
-    length = columns.values.shape[-2]
-    matrix = np.zeros((games, objectives + 1, objectives + 1))
-    matrix[:, :objectives, 0] = -state.size[:, None]
-    arms = state.basis < length
-    chosen = columns.pick(state.place, np.where(arms, state.basis, 0))
-    matrix[:, :objectives, 1:] = np.where(arms[:, :, None], chosen, 0).transpose(0, 2, 1)
-    matrix[:, objectives, 1:] = arms
-    game, row = np.nonzero(~arms)
-    matrix[game, state.basis[game, row] - length, row + 1] = -state.size[game]
-    right = np.append(state.points - nudge * state.size[:, None], np.ones((games, 1)), axis=1)
-    inverse = np.linalg.inv(matrix)
-    rows = np.append(inverse, np.matmul(inverse, right[:, :, None]), axis=2)
-    return state._replace(rows=rows)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -155,11 +137,10 @@ class _Best(NamedTuple):
 def _price(prices: FloatArray, state: State) -> _Best:
     each = np.arange(len(state.rows))
     dual = state.rows[:, 0, :-2]
-    lead = dual.astype(prices.dtype, copy=False)
     if prices.ndim == 2:
-        scores = np.matmul(lead, prices)
+        scores = np.matmul(dual, prices)
     else:
-        scores = np.matmul(lead[:, None, :], prices)[:, 0]
+        scores = np.matmul(dual[:, None, :], prices)[:, 0]
     arm = scores.argmin(1)
     slack = dual.argmax(1)
     gain = -scores[each, arm] - state.rows[:, 0, -2]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto._arguments import chosen, means_of
+from mogro.pareto._arguments import chosen, read_means
 
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
 _MOST_OBJECTIVES = 31  # that every version of moocore accepts
@@ -43,7 +43,7 @@ def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
     >>> front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.0, 0.5]], arms=3)
     array(False)
     """
-    points = means_of(means)
+    points = read_means(means)
     if arms is None:
         return pareto_front(points)
     problem, arm, shape = chosen(points, arms)
@@ -64,7 +64,7 @@ def pareto_front(points: FloatArray) -> BoolArray:
         problem = np.repeat(np.arange(len(flat)), count)
         mask = undominated(flat, problem, flat.reshape(-1, objectives))
     else:
-        mask = np.array([_front_of_one(one) for one in flat], dtype=bool)
+        mask = np.array([_front_of_one(means) for means in flat], dtype=bool)
     return mask.reshape(points.shape[:-1])
 
 
@@ -88,9 +88,9 @@ def _without_losers(points: FloatArray) -> IntArray:
     left = np.arange(len(points))
     for _ in range(_STRONG):
         strong = total.argmax()
-        own = values[:, strong, None]
+        point = values[:, strong, None]
         total[strong] = -np.inf
-        stays = (values > own).any(0) | (values == own).all(0)
+        stays = (values > point).any(0) | (values == point).all(0)
         if np.count_nonzero(stays) > 0.6 * len(stays):
             break
         values, left, total = values[:, stays], left[stays], total[stays]
@@ -117,9 +117,9 @@ def undominated(flat: FloatArray, problem: np.ndarray, candidates: FloatArray) -
         exceeded = np.zeros_like(reached)
         for m in range(objectives):
             rivals = by_objective[m, where]
-            own = candidates[block, m, None]
-            reached &= rivals >= own
-            exceeded |= rivals > own
+            point = candidates[block, m, None]
+            reached &= rivals >= point
+            exceeded |= rivals > point
         result[block] = ~(reached & exceeded).any(1)
     return result
 
@@ -150,32 +150,32 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
     >>> gaps([[1.0, 1.0], [0.25, 0.5]])
     array([0. , 0.5])
     """
-    points = means_of(means)
+    points = read_means(means)
     count, objectives = points.shape[-2:]
     flat = points.reshape(-1, count, objectives)
     if arms is None:
         problem = np.repeat(np.arange(len(flat)), count)
-        own, shape = flat.reshape(-1, objectives), points.shape[:-1]
+        point, shape = flat.reshape(-1, objectives), points.shape[:-1]
     else:
         problem, arm, shape = chosen(points, arms)
-        own = flat[problem, arm]
+        point = flat[problem, arm]
     if objectives == 1:
-        return np.asarray(flat.max(1)[problem, 0] - own[:, 0]).reshape(shape)
-    if len(flat) == 1 and len(own) > _SOME:
+        return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
+    if len(flat) == 1 and len(point) > _SOME:
         flat = flat[:, _front_of_one(flat[0])]  # only members can be the best rival
-    return _leads(flat, problem, own).reshape(shape)
+    return _leads(flat, problem, point).reshape(shape)
 
 
-def _leads(flat: FloatArray, problem: np.ndarray, own: FloatArray) -> FloatArray:
+def _leads(flat: FloatArray, problem: np.ndarray, point: FloatArray) -> FloatArray:
     count, objectives = flat.shape[1:]
     by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
     step = max(1, _BLOCK // count)
-    result = np.empty(len(own))
-    for i in range(0, len(own), step):
+    result = np.empty(len(point))
+    for i in range(0, len(point), step):
         block = slice(i, i + step)
         where = problem[block]
-        least = by_objective[0, where] - own[block, 0, None]
+        least = by_objective[0, where] - point[block, 0, None]
         for m in range(1, objectives):
-            np.minimum(least, by_objective[m, where] - own[block, m, None], out=least)
+            np.minimum(least, by_objective[m, where] - point[block, m, None], out=least)
         result[block] = least.max(1)
     return np.maximum(result, 0)

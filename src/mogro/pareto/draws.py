@@ -5,9 +5,9 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
-from mogro.pareto._arguments import means_of
+from mogro.pareto._arguments import read_means
 from mogro.pareto.dominance import pareto_front
-from mogro.pareto.effective import effective_front, unbeaten
+from mogro.pareto.effective import effective_front, power_units, unbeaten
 
 _TRIES = 32  # arms tried before an effective front is built
 _WALK = 3000  # numbers from which a front of more than four objectives costs more than a walk
@@ -39,7 +39,7 @@ def random_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     >>> int(random_member([[0.0, 0.0], [1.0, 2.0]], rng=np.random.default_rng(0)))
     1
     """
-    points = means_of(means)
+    points = read_means(means)
     keys = rng.random(points.shape[:-1])
     large = points.shape[-1] > 4 and points.size >= _WALK
     if points.ndim == 2 and not large:
@@ -75,17 +75,18 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     >>> sorted({int(random_effective_member(means, rng=rng)) for _ in range(50)})
     [0, 2]
     """
-    points = means_of(means)
+    points = read_means(means)
     keys = rng.random(points.shape[:-1])
     flat = points.reshape(-1, *points.shape[-2:])
     walk = _Walk(flat, keys.reshape(flat.shape[:2]))
     drawn = np.empty(len(flat), dtype=np.int64)
+    units = power_units(flat)
     open_ = np.arange(len(flat))
     for _ in range(_TRIES):
         if not len(open_):
             break
         arm = walk.first(open_)
-        good = unbeaten(*walk.left(flat, open_, arm))
+        good = unbeaten(*walk.left(flat, open_, arm), units=units[open_])
         drawn[open_[good]] = arm[good]
         open_ = open_[~good]
         walk.drop(open_, arm[~good])
@@ -116,10 +117,10 @@ class _Walk:
         while len(open_):
             dominator = self._clear(problem[open_], arm)
             free = dominator < 0
-            found = free & from_walk
-            drawn[open_[found]] = arm[found]
-            open_, from_walk = open_[~found], free[~found]
-            arm = np.where(from_walk, self.keys[problem[open_]].argmin(1), dominator[~found])
+            members = free & from_walk
+            drawn[open_[members]] = arm[members]
+            open_, from_walk = open_[~members], free[~members]
+            arm = np.where(from_walk, self.keys[problem[open_]].argmin(1), dominator[~members])
         return drawn
 
     def left(
@@ -140,9 +141,9 @@ class _Walk:
         above, below = np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)
         every = len(problem) == self.values.shape[1]
         for values in self.values:
-            rivals, own = values if every else values[problem], values[problem, arm][:, None]
-            above &= rivals >= own
-            below &= rivals <= own
+            rivals, point = values if every else values[problem], values[problem, arm][:, None]
+            above &= rivals >= point
+            below &= rivals <= point
         equal = above & below
         keys = self.keys[problem]
         keys[below & ~equal] = 2.0

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto import _certified
-from mogro.pareto._arguments import chosen, means_of
+from mogro.pareto import _games
+from mogro.pareto._arguments import chosen, read_means
 from mogro.pareto._games import Games
 from mogro.pareto.dominance import pareto_front, undominated
 
@@ -97,7 +97,7 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
     >>> proof.gaps, proof.weights, proof.shares
     (array(0.25), array([0.5, 0.5]), array([0.5, 0.5]))
     """
-    points = means_of(means)
+    points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
     if arms is None:
         problem, arm = (x.ravel() for x in np.indices(flat.shape[:2]))
@@ -106,72 +106,56 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
         problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
-    games = solve(flat, problem, arm)
-    far = _outlying(flat)
-    uneven = np.asarray(far.any(1))
-    beside = np.flatnonzero(uneven[problem] & ~far[problem, arm])
-    if len(beside):
-        _without_outliers(flat, far, problem[beside], arm[beside], beside, games)
+    games = _solve(flat, problem, arm)
     gap = np.where(games.upper > _ROUNDING * games.size, np.maximum(games.lower, 0), 0)
     floats = (x[inverse].reshape(shape + x.shape[1:]) for x in (gap, games.weights, games.shares))
     gap, weights, shares = floats
     return Certificates(gap, weights, games.support[inverse].reshape(weights.shape), shares)
 
 
-def solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
+def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     """Solve the games of some arms of the problems ``flat`` (P, K, M), sorted by problem."""
     points = flat[problem, arm]
     first = np.flatnonzero(np.diff(problem, prepend=-1))
     counts = np.diff(first, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MANY, counts))
-    parts = [_certified.solve(flat, points[few], problem=problem[few])]
+    near, origin = _without_far_losers(flat)
+    games = _games.solve(near, points[few], problem=problem[few])
+    parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     places = [few]
     for start, count in zip(first[counts >= _MANY], counts[counts >= _MANY], strict=True):
-        one, place = flat[problem[start]], np.arange(start, start + count)
-        columns = columns_of(one)
-        games = _certified.solve(one[columns], points[place])
+        means, place = flat[problem[start]], np.arange(start, start + count)
+        columns = mixing_arms(means)
+        games = _games.solve(means[columns], points[place])
         parts.append(games._replace(support=columns[games.support]))
         places.append(place)
     order = np.concatenate(places).argsort()
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
-def _outlying(flat: FloatArray) -> BoolArray:
-    """Return which arms (P, K) are much further away than most of their problem."""
-    if not flat.size:
-        return np.zeros(flat.shape[:2], dtype=bool)
-    total = flat.sum(2)
-    middle = flat.shape[1] // 2
-    away = np.abs(total - np.partition(total, middle, axis=1)[:, middle, None])
-    return np.asarray(away > _FAR * np.partition(away, middle, axis=1)[:, middle, None])
+def _without_far_losers(flat: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Put a front member in the place of dominated arms that are far away; return which arm is it.
 
-
-def _without_outliers(
-    flat: FloatArray,
-    far: BoolArray,
-    problem: IntArray,
-    arm: IntArray,
-    places: IntArray,
-    games: Games,
-) -> None:
-    """Solve games again, in place, without the far arms that others dominate.
-
-    Mixtures do not need these; but one that is far away makes the unit of all tolerances too large.
+    Mixtures do not need these arms, but they would make the unit of all tolerances too large.
     """
-    which, position = np.unique(problem, return_inverse=True)
-    means = flat[which]
-    front = pareto_front(means)
-    stays = front | ~far[which]
-    stand_in = front.argmax(1)
-    means = np.where(stays[:, :, None], means, means[np.arange(len(which)), stand_in][:, None])
-    found = _certified.solve(means, flat[problem, arm], problem=position)
-    own = position[:, None]
-    support = np.where(stays[own, found.support], found.support, stand_in[own])
-    for target, values in zip(games, found._replace(support=support), strict=True):
-        target[places] = values
+    problems, arms = flat.shape[:2]
+    origin = np.broadcast_to(np.arange(arms), (problems, arms))
+    if not flat.size:
+        return flat, origin
+    total, middle = flat.sum(2), arms // 2
+    away = np.abs(total - np.partition(total, middle, axis=1)[:, middle, None])
+    far = away > _FAR * np.partition(away, middle, axis=1)[:, middle, None]
+    uneven = np.flatnonzero(far.any(axis=1))
+    if not len(uneven):
+        return flat, origin
+    front = pareto_front(flat[uneven])
+    origin = origin.copy()
+    stays = front | ~far[uneven]
+    origin[uneven] = np.where(stays, origin[uneven], front.argmax(axis=1)[:, None])
+    return np.take_along_axis(flat, origin[:, :, None], axis=1), origin
 
 
-def columns_of(means: FloatArray) -> IntArray:
+def mixing_arms(means: FloatArray) -> IntArray:
     """Return arms of one problem whose mixtures reach whatever mixtures of all arms reach."""
     members = np.flatnonzero(pareto_front(means))
     members = members[np.unique(means[members], axis=0, return_index=True)[1]]
@@ -183,7 +167,7 @@ def columns_of(means: FloatArray) -> IntArray:
     best = np.unique(np.concatenate([(means @ weights.T).argmax(0), means.argmax(0)]))
     if len(best) > count // 2:
         return members
-    games = _certified.solve(means[best], means)
+    games = _games.solve(means[best], means)
     inside = games.lower > _ROUNDING * games.size
     inside[best] = False
     return members[~inside]
@@ -218,46 +202,58 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     >>> effective_front([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.3, 0.3]])
     array([ True,  True,  True, False])
     """
-    points = means_of(means)
+    points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
     if arms is None:
-        problem, arm = np.nonzero(pareto_front(flat))
-        result = np.zeros(flat.shape[:2], dtype=bool)
-        result[problem, arm] = unbeaten(flat, problem, arm)
+        result = pareto_front(flat)
+        result[result] = unbeaten(*_only(flat, result), units=power_units(flat))
         return result.reshape(points.shape[:-1])
     problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])
-    result[result] = unbeaten(flat, problem[result], arm[result])
+    result[result] = unbeaten(flat, problem[result], arm[result], units=power_units(flat))
     return result[inverse].reshape(shape)
 
 
-def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+def _only(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return problems (P, K, M) with few arms besides some (P, K), and where these went."""
+    counts = some.sum(axis=1)
+    order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
+    problem = np.repeat(np.arange(len(flat)), counts)
+    place = np.arange(len(problem)) - np.repeat(counts.cumsum() - counts, counts)
+    return np.take_along_axis(flat, order[:, :, None], axis=1), problem, place
+
+
+def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front.
 
-    Most are clearly best under some of a few weights. For each of the others a game, in units of
-    the range of the objectives, finds weights or a mixture that should decide. Beside an outlier
-    these units are too coarse for the others. So the weights, or the mixture, are tried on the
-    differences from the arm, each in its own size; arms for which neither is a proof get
-    a game of their own in which all differences have the same size.
+    Most are clearly best under some of a few weights. Each of the others has a game against the
+    differences from it, all brought to one size, so that no rival is too far away to be judged.
     """
     if flat.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
-    tilted, units = tilt(flat)
-    result = _clearly_best(tilted, problem, arm)
+    result = _clearly_best(flat, units, problem, arm)
     places = np.flatnonzero(~result)
-    if len(places):
-        result[places] = _unbeaten_by_games(flat, tilted, units, problem[places], arm[places])
+    step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
+    for i in range(0, len(places), step):
+        some = places[i : i + step]
+        result[some] = _unbeaten_by_games(flat, units, problem[some], arm[some])
     return result
 
 
-def _clearly_best(tilted: FloatArray, problem: IntArray, arm: IntArray) -> BoolArray:
+def power_units(flat: FloatArray) -> IntArray:
+    """Return the powers of two (P, M) that scale objectives to about the range 1."""
+    return np.asarray(-np.frexp(np.ptp(flat, axis=1))[1])
+
+
+def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray) -> BoolArray:
     """Return which arms are well ahead of all others under one of a few weights: members."""
-    arms, objectives = tilted.shape[1:]
-    if arms == 1 or tilted.size * _TRIALS > _BLOCK:
-        return np.full(len(arm), arms == 1)
-    scores = np.matmul(tilted, _trials(objectives))
+    arms, objectives = flat.shape[1:]
+    if arms < 2 or flat.size * _TRIALS > _BLOCK:
+        return np.full(len(arm), arms < 2)
+    scaled = np.ldexp(flat - flat.min(axis=1, keepdims=True), units[:, None])
+    scores = np.matmul(scaled, _trials(objectives))
     ahead = scores >= scores.max(axis=1, keepdims=True) - _CLEAR
     ahead &= ahead.sum(axis=1, keepdims=True) == 1
     return np.asarray(ahead.any(axis=2)[problem, arm])
@@ -269,103 +265,25 @@ def _trials(objectives: int) -> FloatArray:
 
 
 def _unbeaten_by_games(
-    flat: FloatArray, tilted: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
-) -> BoolArray:
-    games = solve(tilted, problem, arm)
-    member = games.lower <= _ROUNDING  # ranges are about 1
-    sure = np.where(member, False, _beaten_by_mixture(flat, units, problem, arm, games))
-    places = np.flatnonzero(member)
-    sure[places] = _best_under_weights(
-        flat, tilted, units, problem[places], arm[places], games.weights[places]
-    )
-    doubtful = np.flatnonzero(~sure)
-    step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
-    for i in range(0, len(doubtful), step):
-        some = doubtful[i : i + step]
-        member[some] = _unbeaten_from_near(flat, units, problem[some], arm[some])
-    return np.asarray(member)
-
-
-def tilt(flat: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return means whose gaps are 0 on the effective front only, among arms on the Pareto front.
-
-    To be best under weights that are all positive is to have gap 0 after a small part of the sum of
-    all objectives, each scaled to about the range 1, has been added to each of them. The powers of
-    two (P, M) that scale them are returned as well.
-    """
-    values = np.ascontiguousarray(flat.transpose(2, 0, 1))
-    values = values - values.min(-1, keepdims=True)
-    exponent = -np.frexp(values.max(-1, keepdims=True))[1]
-    values = np.ldexp(values, exponent)  # powers of two: no rounding
-    values += _LEAST_WEIGHT * values.sum(0)
-    return np.ascontiguousarray(values.transpose(1, 2, 0)), exponent[:, :, 0].T
-
-
-def _lowered(rivals: FloatArray, own: FloatArray, units: IntArray) -> FloatArray:
-    """Return by how much rivals are better, less what rounding may have done to both."""
-    rounding = _HALF * (np.abs(rivals) + np.abs(own))
-    return np.asarray(rivals - own - np.minimum(rounding, np.ldexp(_ROUNDING, -units)))
-
-
-def _tilted(differences: FloatArray, exponent: IntArray) -> FloatArray:
-    scaled = np.ldexp(differences, exponent)
-    return np.asarray(scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True))
-
-
-def _beaten_by_mixture(
-    flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray, games: Games
-) -> BoolArray:
-    """Return whether the mixture is better by more than the rounding of its own terms."""
-    unit = units[problem][:, None]
-    near = _lowered(flat[problem[:, None], games.support], flat[problem, arm][:, None], unit)
-    terms = _tilted(near, unit) * games.shares[:, :, None]
-    return np.asarray((terms.sum(1) > _ROUNDING * np.abs(terms).sum(1)).all(1))
-
-
-def _best_under_weights(
-    flat: FloatArray,
-    tilted: FloatArray,
-    units: IntArray,
-    problem: IntArray,
-    arm: IntArray,
-    weights: FloatArray,
-) -> BoolArray:
-    """Return whether no arm is better under the weights by more than the rounding of its terms."""
-    best = np.ones(len(arm), dtype=bool)
-    step = max(1, _BLOCK // (flat.shape[1] * flat.shape[2]))
-    for i in range(0, len(arm), step):
-        part = slice(i, i + step)
-        one, own, w = problem[part], arm[part], weights[part]
-        if one[0] == one[-1]:
-            scores = np.matmul(w, tilted[one[0]].T)
-        else:
-            scores = np.matmul(tilted[one], w[:, :, None])[:, :, 0]
-        ahead = scores - scores[np.arange(len(own)), own][:, None]
-        game, rival = np.nonzero(ahead > -_CLEAR)  # all others are clearly behind
-        unit = units[one[game]]
-        near = _lowered(flat[one[game], rival], flat[one[game], own[game]], unit)
-        terms = _tilted(near, unit) * w[game]
-        better = terms.sum(1) > _ROUNDING * np.abs(terms).sum(1)
-        best[i + game[better]] = False
-    return best
-
-
-def _unbeaten_from_near(
     flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
 ) -> BoolArray:
-    """Return which arms are members, by games of the differences from the arm, all of one size.
+    """Return which arms are best under some weights that are all positive.
 
-    Whether some weights put no arm above this one does not depend on the sizes of the differences,
-    nor on the units of the objectives: these are chosen so that differences of the nearer arms
-    count.
+    That does not depend on the sizes of the differences, nor on the units of the objectives: these
+    are chosen so that differences of the nearer arms count. All weights are positive if a small
+    part of the sum of all objectives is added to each. Differences are first lowered by what
+    rounding may have done to them.
     """
-    away = flat[problem] - flat[problem, arm][:, None]
+    rivals, point = flat[problem], flat[problem, arm][:, None]
+    away = rivals - point
     rising = np.sort(np.where(away == 0, np.inf, np.abs(away)), axis=1)
     quarter = np.count_nonzero(away, axis=1, keepdims=True) // 4
     unit = np.take_along_axis(rising, quarter, axis=1)
-    near = _lowered(flat[problem], flat[problem, arm][:, None], units[problem][:, None])
-    columns = _tilted(near, -np.frexp(np.where(np.isfinite(unit), unit, 1.0))[1])
+    rounding = _HALF * (np.abs(rivals) + np.abs(point))
+    away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
+    scaled = np.ldexp(away, -np.frexp(np.where(np.isfinite(unit), unit, 1.0))[1])
+    columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)
     columns /= np.where(size > 0, size, 1)
-    games = _certified.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(arm)))
+    games = _games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(arm)))
     return np.asarray(games.lower <= _ROUNDING)

@@ -5,23 +5,21 @@ share, over all weights w on the simplex, of pulls of arms within epsilon of the
 
     EPFI = min over w of the sum of f_a over arms a with max_k w . (mu_k - mu_a) < epsilon.
 
-Always ball estimate <= lower bound <= index <= sampled upper bound. Pool the pulls of all repeats
+Always ball estimate <= lower bound <= index. Pool the pulls of all repeats
 of an instance first: the mean of the indices of single runs is biased downwards. A distance that
-equals epsilon up to rounding (1e-12 of the spread of the means) is not within it. For arms that
-change from round to round see :func:`mogro.pareto.fairness_bracket`.
+equals epsilon up to rounding (1e-12 of the spread of the means) is not within it.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._streams import Rng
-from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, real
+from mogro._validation import BoolArray, FloatArray, floats, real
 from mogro.pareto._excluded import fewest_served
 from mogro.pareto.dominance import front
-from mogro.pareto.effective import effective_gaps
+from mogro.pareto.effective import effective_certificates, effective_front, effective_gaps
 
 _ROUNDING = 1e-12
-_BLOCK = 1 << 20  # numbers at a time
+_TILT = 2.0**-23
 
 
 def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
@@ -68,8 +66,8 @@ def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) 
     0.5
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    members = points[_best_somewhere(points)]
-    return _least_share(counts, [(member - points).max(1) < within for member in members])
+    near = [(member - points).max(1) < within for member in _members(points)]
+    return _least_share(counts, near)
 
 
 def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
@@ -88,47 +86,8 @@ def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float
     0.3
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    members = points[_best_somewhere(points)]
-    return _least_share(
-        counts, [np.linalg.norm(member - points, axis=1) < within for member in members]
-    )
-
-
-def fairness_sampled_upper_bound(
-    means: ArrayLike, pulls: ArrayLike, *, epsilon: float, rng: Rng, samples: int = 10_000
-) -> float:
-    """Return an upper bound of :func:`fairness_index`: the least share over random weights.
-
-    Weights are uniform on the simplex, and its corners are always among them. With many objectives
-    random weights hardly ever meet the worst cell, and the bound can be far too high.
-
-    Parameters
-    ----------
-    means, pulls, epsilon
-        As in :func:`fairness_index`.
-    rng
-        A generator.
-    samples
-        How many weights are drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> means = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]]
-    >>> rng = np.random.default_rng(0)
-    >>> fairness_sampled_upper_bound(means, [3, 2, 5], epsilon=0.1, rng=rng)
-    0.2
-    """
-    points, counts, within = _checked(means, pulls, epsilon)
-    objectives = points.shape[1]
-    weights = rng.dirichlet(np.ones(objectives), count(samples, "samples"))
-    weights = np.concatenate([np.eye(objectives), weights])
-    least = np.inf
-    for part in np.array_split(weights, 1 + weights.shape[0] * len(points) // _BLOCK):
-        values = part @ points.T
-        near = values.max(1, keepdims=True) - values < within
-        least = min(least, float((near @ counts).min()))
-    return least / float(counts.sum())
+    near = [np.linalg.norm(member - points, axis=1) < within for member in _members(points)]
+    return _least_share(counts, near)
 
 
 def unfairness(means: ArrayLike, pulls: ArrayLike) -> float:
@@ -174,11 +133,23 @@ def _checked(
     return points, counts, max(within - _ROUNDING * spread, within / 2)
 
 
-def _best_somewhere(points: FloatArray) -> IntArray:
-    """Return the effective front, with those that are best under vanishing weights only."""
-    members = np.flatnonzero(front(points))
-    return np.asarray(members[effective_gaps(points, arms=members) == 0])
+def _members(points: FloatArray) -> FloatArray:
+    """Return the means of the effective front, with arms best under vanishing weights only.
+
+    :func:`effective_front` asks for weights above 1e-7, and leaves out the latter. An arm of gap 0
+    that it leaves out is no member if some mixture is at least as good in every objective, and
+    better in one: one that is found with a small part of the sum of all objectives added to each.
+    """
+    best = np.flatnonzero(front(points))
+    best = best[effective_gaps(points, arms=best) == 0]
+    doubtful = ~effective_front(points, arms=best)
+    scaled = points / np.where(np.ptp(points, axis=0) > 0, np.ptp(points, axis=0), 1)
+    tilted = scaled + _TILT * scaled.sum(axis=1, keepdims=True)
+    proof = effective_certificates(tilted, arms=best)
+    lead = np.einsum("as,asm->am", proof.shares, scaled[proof.support]) - scaled[best]
+    dominated = (lead.min(axis=1) >= -_ROUNDING) & (lead.max(axis=1) > _ROUNDING)
+    return np.asarray(points[best[~(doubtful & dominated)]])
 
 
 def _least_share(counts: FloatArray, near: list[BoolArray]) -> float:
-    return min(float(counts[one].sum()) for one in near) / float(counts.sum())
+    return min(float(counts[served].sum()) for served in near) / float(counts.sum())

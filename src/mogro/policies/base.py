@@ -4,10 +4,9 @@ import copy
 import dataclasses
 import os
 from abc import ABC
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,13 +22,17 @@ from mogro._validation import (
     floats,
     real,
 )
-from mogro.choice import Beliefs, Coverage, choose, probabilities
-from mogro.exploration import Exploration, Settled
-from mogro.linear import Estimate, LinearModel
+from mogro.beliefs import Beliefs
+from mogro.choice import Optimism, check_finite, choose
+from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, explorers
+from mogro.posterior import Posterior
+from mogro.priors import Flat, Prior
 from mogro.probability import Probabilities
+from mogro.propensity import probabilities
 from mogro.scalarization import RandomWeights
 from mogro.selection import Selection
 
+_FLAT = Flat()
 _RANDOM_WEIGHTS = RandomWeights()
 _SHOWN = 12  # numbers that an array in a repr may have
 
@@ -37,11 +40,9 @@ _SHOWN = 12  # numbers that an array in a repr may have
 class Policy(Protocol):
     """Chooses an arm, and learns from its reward vector. All objectives are maximised.
 
-    A policy that learns about every arm by itself asks for the place of the arm: it gives
-    ``update`` a parameter of the name ``arm``, and simulations call
-    ``update(features, reward, arm=arm)`` with what ``select`` returned, an integer, or integers
-    (*batch). It knows arms by their place, so it belongs into worlds whose arms stay. How many
-    there are, K, it sees in ``select``.
+    A policy that learns about every arm separately gives ``update`` a parameter ``arm``, and
+    simulations call ``update(features, reward, arm=arm)`` with what ``select`` returned: an
+    integer, or integers (*batch). Such a policy needs worlds whose arms stay the same.
 
     Examples
     --------
@@ -68,65 +69,39 @@ class Policy(Protocol):
         """Learn the reward (*batch, M) of the arm with these features (*batch, d)."""
 
 
-@dataclass
-class Learned:
-    """What a policy has learned: all about it that changes."""
+class Estimate(NamedTuple):
+    """Estimated rewards of arms and their standard errors, each (*batch, K, M)."""
 
-    model: LinearModel
-    exploring: BoolArray  # (*batch): the last arm was chosen to explore; true before the first
-    empty: FloatArray  # directions (n, d) in which a linear oracle had nothing to offer
-    settled: Settled  # a cache, which is not saved
-    step: int = 0  # arms selected
-    covered: bool = False  # an oracle had nothing in a direction neither known nor empty
-    warned: bool = False
-
-    def save_state(self) -> dict[str, NDArray[np.generic]]:
-        """Return all of it that is worth keeping, as arrays under names."""
-        model = {f"model.{name}": array for name, array in self.model.save_state().items()}
-        own = {"step": np.array(self.step), "exploring": self.exploring.copy()}
-        return model | own | {"empty": self.empty.copy()}
-
-    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        """Take over what :meth:`save_state` gave; refuse what does not fit, changing nothing."""
-        missing = self.save_state().keys() - arrays.keys()
-        if missing:
-            raise ValueError(
-                f"arrays: expected all that save_state() gives, missing {sorted(missing)}"
-            )
-        check_shape(arrays["step"], "step", ())
-        check_shape(arrays["exploring"], "exploring", self.exploring.shape)
-        rows = arrays["empty"].shape[:1]
-        check_shape(arrays["empty"], "empty", (*rows, self.model.dim))
-        own = {name: array for name, array in arrays.items() if name.startswith("model.")}
-        self.model.load_state({name.removeprefix("model."): own[name] for name in own})
-        self.step = int(arrays["step"].astype(np.int64))
-        self.exploring = arrays["exploring"].astype(np.bool_)
-        self.empty = arrays["empty"].astype(np.float64)
-        self.covered = False
-        self.settled.reset()
+    values: FloatArray
+    errors: FloatArray
 
 
 class LinearPolicy(ABC):
-    """A policy that estimates every objective by least squares.
+    """A policy that learns the parameters of every objective: a Gaussian posterior.
 
-    A policy is frozen settings and a few answers, all over leading batch axes; what is learned is
-    a separate object, ``learned``. The answers, which :func:`mogro.choice.choose` asks for, are
-    used by :meth:`select`, by :func:`mogro.simulate` and by :class:`mogro.Agent` alike:
+    A policy is frozen settings and a few answers, all over leading batch axes. The answers, which
+    :func:`mogro.choice.choose` asks for, are used by :meth:`select`, by :func:`mogro.simulate` and
+    by :class:`mogro.Agent`:
 
     - :meth:`values`: what arms are worth, the estimates unless a subclass says otherwise;
     - ``selection``: how to select by these values, a scalarisation or a front;
     - ``exploration`` and ``threshold``: how and until when to explore, if at all;
-    - :meth:`teaches`: which decisions are learned from;
-    - ``uniform``: the probability of any arm instead; ``ridge``: the penalty of the estimates.
+    - :meth:`optimism`: in which rounds to add standard errors to the estimates;
+    - ``epsilon``: the probability of a uniformly random arm instead;
+    - ``prior``: what is believed before the first observation;
+    - ``half_life``: after how many updates an observation counts for half.
 
     A policy of one's own is a frozen data class with at least the fields ``dim``, ``objectives``
-    and ``batch`` that overrides what it does differently.
+    and ``batch`` that overrides what it does differently. What is learned is ``posterior``.
     """
 
     dim: int
     objectives: int
     batch: tuple[int, ...]
-    learned: Learned
+    posterior: Posterior
+    step: int  # arms selected so far
+    _exploring: BoolArray
+    _cache: ExplorationCache
 
     @property
     def selection(self) -> Selection:
@@ -140,23 +115,23 @@ class LinearPolicy(ABC):
 
     @property
     def threshold(self) -> float | None:
-        """Until when to explore, the paper's B; None is a default that follows the arms."""
+        """Until when to explore, the paper's B; None for a default."""
         return None
 
     @property
-    def optimistic(self) -> bool:
-        """Whether some rounds are optimistic: see :class:`~mogro.MOGRO`."""
-        return False
-
-    @property
-    def uniform(self) -> float:
+    def epsilon(self) -> float:
         """Probability of a uniformly random arm instead."""
         return 0.0
 
     @property
-    def ridge(self) -> float:
-        """Weight of the penalty of the estimates."""
-        return 0.0
+    def prior(self) -> Prior:
+        """What is believed before the first observation."""
+        return _FLAT
+
+    @property
+    def half_life(self) -> float | None:
+        """After how many updates an observation counts for half; None: it never fades."""
+        return None
 
     def __post_init__(self) -> None:
         """Check the sizes, and start with nothing learned."""
@@ -165,48 +140,41 @@ class LinearPolicy(ABC):
         if not isinstance(self.batch, tuple):
             raise ValueError(f"batch: expected a tuple of sizes, got {self.batch!r}")
         object.__setattr__(self, "batch", tuple(count(size, "batch") for size in self.batch))
-        model = LinearModel(self.dim, self.objectives, ridge=self.ridge, batch=self.batch)
-        start = np.full(self.batch, self.exploration is not None)
-        learned = Learned(model, start, np.zeros((0, self.dim)), Settled(self.batch))
-        object.__setattr__(self, "learned", learned)
+        if self.half_life is not None:
+            real(self.half_life, "half_life", above=0)
+        posterior = Posterior(self.dim, self.objectives, prior=self.prior, batch=self.batch)
+        self._start(posterior, 0, np.full(self.batch, self.exploration is not None))
+
+    def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
+        """Go on from what was learned."""
+        learned: dict[str, Any] = {"posterior": posterior, "step": step, "_exploring": exploring}
+        for name, value in (learned | {"_cache": ExplorationCache()}).items():
+            object.__setattr__(self, name, value)
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what arms (..., K, d) are worth, (..., K, M): the estimates."""
         return beliefs.estimates(arms)
 
     @property
-    def values_are_estimates(self) -> bool:
+    def greedy(self) -> bool:
         """Whether :meth:`values` are the plain estimates."""
         return type(self).values is LinearPolicy.values
 
-    def teaches(self, exploring: BoolArray) -> BoolArray | None:
-        """Tell which decisions, (...), are learned from, by whether they explored; None: all."""
+    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
+        """Return how optimistic a round is: not at all."""
         return None
 
-    def contracted(self, columns: FloatArray) -> "LinearPolicy":
-        """Return the policy for arms y, (..., a), that stand for features ``columns y``, (..., d).
-
-        An agent asks for it where the learner sees products of arms with a context. Only a policy
-        with parameters (d,) of its own has to do something.
-        """
-        return self
+    def explorers(
+        self, arms: FloatArray, beliefs: Beliefs, *, step: int, cache: ExplorationCache | None
+    ) -> ExplorationContext | None:
+        """Return the learners that have to explore arms (..., K, d); None if nobody has to."""
+        if self.exploration is None:
+            return None
+        return explorers(arms, beliefs, self.threshold, step=step, cache=cache)
 
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
-        model = self.learned.model
-        shared = (..., None, slice(None), slice(None)) if self.batch else None
-        inverse = model.inverse[shared]
-        unseen = None if model.full else model.unseen[shared]
-        return Beliefs(
-            model.theta,
-            inverse,
-            unseen,
-            model.count,
-            model.rank[..., None],
-            model.squares,
-            model.totals,
-            Coverage(inverse, unseen),
-        )
+        return self.posterior.beliefs()
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner.
@@ -226,18 +194,16 @@ class LinearPolicy(ABC):
             The index of the arm; with a batch, an integer array of its shape.
         """
         check_rng(rng)
-        arms = self._offered(features)
-        learned = self.learned
-        found = choose(
-            self, arms, self.beliefs(), step=learned.step, rng=rng, settled=learned.settled
-        )
-        learned.step += 1
-        learned.exploring = found.exploring
-        self._selected(arms)
-        return found.arm if self.batch else int(found.arm)
+        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
+        explore = self.explorers(arms, beliefs, step=step, cache=self._cache)
+        choice = choose(self, arms, beliefs, step=step, rng=rng, explore=explore)
+        self._selected(choice.exploring)
+        return choice.arm if self.batch else int(choice.arm)
 
-    def _selected(self, arms: FloatArray) -> None:  # noqa: B027
-        """Look at a choice that was made; most policies need not."""
+    def _selected(self, exploring: BoolArray) -> None:
+        """Count a round, and note who explored in it."""
+        object.__setattr__(self, "step", self.step + 1)
+        object.__setattr__(self, "_exploring", exploring)
 
     def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
         """Return with what probability :meth:`select` would choose each arm.
@@ -254,28 +220,17 @@ class LinearPolicy(ABC):
         Probabilities
             ``values`` and their standard ``errors``, each (*batch, K); 0 where they are exact.
         """
-        arms = floats(self._offered(features), "features", shape=(..., "K", self.dim))
         source = np.random.default_rng(0) if rng is None else rng
         check_rng(source)
-        return probabilities(self, arms, self.beliefs(), step=self.learned.step, rng=source)
-
-    @property
-    def model(self) -> LinearModel:
-        """The least-squares model of what was learned."""
-        return self.learned.model
+        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
+        check_finite(arms, arms)
+        explore = self.explorers(arms, beliefs, step=step, cache=None)
+        return probabilities(self, arms, beliefs, step=step, rng=source, explore=explore)
 
     @property
     def exploring(self) -> bool | BoolArray:
         """Whether the last arm was chosen to explore; true before the first."""
-        exploring = self.learned.exploring
-        return exploring.copy() if self.batch else bool(exploring)
-
-    def choose(self, maximise: Callable[[FloatArray], ArrayLike], *, rng: Rng) -> FloatArray:
-        """Choose among combinatorial actions; only policies linear in the arm can."""
-        raise ValueError(
-            f"{type(self).__name__}: cannot choose with a linear oracle, because what it maximises "
-            "is not linear in the arm; MOGRO with a linear scalarisation can"
-        )
+        return self._exploring.copy() if self.batch else bool(self._exploring)
 
     def update(self, features: ArrayLike, reward: ArrayLike) -> None:
         """Learn from the arm that was pulled.
@@ -288,11 +243,19 @@ class LinearPolicy(ABC):
             Its reward vector, (*batch, M).
         """
         x, y = self._observed(features, reward)
-        learning = self.teaches(self.learned.exploring)
-        if learning is None or np.count_nonzero(learning) == learning.size:
-            self.model.update(x, y)
-        else:
-            self.model.update_some(learning, x, y)
+        if self.half_life is not None:
+            self.posterior.check(x, y, "reward")
+            self.posterior.decay(0.5 ** (1 / self.half_life))
+        self.posterior.update(x, y)
+
+    def _observed(self, features: ArrayLike, reward: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Check the shapes of an arm's features and reward."""
+        x, y = as_floats(features, "features"), as_floats(reward, "reward")
+        if x.shape != (*self.batch, self.dim):
+            check_shape(x, "features", (*self.batch, self.dim))
+        if y.shape != (*self.batch, self.objectives):
+            check_shape(y, "reward", (*self.batch, self.objectives))
+        return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
     def learn(self, features: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from a log at once; the estimates are those of one update after the other.
@@ -306,13 +269,18 @@ class LinearPolicy(ABC):
         """
         x = floats(features, "features", shape=(*self.batch, "n", self.dim))
         y = floats(rewards, "rewards", shape=(*self.batch, x.shape[-2], self.objectives))
-        self.model.learn(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
-        self.learned.settled.reset()
+        x, y, weights = x.astype(np.float64), y.astype(np.float64), None
+        if self.half_life is not None:
+            self.posterior.check(x, y, "rewards")
+            ages = np.arange(x.shape[-2] - 1, -1, -1)[:, None]
+            weights = np.broadcast_to(0.5 ** (ages / self.half_life), y.shape)
+            self.posterior.decay(0.5 ** (x.shape[-2] / self.half_life))
+        self.posterior.learn(x, y, weights)
 
     @property
     def theta(self) -> FloatArray:
         """The estimated parameters, (*batch, M, d)."""
-        return self.model.theta.copy()
+        return self.posterior.theta.copy()
 
     def estimate(self, features: ArrayLike, *, noise: float | None = None) -> Estimate:
         """Estimate the rewards of arms, with standard errors.
@@ -328,14 +296,17 @@ class LinearPolicy(ABC):
         Returns
         -------
         Estimate
-            ``values`` and ``errors``, each (*batch, K, M). An error is infinite for an arm with a
-            part in a direction never seen, and while there are too few observations to tell the
-            noise. Standard errors are honest for arms that were not chosen for their rewards; a
-            policy's own choices make them somewhat too small.
+            ``values`` and ``errors``, each (*batch, K, M). With a flat prior, errors are very large
+            for an arm with a part in a direction never seen. Errors are honest for arms that
+            were not chosen for their rewards; a policy's own choices make them somewhat too small.
         """
         arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
-        known = None if noise is None else real(noise, "noise", minimum=0)
-        return self.model.estimate(arms.astype(np.float64, copy=False), noise=known)
+        beliefs = self.beliefs()
+        variance = beliefs.noise if noise is None else real(noise, "noise", minimum=0) ** 2
+        spread = beliefs.variances(arms)
+        values = beliefs.estimates(arms)
+        errors = np.sqrt(spread * np.atleast_1d(variance)[..., None, :])
+        return Estimate(values, np.broadcast_to(errors, values.shape))
 
     def copy(self) -> Self:
         """Return an independent copy, with all that has been learned."""
@@ -343,11 +314,25 @@ class LinearPolicy(ABC):
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that has been learned, as arrays under names."""
-        return self.learned.save_state()
+        learned = {
+            f"posterior.{name}": array for name, array in self.posterior.save_state().items()
+        }
+        return learned | {"step": np.array(self.step), "exploring": np.array(self._exploring)}
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of a policy with equal settings gave."""
-        self.learned.load_state(arrays)
+        missing = sorted(self.save_state().keys() - arrays.keys())
+        if missing:
+            raise ValueError(f"arrays: expected all that save_state() gives, missing {missing}")
+        check_shape(arrays["step"], "step", ())
+        check_shape(arrays["exploring"], "exploring", self.batch)
+        prefix = "posterior."
+        posterior = self.posterior.copy()
+        posterior.load_state(
+            {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
+        )
+        step, exploring = int(arrays["step"].astype(np.int64)), arrays["exploring"].astype(np.bool_)
+        self._start(posterior, step, exploring)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, without pickle; see :meth:`load`."""
@@ -373,10 +358,12 @@ class LinearPolicy(ABC):
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
-        learned = {"arms selected": self.learned.step, "observations": self.model.count}
+        observed = f"{self.posterior.n.max():g}"
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
-            for name, value in (self._settings() | learned).items()
+            for name, value in (
+                self._settings() | {"arms selected": self.step, "observations": observed}
+            ).items()
         )
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
@@ -408,13 +395,3 @@ class LinearPolicy(ABC):
                 f"got shape {arms.shape}"
             )
         return arms
-
-    def _observed(self, features: ArrayLike, reward: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Check the shapes of an arm's features and reward."""
-        x = as_floats(features, "features")
-        y = as_floats(reward, "reward")
-        if x.shape != (*self.batch, self.dim):
-            check_shape(x, "features", (*self.batch, self.dim))
-        if y.shape != (*self.batch, self.objectives):
-            check_shape(y, "reward", (*self.batch, self.objectives))
-        return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)

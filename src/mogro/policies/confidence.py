@@ -6,8 +6,9 @@ from abc import ABC
 import numpy as np
 
 from mogro._validation import FloatArray, real
-from mogro.choice import Beliefs
+from mogro.beliefs import Beliefs
 from mogro.policies.base import LinearPolicy
+from mogro.priors import Fixed, Prior
 
 
 class ConfidentPolicy(LinearPolicy, ABC):
@@ -30,6 +31,11 @@ class ConfidentPolicy(LinearPolicy, ABC):
             )
         super().__post_init__()
 
+    @property
+    def prior(self) -> Prior:
+        """What is believed before the first observation: parameters near zero."""
+        return Fixed(self.ridge)
+
     def radii(self, beliefs: Beliefs) -> FloatArray:
         """Return the radius c_t, (..., G), for features of norm at most 1.
 
@@ -37,7 +43,7 @@ class ConfidentPolicy(LinearPolicy, ABC):
         t - 1 observations. With probability 1 - delta every estimate is that close, in the norm of
         V.
         """
-        volume = 1 + np.atleast_1d(beliefs.counts) / (self.ridge * self.dim)
+        volume = 1 + beliefs.n / (self.ridge * self.dim)
         spread = np.sqrt(self.dim * np.log(volume * self.objectives / self.delta))
         return np.asarray(self.noise * spread + math.sqrt(self.ridge) * self.norm)
 

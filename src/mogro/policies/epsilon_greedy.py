@@ -5,6 +5,7 @@ from typing import final
 
 from mogro._validation import real, share
 from mogro.policies.base import LinearPolicy
+from mogro.priors import Fixed, Flat, Prior
 from mogro.selection import ParetoFront
 
 
@@ -52,6 +53,6 @@ class EpsilonGreedy(LinearPolicy):
         super().__post_init__()
 
     @property
-    def uniform(self) -> float:
-        """The probability of any arm."""
-        return self.epsilon
+    def prior(self) -> Prior:
+        """What is believed before the first observation: parameters near zero."""
+        return Fixed(self.ridge) if self.ridge > 0 else Flat()

@@ -1,26 +1,34 @@
-"""MOGRO: explore until every direction is known, then be greedy for a random objective."""
+"""MOGRO, Algorithm 1 of the paper: greedy for a randomised objective.
 
-import warnings
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, final
+::
+
+    each round
+        if some unit u in the span of the arms has u' S u > 1 / B:      (lambda_min(V) < B)
+            pull an arm that explores                                   exploration.py
+        else
+            w ~ Dirichlet, theta = sum_m w_m theta_m
+            pull the arm x with the largest x . theta                   choice.py
+        observe its rewards y; update S and every theta_m               posterior.py
+
+:meth:`LinearPolicy.select` and :meth:`LinearPolicy.update` do just that, for one learner or many.
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import final
 
 import numpy as np
 
-from mogro._spans import negligible
 from mogro._streams import Rng, check_rng
-from mogro._validation import FloatArray, count, real
-from mogro.choice import Beliefs, is_optimistic
-from mogro.combinatorial import Oracle, ask, explore
-from mogro.exploration import (
-    DEFAULT_SHARE,
-    SATISFIED,
-    Exploration,
-    WeakestDirection,
-    check_exploration,
-    default_threshold,
-)
+from mogro._validation import BoolArray, FloatArray, count, real
+from mogro.beliefs import Beliefs, largest
+from mogro.choice import Optimism
+from mogro.combinatorial import ActionSearch, Oracle
+from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
-from mogro.policies.thompson import square_roots
+from mogro.posterior import Posterior
+from mogro.priors import Flat, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 
@@ -29,9 +37,9 @@ from mogro.scalarization import RandomWeights, Scalarization, check_scalarizatio
 class MOGRO(LinearPolicy):
     """Greedy with a randomised objective (Algorithm 1; its general version for a subspace).
 
-    Explore until V is at least the threshold along every direction in the span of the arms. Then
-    pull the arm that is best, by the estimates so far, for this round's objective. When
-    good arms exist for every objective, these greedy choices teach every direction by themselves.
+    Explore until every direction in the span of the arms is known. Then pull the arm that is best,
+    by the estimates so far, for this round's objective. When good arms exist for every objective,
+    these greedy choices explore every direction by themselves.
 
     Parameters
     ----------
@@ -39,18 +47,25 @@ class MOGRO(LinearPolicy):
         Number of features d and of objectives M.
     threshold
         The paper's B, in the unit of a squared feature norm. Without it the policy follows the
-        noise: it explores up to a tenth of the mean squared norm of the arms on offer, and then
+        noise: it explores while an arm's variance is above 10 times that of the noise, and then
         every ``sqrt(n) / 3``-th round, with n observations, is optimistic: arms are worth their
         estimates plus some standard errors.
     scalarization
         The objective of a round: random weights by default.
     exploration
         The first rounds: the weakest direction by default.
-    rounds
-        Number of rounds planned, if known: then a threshold that exploration cannot reach within
-        them is reported by a warning, once. It supposes that no larger arms will come.
+    prior
+        What is believed before the first observation; flat by default, as in the paper.
+    half_life
+        After how many updates an observation counts for half, for worlds that change.
     batch
         Shape of a batch of independent learners that step together.
+
+    Notes
+    -----
+    The published algorithm exactly, for arms X that stay the same:
+    ``MOGRO(d, M, threshold=B, exploration=BasisRoundRobin(X))``, and for varying contexts
+    ``MOGRO(d, M, threshold=B, exploration=Uniform())``.
 
     References
     ----------
@@ -77,32 +92,44 @@ class MOGRO(LinearPolicy):
     threshold: float | None = None
     scalarization: Scalarization = RandomWeights()  # noqa: RUF009
     exploration: Exploration = WeakestDirection()  # noqa: RUF009
-    rounds: int | None = None
+    prior: Prior = Flat()  # noqa: RUF009
+    half_life: float | None = None
     batch: tuple[int, ...] = ()
+    _actions: ActionSearch = field(init=False)
 
     def __post_init__(self) -> None:
-        check_explorer(self)
-        if self.rounds is not None:
-            object.__setattr__(self, "rounds", count(self.rounds, "rounds"))
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", real(self.threshold, "threshold", above=0))
+        objectives = count(self.objectives, "objectives")
+        check_scalarization(self.scalarization, "scalarization", objectives=objectives)
+        check_exploration(self.exploration, "exploration")
         super().__post_init__()
+
+    def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
+        super()._start(posterior, step, exploring)
+        object.__setattr__(self, "_actions", ActionSearch(self.dim))
 
     @property
     def selection(self) -> Scalarization:
         """How to select."""
         return self.scalarization
 
-    @property
-    def optimistic(self) -> bool:
-        """Whether some rounds are optimistic: without a threshold."""
-        return self.threshold is None
+    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
+        """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
 
-    def _selected(self, arms: FloatArray) -> None:
-        """Warn, once, where exploration cannot end within the rounds planned."""
-        if self.rounds is not None and not self.learned.warned and np.any(self.learned.exploring):
-            message = self._warning(arms)
-            if message:
-                self.learned.warned = True
-                warnings.warn(message, stacklevel=3)
+        Of these, every eighth adds more and more standard errors, so that no arm is lost for good.
+        What fades counts as far as it is left: a learner that forgets stays curious.
+        """
+        if self.threshold is not None:
+            return None
+        n, M = largest(beliefs.n), self.objectives
+        period = math.isqrt(int(n)) // 3 or 1
+        if step % period:
+            return None
+        turn = step // period
+        if turn % 8:  # two errors of a single objective; random weights of many explore themselves
+            return Optimism(4 / (M + 1), turn)
+        return Optimism((1.5 + math.log(max(n, 1)) / 3) * math.sqrt(2 / (M + 1)), turn // 8)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
@@ -134,70 +161,19 @@ class MOGRO(LinearPolicy):
         """
         check_rng(rng)
         self._check_choose()
-        learned = self.learned
-        arm, empty = None, learned.empty
-        if not learned.covered:
-            threshold = self._action_threshold()
-            model = learned.model
-            unseen = None if model.full else model.unseen
-            found = explore(maximise, model.inverse, unseen, empty=empty, threshold=threshold)
-            arm, empty = found.arm, found.empty
-        exploring = arm is not None
-        if arm is None:
-            step = learned.step
-            weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
-            beliefs = self.beliefs()
-            theta = beliefs.theta
-            if is_optimistic(self, beliefs, step):
-                theta, exploring = _drawn(beliefs, rng), True
-            arm = ask(maximise, np.vecmat(weights, theta))
-            # An arm in a direction that was empty: look again next time.
-            learned.covered = not np.square(empty @ arm).sum() > negligible(self.dim) * (arm @ arm)
-        elif self.rounds is not None and not learned.warned:
-            # No arm has more along the direction, so that V along it cannot grow by more.
-            left = max(self.rounds - learned.step, 0)
-            reach = found.value + left * float(found.direction @ arm) ** 2
-            if threshold > SATISFIED * reach:
-                learned.warned = True
-                warnings.warn(self._unreachable(threshold, reach), stacklevel=2)
-        learned.exploring, learned.empty = np.asarray(exploring), empty
-        learned.step += 1
-        return arm
-
-    def _action_threshold(self) -> float:
-        """Return the threshold among actions; the mean squared norm is of those chosen so far."""
-        if self.threshold is not None:
-            return self.threshold
-        model = self.learned.model
-        return DEFAULT_SHARE * float(np.trace(model.gram)) / max(model.count, 1)
-
-    def _warning(self, features: FloatArray) -> str | None:
-        """Say so if V cannot reach the threshold within the rounds planned.
-
-        The smallest eigenvalue of V in the span of the arms is at most the mean one, and the trace
-        grows by the largest squared norm a round, or less.
-        """
-        assert self.rounds is not None
-        learned = self.learned
-        left = max(self.rounds - learned.step + 1, 0)
-        largest = np.vecdot(features, features).max(axis=-1)
-        rank = np.linalg.matrix_rank(features, rtol=1e-6)
-        trace = np.trace(learned.model.gram, axis1=-2, axis2=-1) + left * largest
-        bound = trace / np.maximum(rank, 1)
-        given = default_threshold(features) if self.threshold is None else self.threshold
-        threshold = np.asarray(given)
-        hopeless = learned.exploring & (threshold > SATISFIED * bound)
-        if not hopeless.any():
-            return None
-        worst = np.where(hopeless, threshold - bound, -np.inf).argmax()
-        limit, reach = (np.broadcast_to(x, hopeless.shape).flat[worst] for x in (threshold, bound))
-        return self._unreachable(limit, reach)
-
-    def _unreachable(self, threshold: float, reach: float) -> str:
-        return (
-            f"threshold {threshold:g}: exploration cannot end within {self.rounds} rounds, in "
-            f"which the smallest eigenvalue of V stays below {reach:g}"
+        beliefs, step = self.beliefs(), self.step
+        optimism = self.optimism(beliefs, step)
+        draw = partial(self.scalarization.weights, self.objectives, step=step, batch=(), rng=rng)
+        action, exploring = self._actions.choose(
+            maximise,
+            beliefs,
+            draw,
+            threshold=self.threshold,
+            width=optimism.width if optimism else 0.0,
+            rng=rng,
         )
+        self._selected(np.asarray(exploring))
+        return action
 
     def _check_choose(self) -> None:
         if self.batch:
@@ -212,18 +188,3 @@ class MOGRO(LinearPolicy):
                 f"exploration: expected WeakestDirection to choose with a linear oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )
-
-
-def _drawn(beliefs: Beliefs, rng: Rng) -> FloatArray:
-    """Draw estimates (M, d) as far off as theirs may be: no oracle can maximise optimism."""
-    errors = np.matvec(square_roots(beliefs.inverse[0]), rng.standard_normal(beliefs.theta.shape))
-    return np.asarray(beliefs.theta + np.sqrt(beliefs.noise)[:, None] * errors)
-
-
-def check_explorer(policy: Any) -> None:
-    """Check the settings of a policy that explores first and is greedy afterwards."""
-    if policy.threshold is not None:
-        object.__setattr__(policy, "threshold", real(policy.threshold, "threshold", above=0))
-    objectives = count(policy.objectives, "objectives")
-    check_scalarization(policy.scalarization, "scalarization", objectives=objectives)
-    check_exploration(policy.exploration, "exploration")

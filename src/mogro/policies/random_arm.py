@@ -9,7 +9,7 @@ from mogro.policies.base import LinearPolicy
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomArm(LinearPolicy):
-    """Pull any arm: the reference that ignores what it learns.
+    """Pull a uniformly random arm: the reference that ignores what it learns.
 
     Its estimates are those of a randomised trial, with honest standard errors.
 
@@ -32,4 +32,4 @@ class RandomArm(LinearPolicy):
     _: KW_ONLY
     batch: tuple[int, ...] = ()
 
-    uniform = 1.0
+    epsilon = 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, count
-from mogro.choice import Beliefs
+from mogro.beliefs import Beliefs
 from mogro.policies.confidence import ConfidentPolicy
 from mogro.scalarization import RandomWeights
 from mogro.selection import Selection, check_selection
@@ -83,7 +83,7 @@ class ThompsonSampling(ConfidentPolicy):
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the largest values of arms (..., K, d) over the draws, (..., K, M)."""
         batch, dim = beliefs.batch, beliefs.theta.shape[-1]
-        roots = self.radii(beliefs)[..., None, None] * square_roots(beliefs.inverse)
+        roots = self.radii(beliefs)[..., None, None] * np.linalg.cholesky(beliefs.S)
         noise = rng.standard_normal((*batch, self.draws, self.objectives, dim))
         if roots.shape[-3] == 1:  # one Gram matrix: one product instead of many small ones
             noise = noise @ np.swapaxes(roots, -1, -2)
@@ -103,8 +103,7 @@ def _largest(parameters: FloatArray, arms: FloatArray, draws: int) -> FloatArray
     count, each = math.prod(batch), (draws, rows // draws, arms.shape[-1])
     together = max(1, _CACHED // math.prod(each))
     if count <= together:
-        found: FloatArray = (parameters @ arms).reshape(*batch, *each).max(axis=-3)
-        return found
+        return np.asarray((parameters @ arms).reshape(*batch, *each).max(axis=-3))
     flat = parameters.reshape(count, rows, dim)
     offered = np.broadcast_to(arms, (*batch, *arms.shape[-2:])).reshape(count, *arms.shape[-2:])
     largest = np.empty((count, *each[1:]))
@@ -113,21 +112,3 @@ def _largest(parameters: FloatArray, arms: FloatArray, draws: int) -> FloatArray
         products = flat[part] @ offered[part]
         products.reshape(-1, *each).max(axis=-3, out=largest[part])
     return largest.reshape(*batch, *each[1:])
-
-
-def square_roots(inverses: FloatArray) -> FloatArray:
-    """Return square roots of matrices V^-1, (..., d, d)."""
-    try:
-        return np.linalg.cholesky(inverses)
-    except np.linalg.LinAlgError:
-        flat = inverses.reshape(-1, *inverses.shape[-2:])
-        return np.stack([_square_root(one) for one in flat]).reshape(inverses.shape)
-
-
-def _square_root(inverse: FloatArray) -> FloatArray:
-    """Return a square root of one matrix (d, d) that huge features may leave barely singular."""
-    try:
-        return np.linalg.cholesky(inverse)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(inverse)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.choice import Beliefs
+from mogro.beliefs import Beliefs
 from mogro.policies.confidence import ConfidentPolicy
 from mogro.selection import ParetoFront, Selection, check_selection
 

@@ -1,7 +1,7 @@
-"""The record of a run: arms, gaps and rewards, summed as they come."""
+"""The record of a run: arms, gaps, rewards and measures, summed over rounds."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import inspect
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
-from mogro.environments import Environment
 from mogro.pareto import effective_gaps, gaps
-from mogro.simulation._meters import Meters
-from mogro.simulation.trace import Trace
+from mogro.simulation._worlds import Worlds
+from mogro.simulation.measures import Measure, Measures
+from mogro.simulation.trace import Trace, count_pulls
 
 _SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
-_WAITING = 1 << 24  # bytes of mean rewards that wait for their gaps to be found together
+_WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
+_WAITING_SUMS = 1 << 20  # bytes of sums to be made together
+_KNOWN = {"means", "chosen", "pulls", "average"}
+_TAKEN = {"effective_regret", "pareto_regret"}
 
 
 class Recorder:
@@ -26,122 +29,210 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        environments: Sequence[Environment],
-        rounds: int,
-        repeats: int,
-        *,
-        checkpoints: IntArray,
-        changing: bool,
-        meters: Meters,
+        self, worlds: Worlds, rounds: int, checkpoints: IntArray, measures: Measures
     ) -> None:
-        world = environments[0]
-        self._offered = world.arms
-        self._changing = changing
-        batch = (len(environments), repeats)
-        self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(world.arms - 1))
+        batch = worlds.batch
+        self._offered, self._changing = worlds.arms, worlds.changing
+        self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(worlds.arms - 1))
         self._checkpoints = checkpoints
         self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
-        self._meters = meters
-        summed = 2 + meters.count(world.objectives)
-        self._sums = np.zeros((summed, *batch))
-        self._noted = np.empty((len(checkpoints), summed, *batch))
-        self._rewards = np.zeros((*batch, world.objectives))
+        self._meters = Meters(measures)
+        self._sums = np.zeros((2 + self._meters.count(worlds.objectives), *batch))
+        self._noted = np.empty((len(checkpoints), *self._sums.shape))
+        self._rewards = np.zeros((*batch, worlds.objectives))
         self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
-        self._known: FloatArray | None = None
-        self._table: FloatArray = np.empty(0)
-        self._waiting: list[tuple[int, FloatArray]] = []
-        self._instance = np.arange(batch[0])[:, None]
+        self._judged, self._at_once = 0, 0  # rounds
+        self._known: FloatArray | None = None  # means that all repeats share
+        self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
+        self._waiting: list[FloatArray] = []  # means of rounds in which learners have their own
 
-    def note(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> bool:
-        """Take down round t, from 0; tell whether it is a checkpoint.
+    def note(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+        """Take down round t, from 0.
 
         Means are (I, R, K, M), or (I, 1, K, M) if repeats share them, then the very same array as
         long as they stay.
         """
         self._arms[t] = arms
         self._rewards += rewards
-        shared = means.shape[1] == 1 and not self._changing
-        if not shared or (t > 0 and means is not self._known):
-            self._meters.check_changing()
-        if shared:
-            self._judge_shared(t, means, arms)
-        else:
-            each = (*arms.shape, *means.shape[2:])
-            self._waiting.append((t, np.broadcast_to(means, each)))
-            if len(self._waiting) * self._waiting[0][1].nbytes >= _WAITING:
-                self._judge_waiting()
-        if t not in self._row:
-            return False
-        self._noted_rewards[self._row[t]] = self._rewards
-        return True
+        if t in self._row:
+            self._noted_rewards[self._row[t]] = self._rewards
+        if means is not self._known or self._changing:
+            self._meet(t, means)
+        if t + 1 - self._judged >= self._at_once:
+            self._judge(t + 1)
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...]) -> Trace:
         """Return the whole record."""
-        self._judge_waiting()
-        trace = Trace(
+        self._judge(len(self._arms))
+        measured = np.empty((len(self._checkpoints), *self._arms.shape[1:], 0))
+        if self._meters.names:
+            nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
+            means = nothing if self._known is None else self._known[:, 0]
+            pulls = count_pulls(self._arms, self._checkpoints, self._offered)
+            measured = self._meters.measured(self._noted[:, 2:], self._checkpoints, means, pulls)
+        return Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
             pareto_regret=self._noted[:, 0].copy(),
             effective_regret=self._noted[:, 1].copy(),
             rewards=self._noted_rewards,
             probed=probed,
-            measured=np.empty((len(self._checkpoints), *self._arms.shape[1:], 0)),
+            measured=measured,
             offered=self._offered,
             seed=seed,
-        )
-        if not self._meters.names:
-            return trace
-        nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
-        means = nothing if self._known is None else self._known[:, 0]
-        measured = self._meters.measured(
-            self._noted[:, 2:], self._checkpoints, means, trace.pulls()
-        )
-        return replace(
-            trace, measured=measured, measures=self._meters.names, pooled=self._meters.pooled
+            measures=self._meters.names,
         )
 
-    def _judge_shared(self, t: int, means: FloatArray, arms: IntArray) -> None:
-        """All repeats of an instance have the same arms: judge every arm once, then look up."""
-        if means is not self._known:
-            self._judge_waiting()
-            # One instance at a time, so that no bit depends on the others.
-            rows = [self._judge_all(one) for one in means[:, 0]]
-            self._table = np.stack(rows, axis=1)
-            self._known = means
-        self._add(t, self._table[:, self._instance, arms])
-
-    def _judge_waiting(self) -> None:
-        """Every learner has arms of its own: judge the chosen ones of many rounds at once."""
-        if not self._waiting:
-            return
-        means = np.stack([means for _, means in self._waiting])
-        arms = self._arms[[t for t, _ in self._waiting]].astype(np.int64)
-        chosen = np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
-        regrets = gaps(means, arms=arms), effective_gaps(means, arms=arms)
-        rows = np.stack([*regrets, *self._meters.of_round(means, chosen)], axis=1)
-        for n, (t, _) in enumerate(self._waiting):
-            self._add(t, rows[n])
-        self._waiting.clear()
+    def _meet(self, t: int, means: FloatArray) -> None:
+        """Judge by other means from round t on."""
+        repeats = self._arms.shape[2]
+        shared = means.shape[1] == 1 and not self._changing and (t == 0 or repeats > 1)
+        if t > 0 or not shared:
+            self._meters.check_changing()
+        if shared or self._known is not None:
+            self._judge(t)
+        if shared:  # judge every arm once, one instance at a time: no bit depends on the others
+            self._known, rows = means, [self._judge_all(part) for part in means[:, 0]]
+            self._table = np.concatenate(rows, axis=1)
+            self._at_once = -(-_WAITING_SUMS // self._sums.nbytes)
+        else:
+            self._known = None
+            self._waiting.append(np.broadcast_to(means, (*self._arms.shape[1:], *means.shape[2:])))
+            self._at_once = -(-_WAITING // self._waiting[0].nbytes)
 
     def _judge_all(self, means: FloatArray) -> FloatArray:
         """Return what is summed for all arms of an instance, (S, K)."""
         everywhere = np.broadcast_to(means, (len(means), *means.shape))
-        judge = _judge_again if means.nbytes <= _SMALL else _judge
+        judge = _gaps_again if means.nbytes <= _SMALL else _gaps
         regrets = judge(means.tobytes(), means.shape[-1])
         return np.stack([*regrets, *self._meters.of_round(everywhere, means)])
 
-    def _add(self, t: int, rows: FloatArray) -> None:
-        self._sums += rows
-        if t in self._row:
-            self._noted[self._row[t]] = self._sums
+    def _judge(self, stop: int) -> None:
+        """Sum up all rounds before one."""
+        start, self._judged = self._judged, stop
+        arms = self._arms[start:stop].astype(np.int64)
+        if not arms.size:
+            return
+        if self._waiting:
+            means, self._waiting = np.stack(self._waiting), []
+            chosen = np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
+            regrets = gaps(means, arms=arms), effective_gaps(means, arms=arms)
+            rows = np.stack([*regrets, *self._meters.of_round(means, chosen)])
+        else:
+            first = np.arange(0, self._table.shape[1], self._offered)[:, None]
+            rows = self._table.take(arms + first, axis=1)
+        sums = np.add.accumulate(np.concatenate([self._sums[:, None], rows], axis=1), axis=1)
+        self._sums = sums[:, -1].copy()
+        noted = (self._checkpoints > start) & (self._checkpoints <= stop)
+        self._noted[noted] = np.moveaxis(sums[:, self._checkpoints[noted] - start], 1, 0)
 
 
-def _judge(means: bytes, objectives: int) -> FloatArray:
+def _gaps(means: bytes, objectives: int) -> FloatArray:
     """Return both gaps of all arms, (2, K)."""
     table = np.frombuffer(means).reshape(-1, objectives)
     return np.stack([gaps(table), effective_gaps(table)])
 
 
 # Policies that are compared meet the same instances one after the other.
-_judge_again = lru_cache(maxsize=512)(_judge)
+_gaps_again = lru_cache(maxsize=512)(_gaps)
+
+
+class Meters:
+    """Measures of a run in their order, some summed over rounds, others taken at checkpoints."""
+
+    def __init__(self, measures: Measures) -> None:
+        self._measures = _named(measures)
+        self.names = tuple(self._measures)
+        self._asks = {name: _asks(measure, name) for name, measure in self._measures.items()}
+        self._summed = [name for name, asks in self._asks.items() if "chosen" in asks]
+        self._average = any("average" in asks for asks in self._asks.values())
+        stay = {"means", "pulls"}
+        self._fixed = [n for n, asks in self._asks.items() if "chosen" not in asks and asks & stay]
+
+    def check_changing(self) -> None:
+        """Refuse measures that need means that stay, because they do not."""
+        if self._fixed:
+            raise ValueError(
+                f"measures: expected only chosen (and means with it) or average in a world whose "
+                f"means change, got {self._fixed[0]!r}, which asks for "
+                f"{sorted(self._asks[self._fixed[0]])}"
+            )
+
+    def count(self, objectives: int) -> int:
+        """Return how many numbers :meth:`of_round` gives."""
+        return len(self._summed) + (objectives if self._average else 0)
+
+    def of_round(self, means: FloatArray, chosen: FloatArray) -> list[FloatArray]:
+        """Return what is summed, each (...): measures of rounds, then the means if asked for."""
+        rows = [
+            self._call(name, chosen.shape[:-1], means=means, chosen=chosen) for name in self._summed
+        ]
+        return rows + (list(np.moveaxis(chosen, -1, 0)) if self._average else [])
+
+    def measured(
+        self, sums: FloatArray, checkpoints: IntArray, means: FloatArray, pulls: IntArray
+    ) -> FloatArray:
+        """Return all measures, (C, I, R, Q).
+
+        Parameters
+        ----------
+        sums
+            Of what :meth:`of_round` returned, (C, S, I, R).
+        checkpoints
+            Rounds, (C,).
+        means
+            Where they stay, (I, K, M).
+        pulls
+            (C, I, R, K).
+        """
+        average = np.moveaxis(sums[:, len(self._summed) :], 1, -1)
+        average = average / checkpoints[:, None, None, None]
+        columns: list[FloatArray] = []
+        for name in self.names:
+            if name in self._summed:
+                columns.append(sums[:, self._summed.index(name)])
+                continue
+            shape = (len(checkpoints), pulls.shape[2])
+            rows = [
+                self._call(name, shape, means=each, pulls=pulls[:, i], average=average[:, i])
+                for i, each in enumerate(means)
+            ]
+            columns.append(np.stack(rows, axis=1))
+        return np.stack(columns, axis=-1)
+
+    def _call(self, name: str, shape: tuple[int, ...], **given: object) -> FloatArray:
+        asked = {key: value for key, value in given.items() if key in self._asks[name]}
+        value = np.asarray(self._measures[name](**asked))
+        if value.shape != shape or value.dtype.kind not in "biuf":
+            raise ValueError(
+                f"measures: expected {name!r} to return numbers in the shape {shape}, "
+                f"got shape {value.shape} of {value.dtype}"
+            )
+        return value.astype(np.float64)
+
+
+def _named(measures: Measures) -> dict[str, Measure]:
+    if not isinstance(measures, Mapping | Sequence):
+        raise ValueError(f"measures: expected a list or dict of functions, got {measures!r}")
+    given = (
+        dict(measures)
+        if isinstance(measures, Mapping)
+        else {getattr(one, "__name__", type(one).__name__): one for one in measures}
+    )
+    if len(given) != len(measures) or _TAKEN & given.keys():
+        raise ValueError(
+            f"measures: expected different names other than {sorted(_TAKEN)}, got {measures!r}"
+        )
+    return given
+
+
+def _asks(measure: Measure, name: str) -> set[str]:
+    if not callable(measure):
+        raise ValueError(f"measures: expected functions, got {measure!r} as {name!r}")
+    asks = set(inspect.signature(measure).parameters)
+    if not asks or asks - _KNOWN or ("chosen" in asks and asks & {"pulls", "average"}):
+        raise ValueError(
+            f"measures: expected {name!r} to have parameters among means and chosen, or among "
+            f"means, pulls and average, got {sorted(asks)}"
+        )
+    return asks

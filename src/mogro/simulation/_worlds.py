@@ -1,16 +1,20 @@
-"""Instances of a run, and the random streams of the learners in them."""
+"""The instances of a run: what they offer and pay, and the true means by which regret is judged."""
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mogro._streams import Streams
+from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray, IntArray
-from mogro.environments import Environment
-from mogro.simulation._asking import Asked
-from mogro.simulation._rewards import make_rewards
+from mogro.environments import Environment, FixedArms, VaryingContexts
+
+_LINEAR = {FixedArms, VaryingContexts}  # not what is derived from them, which may do as it likes
+_Source = Streams | list[np.random.Generator]
 
 
 class Purpose(IntEnum):
@@ -37,8 +41,83 @@ def stream(
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
+class Instance:
+    """An environment whose methods are given what they name; see :class:`mogro.Environment`.
+
+    ``alone``: it has to be asked for each learner by itself. ``changing``: its means depend on the
+    round.
+    """
+
+    def __init__(self, world: Environment) -> None:
+        self.world = world
+        self._contexts = _parameters(world.contexts)
+        self._observe = _parameters(world.observe)
+        self.alone = "batch" not in self._contexts
+        self.truth: Any = getattr(world, "means", None)
+        if self.truth is None and getattr(world, "theta", None) is None:
+            raise ValueError(
+                "environment: expected one that can be judged, by theta (linear means) or means "
+                f"(an array, or a method of features and maybe step), got {world!r} without either"
+            )
+        self.changing = callable(self.truth) and "step" in _parameters(self.truth)
+        self.stated = np.array(self._stated())
+
+    def source(self, generators: Sequence[np.random.Generator]) -> _Source:
+        """Return generators, one for each learner, as this environment takes them."""
+        return list(generators) if self.alone else Streams(generators, ahead=True)
+
+    def contexts(self, *, rng: Rng | _Source, batch: tuple[int, ...], step: int) -> FloatArray:
+        """Return features (*batch, K, d), or (K, d) for all."""
+        if isinstance(rng, list):
+            parts = [self.contexts(rng=each, batch=(), step=step) for each in rng]
+            same = all(part is parts[0] or np.array_equal(part, parts[0]) for part in parts[1:])
+            return parts[0] if same else np.stack(parts)
+        given = _named(self._contexts, batch=batch, step=step)
+        return np.asarray(self.world.contexts(rng=rng, **given))
+
+    def observe(self, x: FloatArray, *, rng: Rng | _Source, arm: Any, step: int) -> FloatArray:
+        """Return rewards (*batch, M)."""
+        if isinstance(rng, list):
+            each = zip(x, arm, rng, strict=True)
+            return np.stack([self.observe(a, rng=g, arm=int(k), step=step) for a, k, g in each])
+        given = _named(self._observe, arm=arm, step=step)
+        return np.asarray(self.world.observe(x, rng=rng, **given))
+
+    def means(self, features: FloatArray, *, step: int) -> FloatArray:
+        """Return the true means (*batch, K, M), or (K, M) for all, of features (*batch, K, d)."""
+        if self.truth is None:
+            theta: FloatArray = self.world.theta  # type: ignore[attr-defined]
+            return np.asarray(np.ascontiguousarray(features) @ theta.T)
+        if not callable(self.truth):
+            return np.asarray(self.truth)
+        given = {"step": step} if self.changing else {}
+        if self.alone and features.ndim > 2:
+            return np.stack([self.truth(arms, **given) for arms in features])
+        return np.asarray(self.truth(features, **given))
+
+    def check_kept(self) -> None:
+        """Refuse a world that became another one during the run: its regret would be wrong."""
+        if not np.array_equal(np.array(self._stated()), self.stated):
+            name = "theta" if self.truth is None else "means"
+            raise ValueError(
+                f"environment: expected {name} to stay during a run, got other values after "
+                "it; means that change are a method means(features, step)"
+            )
+
+    def _stated(self) -> object:
+        """Return what the world states about its means once and for all."""
+        if self.truth is None:
+            return self.world.theta  # type: ignore[attr-defined]
+        return () if callable(self.truth) else getattr(self.world, "means", ())
+
+
 class Worlds:
-    """Some instances of equal sizes, and the random streams of the learners in them."""
+    """Some instances of equal sizes, and the random streams of the learners in them.
+
+    Linear worlds of the house are asked all at once, which gives the same bits: with one learner in
+    each of many instances, asking each of them would take most of the time. ``staying``: all are
+    :class:`~mogro.environments.FixedArms`, whose arms, means and rewards are looked up.
+    """
 
     def __init__(
         self,
@@ -47,71 +126,160 @@ class Worlds:
         seed: Sequence[int],
         start: tuple[int, int],
     ) -> None:
-        self.environments = environments
-        self.repeats = repeats
-        self.generators = {
-            purpose: np.array(
-                [
-                    [stream(seed, start[0] + i, start[1] + r, purpose) for r in range(repeats)]
-                    for i in range(len(environments))
-                ],
-                dtype=object,
-            )
-            for purpose in (Purpose.CONTEXTS, Purpose.NOISE, Purpose.POLICY)
-        }
-        rows = self.generators[Purpose.CONTEXTS]
-        self._contexts = [
-            (world, list(row) if world.alone else Streams(row, ahead=True))
-            for world, row in zip(map(Asked, environments), rows, strict=True)
-        ]
-        self._rewards = make_rewards(environments, self.generators[Purpose.NOISE])
+        self._instances = [Instance(world) for world in environments]
+        self.batch = len(environments), repeats
+        self._seed, self._start = seed, start
+        world = environments[0]
+        self.arms, self.dim, self.objectives = world.arms, world.dim, world.objectives
+        self.changing = any(instance.changing for instance in self._instances)
+        linear: list[Any] = [world for world in environments if type(world) in _LINEAR]
+        self._linear = len(linear) == len(environments)
+        self.staying = all(type(world) is FixedArms for world in environments)
         self._parts: list[FloatArray] = []
         self._features: FloatArray = np.empty(0)
+        self._judged: FloatArray = self._features
+        self._means: FloatArray = self._features
+        if self._linear:
+            self._theta = np.stack([world.theta for world in linear])
+            self._scale = np.array([world.noise for world in linear])[:, None, None]
+            self._normal = Streams(self.generators(Purpose.NOISE), ahead=True)
+        else:
+            self._noise = self._sources(Purpose.NOISE)
+        if self.staying:
+            self._judged = self._features = _read_only([world.features for world in linear])
+            self._means = _read_only([world.means for world in linear])
+        else:
+            self._contexts = self._sources(Purpose.CONTEXTS)
+
+    def generators(self, purpose: Purpose) -> NDArray[Any]:
+        """Return the generators of all learners, (I, R)."""
+        first, repeat = self._start
+        rows = [
+            [stream(self._seed, first + i, repeat + r, purpose) for r in range(self.batch[1])]
+            for i in range(self.batch[0])
+        ]
+        return np.array(rows, dtype=object)
 
     def offer(self, step: int) -> FloatArray:
         """Return what is on offer this round: (I, R, K, d), or (I, 1, K, d) if repeats share it.
 
         Arms that stay come as the very same array.
         """
+        if self.staying:
+            return self._features
+        repeats = self.batch[1]
         parts = [
-            _one_by_one(world, rng, step)
-            if isinstance(rng, list)
-            else world.contexts(rng=rng, batch=(self.repeats,), step=step)
-            for world, rng in self._contexts
+            instance.contexts(rng=rng, batch=(repeats,), step=step)
+            for instance, rng in zip(self._instances, self._contexts, strict=True)
         ]
         if len(self._parts) == len(parts) and all(map(_same, parts, self._parts)):
             return self._features
-        shared = all(part.ndim == 2 for part in parts)
-        world = self.environments[0]
-        arms = (world.arms, world.dim)
-        if any(part.shape not in (arms, (self.repeats, *arms)) for part in parts):
+        size = (self.arms, self.dim)
+        if any(part.shape not in (size, (repeats, *size)) for part in parts):
             raise ValueError(
-                f"environment: expected contexts of shape {arms} or {(self.repeats, *arms)}, "
+                f"environment: expected contexts of shape {size} or {(repeats, *size)}, "
                 f"got {[part.shape for part in parts]}"
             )
-        shape = (1 if shared else self.repeats, *arms)
-        self._parts = parts if shared else []
-        self._features = np.stack([np.broadcast_to(part, shape) for part in parts])
+        self._features, shared = _stacked(parts, repeats)
         self._features.setflags(write=False)
+        self._parts = parts if shared else []
         return self._features
 
-    def observe(self, x: FloatArray, arms: IntArray, step: int) -> FloatArray:
-        """Return rewards (I, R, M) of arms (I, R) with features (I, R, d) in a round."""
-        rewards = self._rewards.observe(x, arms, step)
-        shape = (*x.shape[:-1], self.environments[0].objectives)
+    def observe(
+        self, features: FloatArray, arms: IntArray, step: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return features (I, R, d) and rewards (I, R, M) of the arms (I, R) of a round."""
+        x = chosen_rows(features, arms)
+        if self._linear:
+            rewards = self._normal.standard_normal((*self.batch, self.objectives))
+            rewards *= self._scale
+            if self.staying:
+                rewards += chosen_rows(self._means, arms)
+            else:
+                rewards += np.einsum("ird,imd->irm", x, self._theta)
+            return x, rewards
+        parts = zip(self._instances, self._noise, x, arms, strict=True)
+        rewards = np.stack(
+            [instance.observe(a, rng=rng, arm=arm, step=step) for instance, rng, a, arm in parts]
+        )
+        shape = (*self.batch, self.objectives)
         if rewards.shape != shape or not math.isfinite(np.vdot(rewards, rewards)):
             raise ValueError(
                 f"environment: expected finite rewards of shape {shape[1:]} for each instance, got "
                 f"shape {rewards.shape[1:]}, {np.count_nonzero(~np.isfinite(rewards))} not finite"
             )
-        return rewards
+        return x, rewards
+
+    def alone(self) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
+        """Return features, means and what draws the noise of one learner among arms that stay."""
+        size, scale = (self.objectives,), float(self._scale[0, 0, 0])
+        normal = Streams(self.generators(Purpose.NOISE)[0, 0], ahead=True).standard_normal
+        return self._features, self._means, lambda: scale * normal(size)
+
+    def means(self, features: FloatArray, step: int) -> FloatArray:
+        """Return the true means, (I, R, K, M), or (I, 1, K, M) if repeats share them.
+
+        Means that stay come as the very same array.
+        """
+        if features is not self._judged or self.changing:
+            self._means, self._judged = self._ask_means(features, step), features
+        return self._means
+
+    def check_kept(self) -> None:
+        """Refuse worlds that became other ones during the run."""
+        for instance in self._instances:
+            instance.check_kept()
+
+    def _ask_means(self, features: FloatArray, step: int) -> FloatArray:
+        if self._linear:
+            return np.asarray(features @ np.swapaxes(self._theta, -1, -2)[:, None])
+        offers = features[:, 0] if features.shape[1] == 1 else features
+        parts = [
+            instance.means(part, step=step)
+            for instance, part in zip(self._instances, offers, strict=True)
+        ]
+        size, repeats = (self.arms, self.objectives), features.shape[1]
+        for part in parts:
+            fits = part.shape in (size, (repeats, *size))
+            if not fits or part.dtype.kind not in "biuf" or not np.isfinite(part).all():
+                raise ValueError(
+                    f"environment: expected finite means of shape {size} or {(repeats, *size)}, "
+                    f"got shape {part.shape}"
+                )
+        return _stacked(parts, repeats)[0].astype(np.float64)
+
+    def _sources(self, purpose: Purpose) -> list[_Source]:
+        rows = self.generators(purpose)
+        return [world.source(row) for world, row in zip(self._instances, rows, strict=True)]
 
 
-def _one_by_one(world: Asked, rngs: list[np.random.Generator], step: int) -> FloatArray:
-    """Return the features of learners that are asked for by themselves; once if they are equal."""
-    parts = [world.contexts(rng=rng, batch=(), step=step) for rng in rngs]
-    same = all(part is parts[0] or np.array_equal(part, parts[0]) for part in parts[1:])
-    return parts[0] if same else np.stack(parts)
+def chosen_rows(rows: FloatArray, arms: IntArray) -> FloatArray:
+    """Return the rows (I, R, n) of arms (I, R) among (I, R, K, n), or (I, 1, K, n)."""
+    instances, repeats, count, length = rows.shape
+    first = np.arange(0, instances * repeats * count, count).reshape(instances, repeats)
+    return rows.reshape(-1, length).take(arms + first, axis=0)
+
+
+def _stacked(parts: list[FloatArray], repeats: int) -> tuple[FloatArray, bool]:
+    """Stack what repeats share, (I, 1, ...), or not, (I, R, ...); tell whether they do."""
+    shared = all(part.ndim == 2 for part in parts)
+    shape = (1 if shared else repeats, *parts[0].shape[-2:])
+    return np.stack([np.broadcast_to(part, shape) for part in parts]), shared
+
+
+def _read_only(parts: list[FloatArray]) -> FloatArray:
+    array = np.stack(parts)[:, None]
+    array.setflags(write=False)
+    return array
+
+
+def _named(names: frozenset[str], **given: Any) -> dict[str, Any]:
+    """Return what is asked for by name."""
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _parameters(method: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(method).parameters)
 
 
 def _same(part: FloatArray, before: FloatArray) -> bool:

@@ -8,22 +8,21 @@ A measure is a function that names what it needs, all of it true means, not rewa
 - otherwise its value is that of a checkpoint: ``average``, (..., M), the average so far of the
   means of the arms pulled; and, where means stay, ``means``, (K, M), and ``pulls``, (..., K).
 
-Any function will do, with its own name, or under another in a dict. Those here are common. One that
-has a single value for all repeats of an instance has an attribute ``pooled`` that is true: its
-sample are the instances, and with one of them it has no interval.
+Any function will do, with its own name, or under another in a dict. Those here are common.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, IntArray, floats
-from mogro.pareto import fairness_index, hypervolume
+from mogro.pareto import hypervolume
 
 Measure = Callable[..., Any]
+Measures = Mapping[str, Measure] | Sequence[Measure]
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class ScalarizedRegret:
         """Return the regret of a round."""
         weights = floats(self.weights, "weights", shape=(chosen.shape[-1],))
         # Both the same way, so that the best arm has no regret that is rounding.
-        values, own = (means * weights).sum(axis=-1), (chosen * weights).sum(axis=-1)
-        return np.asarray(values.max(axis=-1) - own)
+        best = (means * weights).sum(axis=-1).max(axis=-1)
+        return np.asarray(best - (chosen * weights).sum(axis=-1))
 
 
 @dataclass(frozen=True)
@@ -149,37 +148,13 @@ class GiniRegret:
         )
         total = np.concatenate([np.ones(arms), np.zeros(size + size * size)])
         free = [(0, None)] * arms + [(None, None)] * size + [(0, None)] * (size * size)
-        found = linprog(-gain, rows, np.zeros(size * size), total[None], [1.0], bounds=free)
-        return -float(found.fun or 0.0)
+        solution = linprog(-gain, rows, np.zeros(size * size), total[None], [1.0], bounds=free)
+        return -float(solution.fun or 0.0)
 
     def __call__(self, means: FloatArray, average: FloatArray) -> FloatArray:
         """Return the regret at checkpoints."""
         welfare = self.welfare(average)  # checks the number of objectives, too
         return np.asarray(np.maximum(self.best(means) - welfare, 0.0))
-
-
-@dataclass(frozen=True)
-class FairnessIndex:
-    """The effective Pareto fairness index of the pulls of all repeats of an instance.
-
-    See :func:`mogro.pareto.fairness_index`; it is larger where more is fair. All repeats together
-    have one index: take several instances, for a single one has no interval. It needs means that
-    stay, and takes a while at every checkpoint: ask for few of them.
-
-    Examples
-    --------
-    >>> FairnessIndex(0.1)(means=np.eye(2), pulls=np.array([[[3, 1]]]))
-    array([[0.25]])
-    """
-
-    epsilon: float
-    pooled: ClassVar[bool] = True
-
-    def __call__(self, means: FloatArray, pulls: IntArray) -> FloatArray:
-        """Return the index at checkpoints, the same for all repeats."""
-        pooled = pulls.sum(axis=1, keepdims=True)
-        index = [fairness_index(means, row[0], epsilon=self.epsilon) for row in pooled]
-        return np.array(np.broadcast_to(np.array(index)[:, None], pulls.shape[:2]))
 
 
 def variance_over_users(average: FloatArray) -> FloatArray:

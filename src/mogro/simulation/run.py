@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray, IntArray, count
 from mogro.environments import Environment
-from mogro.simulation._meters import Measures, Meters
+from mogro.policies import LinearPolicy
 from mogro.simulation._recorder import Recorder
-from mogro.simulation._truth import Truth
 from mogro.simulation._worlds import Purpose, Worlds
+from mogro.simulation.measures import Measures
 from mogro.simulation.trace import Trace
 
-_CHECKPOINTS = 100
+_EVENLY = 100  # checkpoints
 Probe = Callable[[Any], ArrayLike]
 
 
@@ -116,39 +116,55 @@ def simulate(
     >>> mogro.simulate(Anything, worlds[0], rounds=200, repeats=4, seed=1).repeats
     4
     """
-    T = count(rounds, "rounds")
-    meters = Meters(measures)
-    R = count(repeats, "repeats")
-    seeds = _seeds(seed)
+    T, R, seeds = count(rounds, "rounds"), count(repeats, "repeats"), _seeds(seed)
     worlds = Worlds(_instances(environment), R, seeds, start)
-    own = worlds.generators[Purpose.POLICY]
-    learners = _make_learners(make_policy, worlds.environments[0], own, probe)
-    truth = Truth(worlds.environments)
-    noted = _rounds_noted(checkpoints, T)
-    recorder = Recorder(
-        worlds.environments, T, R, checkpoints=noted, changing=truth.changing, meters=meters
-    )
-    notes: list[NDArray[Any]] = []
-    for t in range(T):
+    marks = _checkpoints(checkpoints, T)
+    recorder = Recorder(worlds, T, marks, measures)
+    learners = _make_learners(make_policy, worlds, probe)
+    if worlds.staying and isinstance(learners, _OneByOne) and learners.plays_alone:
+        _play_alone(learners, worlds, recorder, T)
+        probed = np.zeros((len(marks), 1, 1))
+    else:
+        probed = _play(learners, worlds, recorder, T, marks)
+    worlds.check_kept()
+    return recorder.trace(probed, seeds)
+
+
+def _play(
+    learners: "_Together | _OneByOne",
+    worlds: Worlds,
+    recorder: Recorder,
+    rounds: int,
+    marks: IntArray,
+) -> NDArray[Any]:
+    """Play all rounds; return what the probe sees at checkpoints."""
+    probed: list[NDArray[Any]] = []
+    checkpoints = set(marks.tolist())
+    for t in range(rounds):
         features = worlds.offer(t)
         arms = learners.select(features)
-        x = _chosen_features(features, arms)
-        rewards = worlds.observe(x, arms, t)
-        checkpoint = recorder.note(t, truth.means(features, t), arms, rewards)
+        x, rewards = worlds.observe(features, arms, t)
+        recorder.note(t, worlds.means(features, t), arms, rewards)
         learners.update(x, rewards, arms)
-        if checkpoint:
-            notes.append(learners.probe())
-            if notes[-1].shape != notes[0].shape:
-                shapes = f"{notes[0].shape} and {notes[-1].shape}"
+        if t + 1 in checkpoints:
+            probed.append(learners.probe())
+            if probed[-1].shape != probed[0].shape:
+                shapes = f"{probed[0].shape} and {probed[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
-    truth.check_kept()
-    return recorder.trace(np.stack(notes), seeds)
+    return np.stack(probed)
 
 
-def _chosen_features(features: FloatArray, arms: IntArray) -> FloatArray:
-    instance = np.arange(arms.shape[0])[:, None]
-    repeat = np.arange(arms.shape[1]) if features.shape[1] > 1 else 0
-    return np.asarray(features[instance, repeat, arms])
+def _play_alone(learners: "_OneByOne", worlds: Worlds, recorder: Recorder, rounds: int) -> None:
+    """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
+    (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.alone()
+    arms, table = features[0, 0], means[0, 0]
+    for t in range(rounds):
+        arm = policy.select(arms, rng=rng)
+        if not 0 <= arm < len(arms):
+            _checked(arm, (), len(arms))  # an exploration of one's own may be wrong
+        reward = noise() + table[arm]
+        recorder.note(t, means, arm, reward)
+        policy.update(arms[arm], reward)
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:
@@ -170,10 +186,10 @@ def _seeds(seed: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(count(number, "seed", minimum=0) for number in many)
 
 
-def _rounds_noted(given: Sequence[int] | None, rounds: int) -> IntArray:
+def _checkpoints(given: Sequence[int] | None, rounds: int) -> IntArray:
     """Return the checkpoints, increasing, the last being the last round."""
     if given is None:
-        share = np.arange(1, min(rounds, _CHECKPOINTS) + 1) / min(rounds, _CHECKPOINTS)
+        share = np.arange(1, min(rounds, _EVENLY) + 1) / min(rounds, _EVENLY)
         return np.round(share * rounds).astype(np.int64)
     noted = np.array([count(number, "checkpoints") for number in given] or [rounds], dtype=np.int64)
     if noted[-1] > rounds or (np.diff(noted) <= 0).any():
@@ -189,30 +205,30 @@ class WrongPolicyError(ValueError):
 
 
 def _make_learners(
-    make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe | None
+    make_policy: MakePolicy, worlds: Worlds, probe: Probe | None
 ) -> "_Together | _OneByOne":
-    """Return learners for sizes like those of a world, one for each generator (I, R)."""
+    """Return learners for some worlds, one for each generator (I, R)."""
     if not callable(make_policy):
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
-    together = "batch" in inspect.signature(make_policy).parameters
-    if probe is None:
-        batch = generators.shape if together else ()
-        probe = lambda policy: np.zeros(batch)  # noqa: E731
-    return (_Together if together else _OneByOne)(make_policy, world, generators, probe)
+    sizes, generators = (worlds.dim, worlds.objectives), worlds.generators(Purpose.POLICY)
+    if "batch" not in inspect.signature(make_policy).parameters:
+        policies = [_policy(make_policy(*sizes)) for _ in generators.flat]
+        return _OneByOne(policies, list(generators.flat), worlds, probe)
+    policy = _policy(make_policy(*sizes, batch=worlds.batch))
+    if generators.size == 1 and probe is None and isinstance(policy, LinearPolicy):
+        policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
+        return _OneByOne([policy], [Streams(generators[0, 0], ahead=True)], worlds, None)
+    return _Together(policy, Streams(generators, ahead=True), worlds, probe)
 
 
 class _Together:
     """A policy that steps for all learners at once."""
 
-    def __init__(
-        self, make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe
-    ) -> None:
-        self._batch = generators.shape
-        self._rng: Rng = Streams(generators, ahead=True)
-        self._policy = _policy(make_policy(world.dim, world.objectives, batch=self._batch))
-        self._takes_arm = takes_arm(self._policy)
-        self._probe = probe
-        self._arms = world.arms
+    def __init__(self, policy: Learner, rng: Streams, worlds: Worlds, probe: Probe | None) -> None:
+        self._policy, self._rng = policy, rng
+        self._batch, self._arms = worlds.batch, worlds.arms
+        self._probe = probe or (lambda policy: np.zeros(worlds.batch))
+        self._takes_arm = takes_arm(policy)
 
     def select(self, features: FloatArray) -> IntArray:
         return _checked(self._policy.select(features, rng=self._rng), self._batch, self._arms)
@@ -228,33 +244,31 @@ class _OneByOne:
     """Policies of single learners, one after the other."""
 
     def __init__(
-        self, make_policy: MakePolicy, world: Environment, generators: NDArray[Any], probe: Probe
+        self, policies: list[Learner], rngs: Sequence[Rng], worlds: Worlds, probe: Probe | None
     ) -> None:
-        self._batch = generators.shape
-        self._rngs: Any = generators
-        self._policies = {
-            learner: _policy(make_policy(world.dim, world.objectives))
-            for learner in np.ndindex(self._batch)
-        }
-        self._takes_arm = takes_arm(self._policies[0, 0])
-        self._probe = probe
-        self._arms = world.arms
+        self.learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
+        self.plays_alone = (
+            len(policies) == 1 and probe is None and isinstance(policies[0], LinearPolicy)
+        )
+        self._batch, self._arms = worlds.batch, worlds.arms
+        self._probe = probe or (lambda policy: 0.0)
+        self._takes_arm = takes_arm(policies[0])
 
     def select(self, features: FloatArray) -> IntArray:
         arms = np.empty(self._batch, dtype=np.int64)
-        everywhere = np.broadcast_to(features, (*self._batch, *features.shape[2:]))
-        for learner, policy in self._policies.items():
-            arm = policy.select(everywhere[learner], rng=self._rngs[learner])
-            arms[learner] = _checked(arm, (), self._arms)
+        shared = features.shape[1] == 1
+        for (i, r), policy, rng in self.learners:
+            arm = policy.select(features[i, 0 if shared else r], rng=rng)
+            arms[i, r] = _checked(arm, (), self._arms)
         return arms
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        for learner, policy in self._policies.items():
+        for learner, policy, _ in self.learners:
             place = {"arm": int(arms[learner])} if self._takes_arm else {}
             policy.update(x[learner], rewards[learner], **place)
 
     def probe(self) -> NDArray[Any]:
-        values = np.stack([_numbers(self._probe(one), ()) for one in self._policies.values()])
+        values = np.stack([_numbers(self._probe(policy), ()) for _, policy, _ in self.learners])
         return values.reshape(*self._batch, *values.shape[1:])
 
 
@@ -282,7 +296,8 @@ def _checked(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
     """Refuse a policy's answer that is not one arm for each learner."""
     array = np.asarray(arms)
     fits = array.shape == batch and array.dtype.kind in "iu"
-    if not fits or (array < 0).any() or (array >= offered).any():
+    # As unsigned integers, those below zero are large.
+    if not fits or array.astype(np.uint64, copy=False).max() >= offered:
         what = f"integers in the shape {batch}" if batch else "one integer"
         why = (
             "; its constructor takes batch, so it must return one arm for each learner"

@@ -1,5 +1,6 @@
 """The record of a simulation, small enough to keep and plain enough to read anywhere."""
 
+import itertools
 import json
 import os
 import platform
@@ -10,7 +11,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro import _page
 from mogro._files import read_arrays, write_whole
 from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
@@ -65,8 +65,6 @@ class Trace:
         What the random streams were derived from.
     measures
         Their names, Q of them.
-    pooled
-        Those with one value for all repeats of an instance, which stands at each of them.
     versions
         Versions of mogro, NumPy and Python that made it.
 
@@ -92,7 +90,6 @@ class Trace:
     offered: int
     seed: tuple[int, ...]
     measures: tuple[str, ...] = ()
-    pooled: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=current_versions)
 
     def __post_init__(self) -> None:
@@ -154,17 +151,7 @@ class Trace:
 
         It says something only where arms stay the same.
         """
-        learners = np.arange(self.instances * self.repeats)
-        counts = np.zeros((learners.size, self.offered), dtype=np.int64)
-        result = np.empty((len(self.checkpoints), *counts.shape), dtype=np.int64)
-        start = 0
-        for c, stop in enumerate(self.checkpoints):
-            part = self.arms[start:stop].reshape(stop - start, -1)
-            cells = learners * self.offered + part
-            counts += np.bincount(cells.ravel(), minlength=counts.size).reshape(counts.shape)
-            result[c] = counts
-            start = stop
-        return result.reshape(len(self.checkpoints), self.instances, self.repeats, self.offered)
+        return count_pulls(self.arms, self.checkpoints, self.offered)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as an ``.npz`` file without pickle, as a whole or not at all."""
@@ -174,7 +161,6 @@ class Trace:
                 "offered": self.offered,
                 "seed": list(self.seed),
                 "measures": list(self.measures),
-                "pooled": list(self.pooled),
                 "versions": dict(self.versions),
             }
         )
@@ -196,7 +182,6 @@ class Trace:
                 offered=int(header["offered"]),
                 seed=tuple(header["seed"]),
                 measures=tuple(header["measures"]),
-                pooled=tuple(header["pooled"]),
                 versions=header["versions"],
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -209,17 +194,15 @@ class Trace:
             f"effective_regret={regret:.4g})"
         )
 
-    def _repr_html_(self) -> str:
-        facts = {
-            "rounds": self.rounds,
-            "instances": self.instances,
-            "repeats": self.repeats,
-            "arms on offer": self.offered,
-            "seed": ", ".join(map(str, self.seed)),
-            "effective Pareto regret": f"{self.effective_regret[-1].mean():.4g}",
-            "Pareto regret": f"{self.pareto_regret[-1].mean():.4g}",
-        }
-        return _page.facts("Trace", facts)
+
+def count_pulls(arms: NDArray[Any], checkpoints: IntArray, offered: int) -> IntArray:
+    """Return how often each of K arms was pulled up to checkpoints, (C, I, R, K)."""
+    learners = np.arange(0, arms[0].size * offered, offered)
+    pulls = np.empty((len(checkpoints), arms[0].size * offered), dtype=np.int64)
+    for c, (start, stop) in enumerate(itertools.pairwise([0, *checkpoints.tolist()])):
+        cells = learners + arms[start:stop].reshape(stop - start, -1)
+        pulls[c] = np.bincount(cells.ravel(), minlength=pulls.shape[1])
+    return np.cumsum(pulls, axis=0).reshape(-1, *arms.shape[1:], offered)
 
 
 def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
@@ -257,10 +240,6 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
             raise ValueError(
                 "traces: expected equal rounds, checkpoints, arms on offer, seed and measures"
             )
-    if along == "repeats" and first.pooled and len(traces) > 1:
-        raise ValueError(
-            f"along: expected 'instances', because {first.pooled[0]!r} is of all repeats together"
-        )
     axis = 1 if along == "instances" else 2
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
     for name in _ARRAYS:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mogro._streams import Streams
 from mogro._validation import FloatArray
 from mogro.environments.protocol import Environment
-from mogro.simulation._asking import Asked
+from mogro.simulation._worlds import Instance
 
 _BATCHES: tuple[tuple[int, ...], ...] = ((), (1,), (3,), (2, 3))
 _ROUNDS = 10_000
@@ -50,7 +50,7 @@ def check_environment(make_environment: Callable[[np.random.Generator], Environm
         _check_rewards(world)
 
 
-def _checked(world: Environment) -> Asked:
+def _checked(world: Environment) -> Instance:
     """Return a world whose facts are right."""
     for name in ("dim", "arms", "objectives"):
         size = getattr(world, name, None)
@@ -69,13 +69,13 @@ def _checked(world: Environment) -> Asked:
             "theta: expected a read-only array",
         )
     try:
-        return Asked(world)
+        return Instance(world)
     except ValueError as error:
         raise AssertionError(str(error)) from None
 
 
 def _check_seeds(make_environment: Callable[[np.random.Generator], Environment]) -> None:
-    first, second = (Asked(make_environment(np.random.default_rng(1))) for _ in range(2))
+    first, second = (Instance(make_environment(np.random.default_rng(1))) for _ in range(2))
     rng, other = np.random.default_rng(2), np.random.default_rng(2)
     for step in range(3):
         features, again = (
@@ -95,7 +95,7 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
         )
 
 
-def _check_batch(asked: Asked, batch: tuple[int, ...]) -> None:
+def _check_batch(asked: Instance, batch: tuple[int, ...]) -> None:
     world = asked.world
     together = Streams(_generators(batch))
     separate = _generators(batch)
@@ -121,25 +121,25 @@ def _check_batch(asked: Asked, batch: tuple[int, ...]) -> None:
             alone = asked.contexts(rng=rng, batch=(), step=step)
             where = f"learner {learner} of batch {batch} against a single call"
             _close(features[learner], alone, f"contexts of {where}")
-            own = asked.observe(alone[-1], rng=rng, arm=world.arms - 1, step=step)
-            _close(rewards[learner], own, f"rewards of {where}")
+            reward = asked.observe(alone[-1], rng=rng, arm=world.arms - 1, step=step)
+            _close(rewards[learner], reward, f"rewards of {where}")
 
 
-def _check_rewards(asked: Asked) -> None:
+def _check_rewards(asked: Instance) -> None:
     """Compare the means of many rewards with those that the world says."""
     world = asked.world
     for step in _STEPS:
         features = asked.contexts(rng=np.random.default_rng(3), batch=(), step=step)
         _broadcast(features, (world.arms, world.dim), "contexts")
-        said = asked.means(features, step=step)
-        means = _broadcast(said, (world.arms, world.objectives), "means")
+        stated = asked.means(features, step=step)
+        means = _broadcast(stated, (world.arms, world.objectives), "means")
         _require(np.isfinite(means).all(), "means: expected finite means")
         for arm in {0, world.arms // 2, world.arms - 1}:
             rewards = _many_rewards(asked, features[arm], arm, step)
             _compare(rewards, means[arm], getattr(world, "noise", None), f"arm {arm}, step {step}")
 
 
-def _many_rewards(asked: Asked, x: FloatArray, arm: int, step: int) -> FloatArray:
+def _many_rewards(asked: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
     if asked.alone:
         rng = np.random.default_rng(5)
         draws = [
@@ -174,7 +174,7 @@ def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where:
         )
 
 
-def _check_long_life(asked: Asked) -> None:
+def _check_long_life(asked: Instance) -> None:
     rng = np.random.default_rng(7)
     world = asked.world
     first = asked.contexts(rng=np.random.default_rng(3), batch=(), step=0)
@@ -183,7 +183,7 @@ def _check_long_life(asked: Asked) -> None:
         features = asked.contexts(rng=rng, batch=(), step=step)
         arm = step % world.arms
         asked.observe(features[arm], rng=rng, arm=arm, step=step)
-    _same(Asked(world).means(first, step=0), before, f"means before and after {_ROUNDS} rounds")
+    _same(Instance(world).means(first, step=0), before, f"means before and after {_ROUNDS} rounds")
 
 
 def _generators(batch: tuple[int, ...]) -> Any:

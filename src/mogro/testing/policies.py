@@ -100,16 +100,18 @@ def _check_learners(make_policy: Maker, offers: list[FloatArray], objectives: in
     together = _play(make_policy, offers, objectives=objectives, rounds=40, seed=4, batch=shape)
     for i, j in np.ndindex(shape):
         learner = i * shape[1] + j
-        own = [features[i, 0] for features in offers]
-        alone = _play(make_policy, own, objectives=objectives, rounds=40, seed=4, learner=learner)
+        offered = [features[i, 0] for features in offers]
+        alone = _play(
+            make_policy, offered, objectives=objectives, rounds=40, seed=4, learner=learner
+        )
         _, _, arms, dim = offers[0].shape
         assert (together[:, i, j] == alone).all(), (
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
             f"(dim {dim}, {arms} arms, {objectives} objectives)"
         )
     first = [features[0] for features in offers]
-    one = _play(make_policy, first, objectives=objectives, rounds=40, seed=4, batch=(1,))
-    same = (one[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
+    single = _play(make_policy, first, objectives=objectives, rounds=40, seed=4, batch=(1,))
+    same = (single[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
     assert same, "a batch of one chose other arms than no batch"
 
 

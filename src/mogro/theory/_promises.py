@@ -1,16 +1,15 @@
 """What the theory promises for one problem: threshold, initial rounds, bounds."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.exploration import BasisRoundRobin
 from mogro.theory import _checks as check
-from mogro.theory._versions import Goodness, promised_radius
+from mogro.theory._judgement import Goodness
 from mogro.theory.bounds import (
     fairness_bound,
     is_vacuous,
@@ -48,6 +47,8 @@ class Promises:
         pulls, estimated. None if there is none, or above 10^18.
     initial_rounds_bound
         The lemma's bound on it; None for contexts.
+    epsilon
+        Slack of the fairness index.
     phi
         Regularity index at alpha / 2, the lower end of its interval; None for round robin.
     increment
@@ -56,12 +57,9 @@ class Promises:
         Bound on the effective Pareto regret; None if no theorem applies.
     vacuous
         Whether that bound is vacuous, because no policy can do worse; true without a bound.
-    epsilon
-        Slack of the fairness index.
     fairness
-        Lower bound on the fairness index; None for round robin or if no theorem applies.
-    fairness_guaranteed
-        Whether it is a guarantee; if not, its regularity index was searched for, not proved.
+        Lower bound on the fairness index; None for round robin, for weights with a concentration
+        below 1, or if no theorem applies.
     """
 
     threshold: float | None
@@ -69,13 +67,12 @@ class Promises:
     unreachable: bool
     initial_rounds: int | None
     initial_rounds_bound: int | None
-    phi: float | None
-    increment: float | None
-    regret: float | None
-    vacuous: bool
     epsilon: float
-    fairness: float | None
-    fairness_guaranteed: bool
+    phi: float | None = None
+    increment: float | None = None
+    regret: float | None = None
+    vacuous: bool = True
+    fairness: float | None = None
 
 
 class Run(NamedTuple):
@@ -99,135 +96,88 @@ class Run(NamedTuple):
 
 
 def promises(features: FloatArray, run: Run) -> Promises:
-    """Collect what the theory promises for arms (K, d)."""
-    basis = features[BasisRoundRobin(features).basis]
+    """Collect what the theory promises for arms (K, d), or for rounds of contexts (n, K, d).
 
-    def start(threshold: float) -> tuple[int | None, int | None]:
-        try:
-            bound = initial_rounds_bound(basis, threshold=threshold)
-        except ValueError:  # more than 10^18 cycles
-            return None, None
-        return initial_rounds_round_robin(basis, threshold=threshold), bound
-
-    return _collect(run, start, covered=True)
-
-
-def context_promises(sample: FloatArray, run: Run) -> Promises:
-    """Estimate what the theory promises for contexts, from rounds (n, K, d).
-
-    The corollaries are about random weights only. They state no bound on T_0: it is estimated by
-    the mean growth of the Gram matrix of uniform pulls.
+    The corollaries on contexts are about random weights only, and state no bound on T_0.
     """
+    good, objectives, dim = run.good, *run.theta.shape
+    alpha = good.promised_alpha
+    if alpha is None:
+        return Promises(None, True, True, None, None, run.slack)
+    theorem = threshold_round_robin if run.weights is None else threshold_random_weights
+    B = theorem(alpha, noise=run.noise, dim=dim, rounds=run.rounds, feature_norm=good.bound_norm)
+    fixed = features.ndim == 2
+    start, start_bound = _fixed_start(features, B) if fixed else (_context_start(features, B), None)
+    never = is_unreachable(B, dim=dim, rounds=run.rounds, feature_norm=good.feature_norm)
+    bounds: dict[str, Any] = {}
+    if good.left is not None and good.left > 0 and (fixed or run.weights is not None):
+        given = {
+            "noise": run.noise,
+            "dim": dim,
+            "objectives": objectives,
+            "rounds": run.rounds,
+            "initial_rounds": start,
+            "feature_norm": good.bound_norm,
+        }
+        bounds = (_turn_bounds if run.weights is None else _weight_bounds)(run, good.left, given)
+    return Promises(B, good.alpha is None, never, start, start_bound, run.slack, **bounds)
+
+
+def _fixed_start(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
+    """Return T_0 of a round robin over a basis, and its bound; None beyond 10^18 cycles."""
+    basis = features[BasisRoundRobin(features).basis]
+    try:
+        bound = initial_rounds_bound(basis, threshold=threshold)
+    except ValueError:
+        return None, None
+    return initial_rounds_round_robin(basis, threshold=threshold), bound
+
+
+def _context_start(sample: FloatArray, threshold: float) -> int | None:
+    """Estimate T_0 of uniform pulls by the mean growth of their Gram matrix."""
     flat = sample.reshape(-1, sample.shape[-1])
     growth = float(np.linalg.eigvalsh(flat.T @ flat / len(flat))[0])
-
-    def start(threshold: float) -> tuple[int | None, int | None]:
-        taken = threshold / growth if growth > 0 else math.inf
-        return (math.ceil(taken) if taken < check.MOST_ROUNDS else None), None
-
-    return _collect(run, start, covered=run.weights is not None)
+    taken = threshold / growth if growth > 0 else math.inf
+    return math.ceil(taken) if taken < check.MOST_ROUNDS else None
 
 
-_Start = Callable[[float], tuple[int | None, int | None]]
+def _turn_bounds(run: Run, left: float, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the bounds for round robin."""
+    if given["initial_rounds"] is None:
+        return {"increment": left, "regret": math.inf}
+    norm = run.good.largest_norm
+    regret = regret_bound_round_robin(left=left, parameter_norm=norm, **given)
+    return {"increment": left, "regret": regret, "vacuous": _vacuous(regret, run)}
 
 
-def _collect(run: Run, start: _Start, *, covered: bool) -> Promises:
-    good, dim = run.good, run.theta.shape[1]
-    alpha = promised_radius(good)
-    if alpha is None:
-        nothing = (None, True, True, None, None, None, None, None, True)
-        return Promises(*nothing, run.slack, None, False)
-    theorem = threshold_round_robin if run.weights is None else threshold_random_weights
-    threshold = theorem(
-        alpha, noise=run.noise, dim=dim, rounds=run.rounds, feature_norm=good.bound_norm
-    )
-    first, bound = start(threshold)
-    bounds = _bounds(run, first) if covered else _Bounds()
-    return Promises(
-        threshold=threshold,
-        hypothetical=good.alpha is None,
-        unreachable=is_unreachable(
-            threshold, dim=dim, rounds=run.rounds, feature_norm=good.feature_norm
-        ),
-        initial_rounds=first,
-        initial_rounds_bound=bound,
-        phi=bounds.phi,
-        increment=bounds.increment,
-        regret=bounds.regret,
-        vacuous=bounds.regret is None
-        or is_vacuous(
-            bounds.regret,
-            rounds=run.rounds,
-            feature_norm=good.bound_norm,
-            parameter_norm=good.largest_norm,
-        ),
-        epsilon=run.slack,
-        fairness=bounds.fairness,
-        fairness_guaranteed=bounds.fairness_guaranteed and good.probability is None,
-    )
-
-
-class _Bounds(NamedTuple):
-    phi: float | None = None
-    increment: float | None = None
-    regret: float | None = None
-    fairness: float | None = None
-    fairness_guaranteed: bool = False
-
-
-def _bounds(run: Run, start: int | None) -> _Bounds:
+def _weight_bounds(run: Run, left: float, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the bounds for random weights."""
     good = run.good
-    if good.alpha is None or good.left is None or good.left <= 0:
-        return _Bounds()
-    if run.weights is None:
-        return _round_robin_bounds(run, good.left, start)
-    if good.separation == 0:
-        return _Bounds()
-    objectives, dim = run.theta.shape
+    if good.separation == 0 or good.alpha is None or run.weights is None:
+        return {}
     phi = regularity(run.theta, run.weights, epsilon=good.alpha / 2).phi.low
     chance = 1.0 if good.probability is None else good.probability.low
     increment = eigenvalue_increment(
-        good.left, phi=phi, objectives=objectives, goodness_probability=chance
+        left, phi=phi, objectives=len(run.theta), goodness_probability=chance
     )
-    if increment < 1e-290 or start is None:  # no bound that a float could hold
-        return _Bounds(phi=phi, increment=increment, regret=math.inf, fairness=0.0)
+    if increment < 1e-290 or given["initial_rounds"] is None:  # no bound that a float could hold
+        return {"phi": phi, "increment": increment, "regret": math.inf, "fairness": 0.0}
     regret = regret_bound_random_weights(
-        increment=increment,
-        noise=run.noise,
-        dim=dim,
-        objectives=objectives,
-        rounds=run.rounds,
-        initial_rounds=start,
-        feature_norm=good.bound_norm,
-        parameter_norm=good.largest_norm,
+        increment=increment, parameter_norm=good.largest_norm, **given
     )
-    near = regularity(run.theta, run.weights, epsilon=run.slack / 3 / good.bound_norm)
-    fairness = fairness_bound(
-        run.slack,
-        psi=near.psi.low,
-        increment=increment,
-        noise=run.noise,
-        dim=dim,
-        objectives=objectives,
-        rounds=run.rounds,
-        initial_rounds=start,
-        feature_norm=good.bound_norm,
-    )
-    return _Bounds(phi, increment, regret, fairness.index, near.guaranteed)
+    near = regularity(run.theta, run.weights, epsilon=run.slack / 3 / good.bound_norm).psi
+    fairness = None
+    if near is not None:
+        fairness = fairness_bound(run.slack, psi=near.low, increment=increment, **given).index
+    return {
+        "phi": phi,
+        "increment": increment,
+        "regret": regret,
+        "vacuous": _vacuous(regret, run),
+        "fairness": fairness,
+    }
 
 
-def _round_robin_bounds(run: Run, left: float, start: int | None) -> _Bounds:
-    if start is None:
-        return _Bounds(increment=left, regret=math.inf)
-    objectives, dim = run.theta.shape
-    regret = regret_bound_round_robin(
-        left=left,
-        noise=run.noise,
-        dim=dim,
-        objectives=objectives,
-        rounds=run.rounds,
-        initial_rounds=start,
-        feature_norm=run.good.bound_norm,
-        parameter_norm=run.good.largest_norm,
-    )
-    return _Bounds(increment=left, regret=regret)
+def _vacuous(regret: float, run: Run) -> bool:
+    norms = {"feature_norm": run.good.bound_norm, "parameter_norm": run.good.largest_norm}
+    return is_vacuous(regret, rounds=run.rounds, **norms)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from mogro._validation import count, real
 from mogro.theory import _checks as check
-from mogro.theory.conditions import Norms, diversity_left, eigenvalue_increment, radius_cap
 
 
 def regret_bound_random_weights(
@@ -114,63 +113,6 @@ def regret_bound_round_robin(
     learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
-
-
-def stochastic_increment(
-    lam: float,
-    gamma: float,
-    *,
-    phi: float,
-    goodness_probability: float,
-    objectives: int,
-    feature_norm: float | None = None,
-    parameter_norms: tuple[float, float] | None = None,
-) -> float:
-    """Return lambda_inc' for stochastic contexts.
-
-    Lemma mineigen_oneround_stochastic: lambda' q_gamma phi M with alpha at its cap
-    psi(lambda, gamma), since there all directions are covered with probability q_gamma. For other
-    norms, lambda' and the cap are those of the relaxed versions, as the appendix allows.
-
-    With this increment :func:`regret_bound_random_weights` is Corollary EPR_stochastic, and
-    :func:`fairness_bound` Corollary EPF_stochastic. Contexts of different rounds have to be
-    independent, and the paper states no bound on their T_0. If phi or q_gamma is 0 there is no
-    bound: a ValueError says so. Where q_gamma is an estimate (:func:`context_goodness`), so is the
-    bound.
-
-    Parameters
-    ----------
-    lam, gamma
-        lambda, and gamma above :func:`goodness_needed`.
-    phi
-        Regularity index at half of :func:`radius_cap`.
-    goodness_probability
-        q_gamma, for example :func:`uniform_ball_goodness`.
-    objectives
-        M.
-    feature_norm, parameter_norms
-        x_max and (l, L), as in :func:`goodness_needed`.
-
-    Examples
-    --------
-    At the cap a third of lambda is left: 0.5 / 3 * 0.1 * 0.3 * 2.
-
-    >>> increment = stochastic_increment(
-    ...     0.5, 0.999, phi=0.1, goodness_probability=0.3, objectives=2)
-    >>> round(increment, 9)
-    0.01
-
-    With sigma = 0, 4 * 10 + 6 * 2 + 20 * 2 / 0.01.
-
-    >>> round(regret_bound_random_weights(
-    ...     increment=increment, noise=0.0, dim=2, objectives=2, rounds=1000, initial_rounds=10), 6)
-    4052.0
-    """
-    norms: Norms = {"feature_norm": feature_norm, "parameter_norms": parameter_norms}
-    left = diversity_left(lam, radius_cap(lam, gamma, **norms), gamma, **norms)
-    return eigenvalue_increment(
-        left, phi=phi, objectives=objectives, goodness_probability=goodness_probability
-    )
 
 
 def is_vacuous(

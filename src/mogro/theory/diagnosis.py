@@ -1,31 +1,29 @@
-"""Whether a problem is one where greedy suffices, and what the theory promises for it."""
+"""Which assumptions of the theory a problem meets, and what the theory promises for it."""
 
 import json
 import math
-import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _checks as check
 from mogro.theory import _report
-from mogro.theory._advice import Advice, Subject, advise, advise_contexts
-from mogro.theory._conflict import Conflict, mean_conflict, measure_conflict
-from mogro.theory._promises import Promises, Run, context_promises, promises
-from mogro.theory._sampling import Contexts, ContextSource
-from mogro.theory._versions import (
+from mogro.theory._judgement import (
     Assumption,
+    Conflict,
     Goodness,
     judge_arms,
     judge_assumptions,
     judge_contexts,
+    mean_conflict,
+    measure_conflict,
 )
+from mogro.theory._promises import Promises, Run, promises
+from mogro.theory.contexts import Contexts, Rounds, draw_rounds
 from mogro.theory.spans import span_basis, span_coordinates
 
 _FRONTS = 100  # rounds of contexts whose fronts are looked at
@@ -33,7 +31,7 @@ _FRONTS = 100  # rounds of contexts whose fronts are looked at
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the theory says about a problem: a report in ``print`` and in a notebook, or JSON.
+    """What the theory says about a problem: a report when printed or shown, or JSON.
 
     Attributes
     ----------
@@ -51,6 +49,9 @@ class Diagnosis:
         Horizon, T.
     scalarization
         The greedy objective.
+    policy
+        What to run, as one would type it: the default threshold. That of the theorem is for its
+        guarantee only, and exploring up to it costs regret.
     assumptions
         Each assumption of the theory.
     conflict
@@ -59,8 +60,6 @@ class Diagnosis:
         lambda, the level gamma that is there and that is needed, and the radius alpha.
     promises
         Threshold, initial rounds and bounds.
-    advice
-        Policy, threshold and exploration to take, and what they cost.
     sampled_rounds
         For contexts, how many rounds were searched: then all that is said of the arms is an
         estimate, no guarantee. None for fixed arms.
@@ -73,11 +72,11 @@ class Diagnosis:
     noise: float
     rounds: int
     scalarization: str
+    policy: str
     assumptions: tuple[Assumption, ...]
     conflict: Conflict
     goodness: Goodness
     promises: Promises
-    advice: Advice
     sampled_rounds: int | None = None
 
     @property
@@ -89,48 +88,10 @@ class Diagnosis:
         """Return everything as JSON; numbers that are not finite become null."""
         return json.dumps({"holds": self.holds, **_plain(asdict(self))}, indent=2, allow_nan=False)
 
-    def to_frame(self) -> Any:
-        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
-
-        Columns: ``name``, as in :meth:`to_json` with dots, and ``value``; what holds is 1.
-        """
-        return to_frame(self._columns())
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns of :meth:`to_frame` as CSV."""
-        write_csv(self._columns(), path)
-
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        rows = dict(_numbers({"holds": self.holds, **asdict(self)}))
-        return {"name": np.array(list(rows)), "value": np.array(list(rows.values()))}
-
     def __str__(self) -> str:
         return _report.text(_report.sections(self))
 
-    def __repr__(self) -> str:
-        return (
-            f"Diagnosis(arms={self.arms}, dim={self.dim}, objectives={self.objectives}, "
-            f"rounds={self.rounds}, holds={self.holds})"
-        )
-
-    def _repr_html_(self) -> str:
-        return _report.html(_report.sections(self))
-
-
-def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Go through the numbers of nested data, under dotted names."""
-    if isinstance(value, dict):
-        inner = value.items()
-    elif isinstance(value, list | tuple):
-        inner = {
-            (v.get("name", n) if isinstance(v, dict) else n): v for n, v in enumerate(value)
-        }.items()
-    else:
-        if isinstance(value, int | float | np.number | np.bool_):
-            yield name, float(value)
-        return
-    for key, part in inner:
-        yield from _numbers(part, f"{name}.{key}" if name else str(key))
+    __repr__ = __str__
 
 
 def diagnose(
@@ -142,7 +103,7 @@ def diagnose(
     scalarization: RandomWeights | RoundRobin = RandomWeights(),  # noqa: B008
     epsilon: float | None = None,
 ) -> Diagnosis:
-    """Say which assumptions of the theory a problem meets, what follows, and what to run.
+    """Say which assumptions of the theory a problem meets, and what follows.
 
     Parameters
     ----------
@@ -178,96 +139,98 @@ def diagnose(
 
     >>> angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    >>> found = diagnose(circle, np.eye(2), noise=0.1, rounds=1_000_000)
-    >>> found.holds, round(found.goodness.alpha, 3), found.promises.vacuous
+    >>> diagnosis = diagnose(circle, np.eye(2), noise=0.1, rounds=1_000_000)
+    >>> diagnosis.holds, round(diagnosis.goodness.alpha, 3), diagnosis.promises.vacuous
     (True, 0.135, False)
 
     Arms that miss the second objective:
 
-    >>> found = diagnose([[1.0, 0.0], [0.6, 0.6]], np.eye(2), noise=0.1, rounds=1000)
-    >>> [assumption.name for assumption in found.assumptions if not assumption.holds]
+    >>> diagnosis = diagnose([[1.0, 0.0], [0.6, 0.6]], np.eye(2), noise=0.1, rounds=1000)
+    >>> [assumption.name for assumption in diagnosis.assumptions if not assumption.holds]
     ['good arms']
-    >>> found.assumptions[2].margin  # best level 0.6, needed 0.986
+    >>> diagnosis.assumptions[2].margin  # best level 0.6, needed 0.986
     -0.386...
 
     Five arms a round, uniform in the disc:
 
     >>> from mogro.environments import VaryingContexts
     >>> world = VaryingContexts(np.eye(2), arms=5, noise=0.1)
-    >>> found = diagnose(world.contexts, np.eye(2), noise=0.1, rounds=1_000_000)
-    >>> found.holds, 0 < found.goodness.probability.low < found.goodness.probability.high < 0.1
+    >>> diagnosis = diagnose(world.contexts, np.eye(2), noise=0.1, rounds=1_000_000)
+    >>> share = diagnosis.goodness.probability
+    >>> diagnosis.holds, 0 < share.low < share.high < 0.1
     (True, True)
     """
     sigma, T = check.noise_level(noise), check.horizon(rounds)
-    slack = (
-        None if epsilon is None else check.between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
-    )
+    if epsilon is not None:
+        epsilon = check.between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
     if not isinstance(scalarization, RandomWeights | RoundRobin):
         raise ValueError(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    asked = _Asked(sigma, T, scalarization, slack)
-    if callable(features):
-        return _contexts(features, theta, asked)
-    array = as_floats(features, "features")
-    return _contexts(array, theta, asked) if array.ndim == 3 else _arms(array, theta, asked)
+    given = features if callable(features) else as_floats(features, "features")
+    if callable(given) or given.ndim == 3:
+        judged = _judge_contexts(given, theta)
+    else:
+        judged = _judge_arms(given, theta, apart=isinstance(scalarization, RandomWeights))
+    objectives, rank = judged.theta.shape
+    weights, written = None, "RoundRobin()"
+    if isinstance(scalarization, RandomWeights):
+        weights = np.array(scalarization.dirichlet(objectives))
+        concentration = scalarization.concentration
+        written = f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
+    how = "" if written == "RandomWeights()" else f", scalarization={written}"
+    run = Run(judged.theta, judged.good, weights, sigma, T, epsilon)
+    return Diagnosis(
+        arms=judged.arms,
+        dim=judged.dim,
+        rank=rank,
+        objectives=objectives,
+        noise=sigma,
+        rounds=T,
+        scalarization=written,
+        policy=f"MOGRO({judged.dim}, {objectives}{how})",
+        assumptions=judge_assumptions(judged.theta, judged.good, weights is not None),
+        conflict=judged.conflict,
+        goodness=judged.good,
+        promises=promises(judged.features, run),
+        sampled_rounds=len(judged.features) if judged.features.ndim == 3 else None,
+    )
 
 
-class _Asked(NamedTuple):
-    noise: float
-    rounds: int
-    scalarization: RandomWeights | RoundRobin
-    epsilon: float | None
+class _Judged(NamedTuple):
+    """A problem in coordinates of the span of its features: arms (K, r), or rounds (n, K, r)."""
 
-    def run(self, theta: FloatArray, good: Goodness) -> Run:
-        weights = self.weights(len(theta))
-        return Run(theta, good, weights, self.noise, self.rounds, self.epsilon)
-
-    def weights(self, objectives: int) -> FloatArray | None:
-        """Return Dirichlet parameters, None for round robin."""
-        if isinstance(self.scalarization, RoundRobin):
-            return None
-        return np.array(self.scalarization.dirichlet(objectives))
+    arms: int
+    dim: int
+    features: FloatArray
+    theta: FloatArray
+    good: Goodness
+    conflict: Conflict
 
 
-def _arms(features: FloatArray, theta: ArrayLike, asked: _Asked) -> Diagnosis:
+def _judge_arms(features: FloatArray, theta: ArrayLike, *, apart: bool) -> _Judged:
     arms, parameters = check.problem(features, theta)
     inside = span_coordinates(arms, parameters)
     _check_influence(inside.theta)
-    random = isinstance(asked.scalarization, RandomWeights)
-    run = asked.run(inside.theta, judge_arms(*inside, apart=random))
-    subject = Subject(
-        run,
-        promises(inside.features, run),
-        measure_conflict(arms, parameters),
-        _report.scalarization_text(asked.scalarization),
-        arms.shape[1],
-    )
-    return _diagnosis(subject, len(arms), None, advise(subject, inside.features))
+    good = judge_arms(*inside, apart=apart)
+    conflict = measure_conflict(arms, parameters)
+    return _Judged(len(arms), arms.shape[1], *inside, good, conflict)
 
 
-def _contexts(contexts: Contexts | FloatArray, theta: ArrayLike, asked: _Asked) -> Diagnosis:
+def _judge_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Judged:
     rng = np.random.default_rng(0)
-    source = ContextSource(contexts, rng, name="features")
-    sample = source.searched()
-    dim = source.dim
-    pooled = check.feature_matrix(sample.reshape(-1, dim))
+    rounds = draw_rounds(contexts, rng, name="features")
+    arms, dim = rounds.searched.shape[1:]
+    pooled = check.feature_matrix(rounds.searched.reshape(-1, dim))
     parameters = check.parameters(theta, dim=dim)
     if (basis := span_basis(pooled)) is not None:
         parameters = span_coordinates(pooled, parameters).theta
-        source = ContextSource(contexts, rng, basis=basis, name="features")
-        sample = source.searched()
+        rounds = Rounds(rounds.searched @ basis, rounds.counted @ basis)
     _check_influence(parameters)
-    run = asked.run(parameters, judge_contexts(source, sample, parameters, rng))
-    subject = Subject(
-        run,
-        context_promises(sample, run),
-        mean_conflict(sample[:_FRONTS], parameters),
-        _report.scalarization_text(asked.scalarization),
-        dim,
-    )
-    return _diagnosis(subject, source.arms, len(sample), advise_contexts(subject, sample))
+    good = judge_contexts(rounds, parameters, rng)
+    conflict = mean_conflict(rounds.searched[:_FRONTS], parameters)
+    return _Judged(arms, dim, rounds.searched, parameters, good, conflict)
 
 
 def _check_influence(theta: FloatArray) -> None:
@@ -278,26 +241,6 @@ def _check_influence(theta: FloatArray) -> None:
         )
 
 
-def _diagnosis(subject: Subject, arms: int, sampled: int | None, advice: Advice) -> Diagnosis:
-    run = subject.run
-    objectives, rank = run.theta.shape
-    return Diagnosis(
-        arms=arms,
-        dim=subject.dim,
-        rank=rank,
-        objectives=objectives,
-        noise=run.noise,
-        rounds=run.rounds,
-        scalarization=subject.scalarization,
-        assumptions=judge_assumptions(run.theta, run.good, run.weights is not None),
-        conflict=subject.conflict,
-        goodness=run.good,
-        promises=subject.promised,
-        advice=advice,
-        sampled_rounds=sampled,
-    )
-
-
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold."""
     if isinstance(value, dict):
@@ -306,6 +249,4 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

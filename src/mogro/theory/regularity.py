@@ -16,7 +16,6 @@ from mogro.theory._checks import parameters
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
 _SHARPEST = 1e9  # concentration: weights beyond are a point, to rounding
-_STARTS = 32  # points of the simplex where the search for psi begins, besides the symmetric ones
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,12 @@ class Regularity:
     phi
         Least probability, over the objectives, that theta_w is within epsilon of theta_m.
     psi
-        The same over all theta_w', not only the objectives; at most phi.
-    guaranteed
-        Whether psi is the true minimum. If some concentration is below 1 it is the least value that
-        a search found, so the minimum may be smaller, and a bound made with it is an estimate.
+        The same over all theta_w', not only the objectives; equal to phi where every concentration
+        is at least 1. Otherwise it may be smaller by far, and is not known: None.
     """
 
     phi: LogEstimate
-    psi: LogEstimate
-    guaranteed: bool
+    psi: LogEstimate | None
 
 
 def regularity(
@@ -87,7 +83,7 @@ def regularity(
     w ~ Dirichlet(a). Seen from corner m, w = e_m + r (v - e_m) with r ~ Beta(sum of the other a,
     a_m) and v ~ Dirichlet(the other a) independent, so P = E[F_r(eps / |theta_v - theta_m|)]:
     only v is sampled. With all a >= 1 the density is log-concave, so the least probability is at a
-    corner and psi = phi. Otherwise psi is searched for, with importance sampling.
+    corner and psi = phi. Otherwise it may be anywhere, and psi is None.
 
     Parameters
     ----------
@@ -112,9 +108,9 @@ def regularity(
     --------
     Two objectives at distance sqrt(2), uniform weights: r is uniform, P = 0.1 / sqrt(2).
 
-    >>> found = regularity([[1.0, 0.0], [0.0, 1.0]], 1.0, epsilon=0.1)
-    >>> round(found.phi.value, 6), found.psi == found.phi, found.guaranteed
-    (0.070711, True, True)
+    >>> index = regularity([[1.0, 0.0], [0.0, 1.0]], 1.0, epsilon=0.1)
+    >>> round(index.phi.value, 6), index.psi == index.phi
+    (0.070711, True)
     """
     vectors = parameters(theta)
     radius = real(epsilon, "epsilon", above=0)
@@ -128,15 +124,8 @@ def regularity(
     a = np.broadcast_to(given, len(vectors)).astype(np.float64)
     generator = np.random.default_rng(0) if rng is None else rng
     phi = regularity_index(vectors, a, radius, size, generator)
-    if (a >= 1).all() or phi.log == 0:
-        return Regularity(phi, phi, guaranteed=bool((a >= 1).all()) or _covers(vectors, radius))
-    psi = _search(vectors, a, radius, size, generator)
-    return Regularity(phi, min(phi, psi, key=lambda estimate: estimate.log), guaranteed=False)
-
-
-def _covers(theta: FloatArray, radius: float) -> bool:
-    """Tell whether all objectives are so close that every pair is within the radius."""
-    return bool(np.linalg.norm(theta[:, None] - theta, axis=-1).max() < radius)
+    together = np.linalg.norm(vectors[:, None] - vectors, axis=-1).max() < radius
+    return Regularity(phi, phi if (a >= 1).all() or together else None)
 
 
 def regularity_index(
@@ -196,54 +185,3 @@ def _log_mean(logs: FloatArray) -> LogEstimate:
     log = top + math.log(mean)
     spread = _Z * float(terms.std(ddof=1)) / mean / math.sqrt(logs.size)
     return LogEstimate(min(log, 0.0), min(log - spread, 0.0), min(log + spread, 0.0))
-
-
-def _search(
-    theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
-) -> LogEstimate:
-    """Look for the weights around which the probability is least, then estimate it afresh."""
-    objectives = len(theta)
-    corners = np.eye(objectives)
-    pairs = [(corners[i] + corners[j]) / 2 for i in range(objectives) for j in range(i)]
-    middle = np.full((1, objectives), 1 / objectives)
-    starts = [corners, np.array(pairs), middle, rng.dirichlet(np.ones(objectives), _STARTS)]
-    few = max(1000, samples // 10)
-
-    def log_probability(center: FloatArray) -> float:
-        return ball_probability(theta, a, center, radius, few, rng).log
-
-    best = min(np.concatenate(starts), key=log_probability)
-    value = log_probability(best)
-    for share in np.geomspace(0.5, 0.01, 40):
-        trial = (1 - share) * best + share * rng.dirichlet(np.ones(objectives))
-        if (there := log_probability(trial)) < value:
-            best, value = trial, there
-    return ball_probability(theta, a, best, radius, samples, rng)
-
-
-def ball_probability(
-    theta: FloatArray,
-    a: FloatArray,
-    center: FloatArray,
-    radius: float,
-    samples: int,
-    rng: np.random.Generator,
-) -> LogEstimate:
-    """Estimate P(|theta_w - theta_center| < eps) for w ~ Dirichlet(a).
-
-    Importance sampling from a mixture of Dirichlet(a + k center) for several k, one of them 0, so
-    that no weight exceeds the number of parts.
-    """
-    from scipy.special import gammaln, logsumexp
-
-    reach = np.linalg.norm(theta - center @ theta, axis=1).max() / radius
-    pulls = np.array([0.0, 1, 4, 16]) * max(1.0, reach**2)
-    parts = [rng.dirichlet(a + k * center, -(-samples // len(pulls))) for k in pulls]
-    weights = np.concatenate(parts)
-    shifted = a + pulls[:, None] * center
-    constants = gammaln(shifted.sum(axis=1)) - gammaln(shifted).sum(axis=1)
-    logs = np.log(np.maximum(weights, 1e-300)) @ center
-    ratios = pulls[:, None] * logs + (constants - constants[0])[:, None]
-    inside = np.linalg.norm((weights - center) @ theta, axis=1) < radius
-    log_weights = math.log(len(pulls)) - logsumexp(ratios, axis=0)
-    return _log_mean(np.where(inside, log_weights, -math.inf))

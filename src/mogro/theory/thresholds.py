@@ -1,18 +1,45 @@
 """How long MOGRO explores: the eigenvalue threshold B and the number of initial rounds T_0."""
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, real
-from mogro.exploration import Exploration, ExplorationContext, explores, needs
-from mogro.linear import LinearModel
+from mogro.exploration import Exploration
+from mogro.policies import MOGRO
 from mogro.theory import _checks as check
-from mogro.theory.growth import noise_sum_bound
 from mogro.theory.spans import span_basis
+
+
+def noise_sum_bound(
+    rounds: int, *, noise: float, dim: int, delta: float, feature_norm: float = 1.0
+) -> float:
+    """Bound the norm of the sum of noise times features, sum_s eta_s x_s, over t rounds.
+
+    Lemma Kannan_A1: sigma x_max sqrt(2 d t log(d t / delta)) with probability at least 1 - delta,
+    for one objective, however the features are chosen from what was seen before. (The paper has
+    the root of x_max, which is too small for x_max > 1.)
+
+    Parameters
+    ----------
+    rounds, noise, dim
+        t, sigma and d.
+    delta
+        Probability of failure, 0 < delta <= 1.
+    feature_norm
+        x_max.
+
+    Examples
+    --------
+    2 sqrt(2 * 100 log(100 e)).
+
+    >>> noise_sum_bound(100, noise=1.0, dim=1, delta=1 / math.e, feature_norm=2.0)
+    66.963...
+    """
+    sigma, d, t, xmax = check.run(noise, dim, rounds, feature_norm)
+    log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
+    return sigma * xmax * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
 
 
 def eigenvalue_threshold(
@@ -216,8 +243,8 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
     B = max(threshold, 1e-12 * _weakest(parts[-1]))
     while high - low > 1:
         middle = (low + high) // 2
-        cycles, rest = divmod(middle, len(arms))
-        reached = _weakest(cycles * parts[-1] + parts[rest]) >= B * (1 - 1e-12)
+        cycles, extra = divmod(middle, len(arms))
+        reached = _weakest(cycles * parts[-1] + parts[extra]) >= B * (1 - 1e-12)
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -261,47 +288,18 @@ def initial_rounds(
     True
     """
     arms = check.feature_matrix(features)
-    phase = initial_phase(
-        lambda step: arms,
-        threshold=real(threshold, "threshold", above=0),
-        exploration=exploration,
-        limit=count(limit, "limit", minimum=0),
-        rng=np.random.default_rng(0) if rng is None else rng,
-    )
-    return len(phase.arms) if phase.ended else None
-
-
-class Phase(NamedTuple):
-    """The initial rounds of a run: the arms pulled, their Gram matrix, whether it has ended."""
-
-    arms: list[int]
-    gram: FloatArray
-    ended: bool
-
-
-def initial_phase(
-    arms_in: Callable[[int], FloatArray],
-    *,
-    threshold: float,
-    exploration: Exploration,
-    limit: int,
-    rng: np.random.Generator,
-) -> Phase:
-    """Explore until a round in which nothing on offer is unexplored; ``arms_in(step)`` (K, d)."""
-    pulled: list[int] = []
-    model = LinearModel(arms_in(0).shape[1], 0)
-    for step in range(limit + 1):
-        arms = arms_in(step).astype(np.float64, copy=False)
-        unseen = None if model.full else model.unseen[None]
-        context = ExplorationContext(
-            arms[None], model.inverse[None], unseen, np.array([0]), (), step
-        )
-        if not explores(needs(context.arms, context.inverse, unseen), threshold)[0]:
-            return Phase(pulled, model.gram, ended=True)
-        if step < limit:
-            pulled.append(int(exploration.choose(context, rng=rng)[0]))
-            model.update(arms[pulled[-1]], np.zeros(0))
-    return Phase(pulled, model.gram, ended=False)
+    inside = _inside_span(arms)
+    B, most = real(threshold, "threshold", above=0), count(limit, "limit", minimum=0)
+    policy = MOGRO(arms.shape[1], 1, threshold=B, exploration=exploration)
+    source = np.random.default_rng(0) if rng is None else rng
+    gram = np.zeros((inside.shape[1], inside.shape[1]))
+    for taken in range(most + 1):
+        if _weakest(gram) >= B * (1 - 1e-12):
+            return taken
+        arm = int(policy.select(arms, rng=source))
+        policy.update(arms[arm], np.zeros(1))
+        gram += np.outer(inside[arm], inside[arm])
+    return None
 
 
 def _inside_span(basis: ArrayLike) -> FloatArray:

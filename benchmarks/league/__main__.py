@@ -1,0 +1,56 @@
+"""``python -m benchmarks.league``: every policy in every world."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from benchmarks.league.page import conclude, write_page
+from benchmarks.league.players import import_player
+from benchmarks.league.season import Season
+from paper.lab.reproduce import read_tables
+from paper.lab.scale import Scale
+from paper.lab.tables import Table
+from paper.workers import add_options, make_folder, one_line_errors, work
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.league",
+        description="Run every policy in every world of the league, and write OUT/league.html. "
+        "Finished matches are kept in OUT/tasks: the same command goes on where it stopped, and a "
+        "policy of your own is all that is played anew.",
+    )
+    parser.add_argument(
+        "--policy",
+        metavar="MODULE:CLASS",
+        action="append",
+        default=[],
+        help="a policy of your own to play along; may be given several times",
+    )
+    add_options(parser)
+    given = parser.parse_args(arguments)
+    sys.path.insert(0, os.getcwd())  # where modules of one's own are; workers get it, too
+    try:
+        season = Season(tuple(map(import_player, given.policy)))
+    except ValueError as error:
+        parser.error(f"--{error}")
+    make_folder(given.out)
+    scale = Scale(seed=given.seed, quick=given.quick)
+    work([season], scale, given.workers, given.cluster, given.out)
+    with one_line_errors(given.out):
+        page = write_page(given.out)
+        tables = read_tables("league", given.out)
+    print(_standing(tables["standing"]))
+    print(f"{conclude(tables)}\nThe page: {page}")
+
+
+def _standing(standing: Table) -> str:
+    rows = zip(*(column.tolist() for column in standing.values()), strict=True)
+    lines = [f"{'policy':32}{'mean rank':>10}{'worlds':>8}{'maybe first in':>16}"]
+    lines += [f"{name:32}{rank:10.1f}{worlds:8}{first:16}" for name, worlds, rank, first in rows]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Claims that several figures check: which policy has the lowest regret, and which is fastest."""
+
+from collections.abc import Iterable, Iterator
+
+from mogro.simulation import ConfidenceInterval
+from paper.lab import contenders
+from paper.lab.regrets import KINDS, by_size
+from paper.lab.tables import Table, select
+from paper.lab.times import WHOLE_FRONT
+from paper.report import statistics
+from paper.report.claims import Claim, higher, lower
+
+BASELINES = tuple(policy.label for policy in contenders.BASELINES)
+OURS = (contenders.RW.label, contenders.RR.label)
+BY_SETTING = {
+    setting: tuple(policy.label for policy in ours)
+    for setting, ours in contenders.BY_SETTING.items()
+}
+
+Numbers = Iterator[tuple[str, ConfidenceInterval]]
+
+
+def against_best(data: Table, ours: str, kind: str) -> Numbers:
+    """Give, for every size, a policy's final regret as a ratio to that of the best baseline."""
+    for name, rows in by_size(data):
+        best = min(BASELINES, key=lambda p: float(rows[p][kind].mean()))
+        yield (
+            f"{ours} at {name} against {best}",
+            statistics.ratio(rows[ours][kind], rows[best][kind]),
+        )
+
+
+def lowest_regret(data: Table, *, where: str, headline: bool = False) -> list[Claim]:
+    """Return the claims that MOGRO has the lowest regrets: each policy, for both settings."""
+    return [
+        Claim(
+            f"{ours.partition(',')[0]} lowest {KINDS[kind]}, {where}",
+            f"{ours.partition(',')[0]} has the lowest cumulative {KINDS[kind]} with {where}.",
+            "final regret / that of the best baseline, below 1",
+            lower(against_best(data, ours, kind)),
+            setting=setting,
+            headline=headline,
+        )
+        for setting, policies in BY_SETTING.items()
+        for ours in policies
+        for kind in KINDS
+    ]
+
+
+def regret_ratios(data: Table, ours: str, theirs: str) -> Numbers:
+    """Give, for every size, the ratio of two policies' final effective regrets."""
+    for name, rows in by_size(data):
+        yield name, statistics.ratio(rows[ours]["effective"], rows[theirs]["effective"])
+
+
+def share_since(data: Table, policies: Iterable[str], moment: str) -> Numbers:
+    """Give what share of the final effective regret came since a moment: "explored" or "half"."""
+    for policy in policies:
+        for name, rows in by_size(data):
+            total = rows[policy]["effective"]
+            since = total - rows[policy][f"effective_{moment}"]
+            yield f"{policy} at {name}", statistics.ratio(since, total)
+
+
+def later_ratios(data: Table, ours: str, theirs: str) -> Numbers:
+    """Give, for every size, the ratio of what two policies add in the second half."""
+    for name, rows in by_size(data):
+        added = (rows[p]["effective"] - rows[p]["effective_half"] for p in (ours, theirs))
+        yield name, statistics.ratio(*added)
+
+
+def epsilon_greedy_worst(data: Table, *, where: str) -> Claim:
+    """Return the claim that epsilon-greedy is worst."""
+
+    def against_next() -> Numbers:
+        for name, rows in by_size(data):
+            others = [p for p in rows if p != "MOLB-eps-greedy"]
+            rival = max(others, key=lambda p: float(rows[p]["effective"].mean()))
+            regret = rows["MOLB-eps-greedy"]["effective"]
+            number = statistics.ratio(regret, rows[rival]["effective"])
+            yield f"{name} against {rival}", number
+
+    return Claim(
+        f"epsilon-greedy worst, {where}",
+        f"MOLB-epsilon-greedy has the highest effective Pareto regret with {where}.",
+        "its final regret / that of the worst other policy, above 1",
+        higher(against_next()),
+    )
+
+
+def fair_policies_pay(data: Table, *, where: str) -> Claim:
+    """Return the claim that policies which aim at the whole Pareto front pay for it."""
+    dearer = [
+        (
+            f"{policy} at {name}",
+            statistics.double_ratio(
+                *(rows[p][kind] for p in (policy, "MOGRO-RW") for kind in ("effective", "pareto"))
+            ),
+        )
+        for name, rows in by_size(data)
+        for policy in ("MOLB-eps-greedy", "MOLB-UCB")
+    ]
+    return Claim(
+        f"fair policies pay in effective regret, {where}",
+        "MOLB-epsilon-greedy and MOLB-UCB, which aim at the whole Pareto front, do relatively "
+        f"worse in effective Pareto regret with {where}.",
+        "their effective / Pareto regret, over that of MOGRO-RW, above 1",
+        higher(dearer),
+    )
+
+
+def fastest(data: Table) -> list[Claim]:
+    """Return the claims that MOGRO is fastest, with everything built as the paper built it."""
+
+    def ratios(policies: Iterable[str]) -> Numbers:
+        for name, rows in by_size(select(data, build=WHOLE_FRONT)):
+            rival = min(BASELINES, key=lambda p: float(rows[p]["seconds"].mean()))
+            for ours in policies:
+                number = statistics.ratio(rows[ours]["seconds"], rows[rival]["seconds"])
+                yield f"{ours} at {name} against {rival}", number
+
+    return [
+        Claim(
+            "MOGRO faster than the baselines",
+            "Both MOGRO policies are significantly faster than all baselines, epsilon-greedy "
+            "included.",
+            "running time / that of the fastest baseline (one learner, whole front), below 1",
+            lower(ratios(policies)),
+            setting=setting,
+        )
+        for setting, policies in BY_SETTING.items()
+    ]

@@ -1,0 +1,132 @@
+"""Products of one learner or many, each with the bits it would have alone, on every processor."""
+
+from typing import Any
+
+import numpy as np
+
+from mogro._validation import FloatArray, IntArray, unwarned
+
+_SMALL = 128  # numbers up to which calling einsum costs more than it gains
+# Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
+# takes a hundred times as long as what they do.
+_ALONE = 2**18
+_WORTHWHILE = 8  # rows to multiply at once
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
+    # Backwards NumPy adds up by itself, one product after the other.
+    last = slice(None, None, -1)
+    place: Any = last if left.ndim == right.ndim == 1 else (..., last)
+    products: FloatArray = np.vecdot(left[place], right[place])
+    return products
+
+
+def matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return products (..., n) of matrices (..., n, d) and vectors (..., d); no warnings."""
+    if matrices.ndim == 2 and vectors.ndim == 1 and min(matrices.shape) > 1:
+        return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
+    return _matvec(matrices, vectors)
+
+
+def vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
+    """Return products (..., d) of vectors (..., n) and matrices (..., n, d); no warnings."""
+    if matrices.ndim == 2 and vectors.ndim == 1 and min(matrices.shape) > 1:
+        return np.asarray(vectors.dot(matrices))
+    return _vecmat(vectors, matrices)
+
+
+@unwarned
+def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    return np.asarray(np.matvec(matrices, vectors))
+
+
+@unwarned
+def _vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
+    return np.asarray(np.vecmat(vectors, matrices))
+
+
+def outer(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
+    if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
+        return np.asarray(left[:, None].dot(right[None]))
+    if left.size <= _SMALL:
+        return np.asarray(left[..., :, None] * right[..., None, :])
+    return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
+
+
+def rows_alone(inner: int, columns: int) -> int:
+    """Return how many rows to multiply at once, so that BLAS does not start threads for them."""
+    rows = _ALONE // (inner * columns)
+    return rows if rows >= _WORTHWHILE else _ALONE
+
+
+def outer_sums(rows: FloatArray) -> FloatArray:
+    """Return the sums (..., d, d) of the outer products of rows (..., n, d) with themselves."""
+    count, dim = rows.shape[-2:]
+    step = rows_alone(dim, dim)
+    total: FloatArray = np.zeros((*rows.shape[:-2], dim, dim))
+    for start in range(0, count, step):
+        part = rows[..., start : start + step, :]
+        total += np.swapaxes(part, -1, -2) @ part
+    return total
+
+
+def diagonals(matrices: FloatArray) -> FloatArray:
+    """Return the diagonals (..., d) of the first d rows of matrices (..., n, d), as a view."""
+    return np.asarray(np.einsum("...ii->...i", matrices[..., : matrices.shape[-1], :]))
+
+
+def weighted_squares(vectors: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return sums of weighted squares, (..., m), of vectors (..., m, d) and weights (..., d)."""
+    return dot(np.square(vectors), weights[..., None, :])
+
+
+def solve(sums: FloatArray, precision: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return S above theta, (..., d + m, d), for V above b, a diagonal Lambda and a mean.
+
+    ``S = (V + Lambda)^-1`` and ``theta = mean + S (b - V mean)``, for Lambda (..., d).
+    """
+    d = sums.shape[-1]
+    V = sums[..., :d, :]
+    root = _inverse_root(V, precision)
+    turned = np.swapaxes(root, -1, -2)
+    solution = np.empty_like(sums)
+    solution[..., :d, :] = turned @ root
+    solution[..., d:, :] = mean + ((sums[..., d:, :] - mean @ V) @ turned) @ root
+    return solution
+
+
+def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return W (..., d, d) with ``W' W = (V + Lambda)^-1``, for a diagonal Lambda (..., d).
+
+    Columns are brought to one scale first. Where rounding has made V less than it should be in a
+    direction never seen, by more than Lambda, Lambda is made larger.
+    """
+    size = np.sqrt(diagonals(V) + precision)
+    scaled = V / (size[..., :, None] * size[..., None, :])
+    diagonals(scaled)[...] = 1.0
+    try:
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(scaled)) / size[..., None, :])
+    except np.linalg.LinAlgError:
+        if V.ndim == 2:
+            return _inverse_root(V, np.maximum(8 * precision, 64 * _EPS * size**2))
+        parts = zip(V.reshape(-1, *V.shape[-2:]), precision.reshape(-1, V.shape[-1]), strict=True)
+        return np.stack([_inverse_root(*part) for part in parts]).reshape(V.shape)
+
+
+def rounding(dim: int) -> float:
+    """Bound the rounding of a product of two vectors of norm 1."""
+    return (dim + 2) * _EPS
+
+
+def distinct(arms: FloatArray, rows: IntArray) -> IntArray:
+    """Return those rows of arms (K, d) that are no copies of an earlier one."""
+    if len(rows) == 1:
+        return rows
+    listed = arms[rows] + 0.0  # which makes zeros of both signs one
+    first: dict[bytes, int] = {}
+    for row, features in zip(rows.tolist(), listed, strict=True):
+        first.setdefault(features.tobytes(), row)
+    return np.fromiter(first.values(), np.int64, len(first))

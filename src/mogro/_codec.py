@@ -1,0 +1,214 @@
+r"""Objects as plain data that JSON can hold, and arrays behind a header: all that mogro writes.
+
+:func:`to_plain` is for settings and events. Numbers, texts and None are themselves, tuples are
+lists, arrays the base64 of their bytes; a named tuple or a data class is its fields by name, with
+the name of its class under ``"is"``. Python writes every float so that reading it gives the same
+bits.
+
+:func:`pack` is for files and snapshots, a header and arrays in one piece of bytes, all numbers
+little-endian::
+
+    8 bytes     b"\x93MOGRO\r\n"
+    8 bytes     length of the header, an unsigned integer
+    header      UTF-8 JSON; under ``arrays`` a list of [name, type, shape], in the order below
+    arrays      their elements in C order, one array right after the other
+    32 bytes    SHA-256 of everything before
+
+Types are ``<f8``, ``<i8`` and ``|u1``. Nothing that is read is executed, and objects are made only
+of the classes that the reader names. What a file says about itself is checked against its size
+before memory is taken.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[np.generic]]
+
+MAGIC = b"\x93MOGRO\r\n"
+TAG = "is"  # the name of a class stands under it
+_DIGEST = 32
+_TYPES = ("<f8", "<i8", "|u1")
+_PLAIN = frozenset((type(None), bool, int, float, str))
+_DTYPES = frozenset("?bhilqBHILQefd")  # numbers that JSON can hold
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; what it cannot hold is a ``ValueError``.
+
+    Beside named tuples and data classes, objects are their arguments, if they say them
+    (``__getnewargs_ex__``), or nothing but their class, if they have no attributes.
+
+    Examples
+    --------
+    >>> to_plain((1.5, np.arange(2.0)))
+    [1.5, {'is': 'array', 'shape': [2], 'float64': 'AAAAAAAAAAAAAAAAAADwPw=='}]
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if isinstance(value, np.ndarray):
+        return _plain_array(value)
+    if hasattr(kind, "_fields"):
+        plain = {TAG: kind.__name__}
+        for name, field in zip(kind._fields, value, strict=True):
+            plain[name] = field if type(field) in _PLAIN else to_plain(field)
+        return plain
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    if isinstance(value, dict):
+        return _plain_dict(value)
+    if isinstance(value, np.generic) and value.dtype.char in _DTYPES | {"g"}:
+        return float(value) if value.dtype.kind == "f" else value.item()
+    return {TAG: kind.__name__} | _arguments(value)
+
+
+def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
+    """Make again what :func:`to_plain` was given, of classes by their names; lists are tuples."""
+    if type(plain) is list:
+        return tuple(from_plain(item, types) for item in plain)
+    if type(plain) is not dict:
+        return plain
+    if plain.get(TAG) == "array":
+        return _array(plain)
+    fields = {
+        name: field if type(field) in _PLAIN else from_plain(field, types)
+        for name, field in plain.items()
+    }
+    if TAG not in fields:
+        return fields
+    name = fields.pop(TAG)
+    if name == "dict":
+        return dict(fields["items"])
+    if name not in types:
+        raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
+    arguments, named = fields.get("arguments", ((), fields))
+    return types[name](*arguments, **named)
+
+
+def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dict[str, type[Any]]:
+    """Return classes by their names: mogro's own, and others that are named differently."""
+    foreign = list(others)
+    classes = {*known, *foreign}
+    named = {one.__name__: one for one in classes}
+    if len(named) < len(classes):
+        raise ValueError(f"types: expected different names, none of mogro's own, got {foreign}")
+    return named
+
+
+def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    if not all(type(key) is str for key in value):
+        raise ValueError(f"dict: expected texts for keys, because a file holds JSON, got {value}")
+    if TAG in value:  # it would be taken for the name of a class
+        return {TAG: "dict", "items": [[key, to_plain(item)] for key, item in value.items()]}
+    return {key: to_plain(item) for key, item in value.items()}
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """Return what an object is made of."""
+    if hasattr(value, "__getnewargs_ex__"):
+        return {"arguments": to_plain(value.__getnewargs_ex__())}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value) if field.init]
+        return {name: to_plain(getattr(value, name)) for name in fields}
+    if isinstance(value, type) or callable(value) or getattr(value, "__dict__", True):
+        raise ValueError(
+            f"{type(value).__name__}: expected a data class, because a file holds plain settings "
+            f"and no code, got {value!r}"
+        )
+    return {}
+
+
+def _plain_array(array: NDArray[Any]) -> dict[str, Any]:
+    if array.dtype.char not in _DTYPES:
+        raise ValueError(f"array: expected numbers, because a file holds no code, got {array!r}")
+    kind = array.dtype.newbyteorder("<")
+    raw = np.packbits(array) if kind == np.bool_ else array.astype(kind, copy=False)
+    content = base64.b64encode(raw.tobytes()).decode()
+    return {TAG: "array", "shape": list(array.shape), array.dtype.name: content}
+
+
+def _array(plain: dict[str, Any]) -> NDArray[Any]:
+    _, (_, shape), (name, text) = plain.items()
+    raw = base64.b64decode(text)
+    if name == "float64":
+        return np.frombuffer(raw, "<f8").reshape(shape)
+    if name == "bool":
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=math.prod(shape))
+        return bits.astype(np.bool_).reshape(shape)
+    if np.dtype(name).char not in _DTYPES:
+        raise ValueError(f"array: expected numbers, got {name}")
+    return np.frombuffer(raw, np.dtype(name).newbyteorder("<")).reshape(shape)
+
+
+def pack(
+    header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]
+) -> Iterator[bytes | memoryview]:
+    """Yield bytes, part by part.
+
+    Examples
+    --------
+    >>> header, arrays = unpack(b"".join(pack({"seed": 3}, {"sums": np.ones(2)})))
+    >>> header["seed"], arrays["sums"]
+    (3, array([1., 1.]))
+    """
+    stored = {name: _stored(array) for name, array in arrays.items()}
+    listed = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
+    text = json.dumps(header | {"arrays": listed}).encode()
+    digest = hashlib.sha256()
+    for part in (MAGIC, len(text).to_bytes(8, "little"), text):
+        digest.update(part)
+        yield part
+    for array in stored.values():
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        digest.update(raw)
+        yield raw
+    yield digest.digest()
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Return what :func:`pack` was given; anything else is a ``ValueError`` with the reason."""
+    if data[:8] != MAGIC:
+        raise ValueError("it does not begin like one")
+    if len(data) < 16 + _DIGEST:
+        raise ValueError("it is cut short")
+    if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
+        raise ValueError("its checksum does not match; it is damaged, or cut short")
+    size = int.from_bytes(data[8:16], "little")
+    if 16 + size > len(data) - _DIGEST:
+        raise ValueError("its header is longer than the file")
+    header = json.loads(data[16 : 16 + size])
+    if not isinstance(header, dict):
+        raise ValueError("its header has no names")
+    return header, _arrays(header.pop("arrays"), memoryview(data)[16 + size : -_DIGEST])
+
+
+def _stored(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return an array as one of the file's types."""
+    kind = {"f": "<f8", "i": "<i8", "u": "|u1", "b": "|u1"}[array.dtype.kind]
+    return array.astype(kind, copy=False)
+
+
+def _arrays(listed: list[Any], body: memoryview) -> Arrays:
+    arrays: Arrays = {}
+    start = 0
+    for name, kind, shape in listed:
+        if kind not in _TYPES or not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"array {name!r} has type {kind!r} and shape {shape!r}")
+        items = math.prod(shape)
+        end = start + items * np.dtype(kind).itemsize
+        if end > len(body) or name in arrays:
+            raise ValueError(f"array {name!r} is cut short, or there twice")
+        flat = np.frombuffer(body[start:end], dtype=kind, count=items)
+        arrays[str(name)] = flat.reshape(shape).astype(np.dtype(kind).newbyteorder("="))
+        start = end
+    if start != len(body):
+        raise ValueError("there is more in it than its header says")
+    return arrays

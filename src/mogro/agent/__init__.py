@@ -1,0 +1,61 @@
+"""Live use: decisions with ids, late and partial rewards, arms that come and go."""
+
+from mogro.agent.agent import Agent
+from mogro.agent.decision import Decision, DecisionRecord, Propensities
+from mogro.agent.errors import (
+    BadReward,
+    ClosedAgent,
+    ConflictingReward,
+    DamagedJournal,
+    DamagedSnapshot,
+    DifferentConfig,
+    InfeasibleConstraints,
+    JournalError,
+    JournalUnavailable,
+    NewerJournal,
+    UnknownDecision,
+    UnknownObjective,
+)
+from mogro.agent.features.catalogue import Catalogue, ExactIndex, Index
+from mogro.agent.features.columns import Category, Number, Tags, Vector
+from mogro.agent.features.encoder import Encoder
+from mogro.agent.inputs import draws
+from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.state.counters import Outcome
+from mogro.agent.views import Estimates, Explanation, Front, Rival
+
+__all__ = [
+    "Agent",
+    "BadReward",
+    "Catalogue",
+    "Category",
+    "ClosedAgent",
+    "ConflictingReward",
+    "DamagedJournal",
+    "DamagedSnapshot",
+    "Decision",
+    "DecisionRecord",
+    "DifferentConfig",
+    "Encoder",
+    "Estimates",
+    "ExactIndex",
+    "Explanation",
+    "Front",
+    "HalfLife",
+    "Index",
+    "InfeasibleConstraints",
+    "JournalError",
+    "JournalUnavailable",
+    "NewerJournal",
+    "Number",
+    "Objective",
+    "Outcome",
+    "Propensities",
+    "Retention",
+    "Rival",
+    "Tags",
+    "UnknownDecision",
+    "UnknownObjective",
+    "Vector",
+    "draws",
+]

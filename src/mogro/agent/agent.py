@@ -1,0 +1,1013 @@
+"""The object that a team holds: decisions with ids, rewards that come late and in parts."""
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self, TypeVar, Unpack
+
+from numpy.typing import ArrayLike
+
+from mogro._files import write_whole
+from mogro._validation import FloatArray, count, folder_or_file, real, share
+from mogro.agent import changes, proposal, views
+from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
+from mogro.agent.decision import Decision, DecisionRecord, Propensities
+from mogro.agent.errors import DifferentConfig
+from mogro.agent.events import (
+    Activated,
+    Changed,
+    Decided,
+    Erased,
+    Event,
+    Expired,
+    Offered,
+    Rewarded,
+    Withdrawn,
+)
+from mogro.agent.features.arms import ArmReader, Arms, Context, Features
+from mogro.agent.features.products import FeatureSpec, Interactions
+from mogro.agent.journal import CommitQueue, check_config, open_journal
+from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written, write_log
+from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.proposal import Proposed
+from mogro.agent.report import last_arms, make_report
+from mogro.agent.request import (
+    Question,
+    Request,
+    Weights,
+    check_id,
+    check_new_id,
+    read_request,
+    read_rewards,
+    read_time,
+)
+from mogro.agent.state.counters import Outcome
+from mogro.agent.state.snapshot import read, write
+from mogro.agent.state.state import State
+from mogro.policies import MOGRO
+from mogro.priors import Prior
+
+T = TypeVar("T")
+
+_LEARNED_AT_ONCE = 500  # decisions of a log with one commit
+
+
+class Agent:
+    """Decides among arms and learns from what comes back, whenever it comes back.
+
+    Parameters
+    ----------
+    objectives
+        What decisions should be good at.
+    arms
+        Number of features of an arm; or an :class:`~mogro.Encoder`, where arms are records.
+    context
+        Where decisions have a context: its number of features, or an encoder. The learner then sees
+        a constant, the arm, the context and their products, so that an arm may be good for some
+        contexts and bad for others.
+    interactions
+        Which of these products there are: all, none (False), or those of some columns of the
+        encoders, as pairs (column of the arm, column of the context).
+    seed
+        The draw of a decision follows from this and the decision's id.
+    policy
+        Makes the policy from the number of features the learner sees (the constant is one of them)
+        and of objectives; :class:`~mogro.MOGRO` by default. Its numbers (noise, norm, threshold)
+        are in the units of the objectives.
+    prior
+        What is believed before the first observation, if not what the policy believes: one of
+        :mod:`mogro.priors`.
+    epsilon
+        With this probability a uniform draw from the eligible arms that meet the constraints,
+        whatever the policy would do. Every arm then has a propensity above 0, and logs can be
+        evaluated.
+    half_life
+        Forgetting, for worlds that change.
+    retention
+        How long to remember completed decisions: a :class:`~mogro.Retention`, or a number, which is
+        an age. What was learned stays; in a journal, too, nothing else is left of them from the
+        next snapshot on. :meth:`export` the log before, if you want to keep it. Without it, for
+        ever.
+    activation_timeout
+        How long a decision made with ``activate=False`` may wait for :meth:`activate`; after that
+        it counts as withdrawn. Without it, for ever.
+    on_event
+        Called with every event, after it has happened: ``list.append``, say. Events are data of
+        :mod:`mogro.agent.events`; applied one after the other to a new agent's state they give the
+        same state, to the bit. What it raises reaches the caller, although the event has happened.
+
+    Notes
+    -----
+    *Time* is a number that only the caller knows how to read; the agent has no clock. It is needed
+    where an objective has a window, or the half-life is in time.
+
+    *Threads* may call every method at any time. Calls happen one after the other, each wholly or
+    not at all; of two simultaneous calls with one id both get the same decision.
+
+    *Copies*, by :mod:`copy` or :mod:`pickle`, are agents of their own with the same past.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> objectives = [mogro.Objective("click"), mogro.Objective("watch", unit=60.0)]
+    >>> agent = mogro.Agent(objectives, arms=2, seed=7)
+    >>> decision = agent.decide({"news": [1.0, 0.0], "film": [0.0, 1.0]}, id="visit 1")
+    >>> decision.arm in ("news", "film")
+    True
+    >>> agent.reward("visit 1", {"click": 1})
+    Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
+    >>> agent.reward("visit 1", {"click": 1, "watch": 340.0})  # later, in any order
+    Outcome(learned=1, pending=0, revised=0, repeated=1, late=0)
+    >>> agent.observations
+    {'click': 1.0, 'watch': 1.0}
+    """
+
+    def __init__(
+        self,
+        objectives: Sequence[Objective],
+        *,
+        arms: FeatureSpec,
+        context: FeatureSpec | None = None,
+        interactions: Interactions = True,
+        seed: int,
+        policy: MakePolicy = MOGRO,
+        prior: Prior | None = None,
+        epsilon: float = 0.0,
+        half_life: HalfLife | None = None,
+        retention: float | Retention | None = None,
+        activation_timeout: float | None = None,
+        on_event: Callable[[Event], object] | None = None,
+    ) -> None:
+        config = AgentConfig(
+            objectives,
+            arms=arms,
+            context=context,
+            interactions=interactions,
+            seed=seed,
+            policy=policy,
+            prior=prior,
+            epsilon=epsilon,
+            half_life=half_life,
+            retention=retention,
+            activation_timeout=activation_timeout,
+        )
+        self._begin(State(config), on_event)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        types: Sequence[type[Any]] = (),
+        on_event: Callable[[Event], object] | None = None,
+    ) -> Self:
+        """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
+
+        Parameters
+        ----------
+        path
+            The file.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        on_event
+            Told of everything that happens from now on, as for a new agent.
+
+        Raises
+        ------
+        DamagedSnapshot
+            With the reason.
+        """
+        agent = cls.__new__(cls)
+        agent._begin(read(folder_or_file(path, "path"), types), on_event)
+        return agent
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        objectives: Sequence[Objective] | None = None,
+        *,
+        name: str = "agent",
+        types: Sequence[type[Any]] = (),
+        timeout: float = 60.0,
+        snapshot_every: int = 5000,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[AgentOptions],
+    ) -> Self:
+        """Open an agent that forgets nothing, and that processes can share.
+
+        Every change is on the disk when its call returns, in a journal of events. A process that is
+        killed at any moment has lost nothing that was acknowledged. Any number of processes may
+        open the same journal: each decision knows all that any of them has committed before it,
+        and all agree on the estimates.
+
+        Parameters
+        ----------
+        path
+            An SQLite file, on a disk of this machine, because network file systems do not lock
+            reliably; or a PostgreSQL database, ``"postgresql://user@host/shop"`` (extra
+            ``postgres``).
+        objectives
+            With these the agent is created if it is not there. Otherwise all settings have to be
+            those that it was created with, or those that it has now, after :meth:`add`,
+            :meth:`retire` and :meth:`change`; in both cases, and without objectives, it goes on as
+            it is.
+        name
+            Of the agent, where there are several.
+        types
+            Classes of policies, scalarisations and explorations that are not mogro's own.
+        timeout
+            Seconds to wait for other processes, or for a server, before a call fails.
+        snapshot_every
+            Events after which this process writes a snapshot into the journal, so that opening it
+            stays quick; later where more than fifty times as many decisions are held.
+        on_event
+            Called with every event of this process, after it has happened.
+        options
+            Beside objectives: ``arms``, ``context``, ``seed`` and so on, as for a new agent.
+
+        Raises
+        ------
+        JournalError
+            With the file or database and the reason: :class:`~mogro.errors.JournalUnavailable`,
+            :class:`~mogro.errors.DamagedJournal`, :class:`~mogro.errors.NewerJournal`,
+            :class:`~mogro.errors.DifferentConfig`.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/shop.db"
+        >>> with mogro.Agent.open(path, [mogro.Objective("sales")], arms=1, seed=7) as agent:
+        ...     decision = agent.decide({"a": [1.0], "b": [2.0]}, id="visit 1")
+        >>> with mogro.Agent.open(path) as agent:  # later, or in another process
+        ...     agent.reward("visit 1", {"sales": 4.0})
+        ...     agent.observations
+        Outcome(learned=1, pending=0, revised=0, repeated=0, late=0)
+        {'sales': 1.0}
+        >>> folder.cleanup()
+        """
+        if objectives is None and options:
+            raise ValueError(f"objectives: expected some beside {sorted(options)}, got None")
+        config = None if objectives is None else AgentConfig(objectives, **options)
+        agent = cls.__new__(cls)
+        every = count(snapshot_every, "snapshot_every")
+        journal, first = open_journal(path, name, config, types=types, timeout=timeout)
+        agent._begin(State(first), on_event)
+        agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._go_on_from)
+        if config is not None:
+            try:
+                check_config(journal.path, config, first, agent._config)
+            except DifferentConfig:
+                agent.close()
+                raise
+        return agent
+
+    def decide(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        id: str | None = None,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
+        now: float | None = None,
+    ) -> Decision:
+        """Choose an arm.
+
+        Parameters
+        ----------
+        arms
+            Arm ids, K strings; or a mapping from arm ids to feature vectors; or a
+            :class:`~mogro.Catalogue`. Any arms, different ones in every call if need be.
+        features
+            (K, d), beside arm ids.
+        context
+            Of the decision, (C,), where the agent was made with one; a record if it has an
+            encoder of contexts. With an encoder of arms, these are records, too.
+        id
+            Of the decision; made up without it. An id that is known gives the decision that was
+            made under it; other arguments are checked, but not used.
+        weights
+            The importance of each objective, per unit, in order or by name; or a scalarisation
+            such as ``RandomWeights(concentration)``. Without it the policy's own.
+        eligible
+            Which arms may be chosen, K booleans.
+        at_least, at_most
+            Constraints: bounds on the estimates by objective, in the user's units. They bind once
+            estimates mean something: not for decisions that explore.
+        activate
+            False if the arm may not be shown, or only later: see :meth:`activate`.
+        now
+            The time.
+
+        Raises
+        ------
+        InfeasibleConstraints
+            If no arm's estimates meet the constraints.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=2, seed=0)
+        >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
+        <Decision '0-0': arm 'b', exploring, expecting sales 0>
+        """
+        check_new_id(id)
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
+        )
+        asked = self._request(question, written=True)
+
+        def make() -> Decision:
+            if id is not None and id in self._state.ledger.rows:
+                return proposal.recall(self._state, id)
+            request = self._latest(asked)
+            return self._carry_out(request, proposal.propose(self._state, id, request))
+
+        return self._perform(make)
+
+    def decide_top(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        top: int,
+        id: str | None = None,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        activate: bool = True,
+        now: float | None = None,
+    ) -> tuple[Decision, ...]:
+        """Choose several distinct arms, each a decision of its own with rewards of its own.
+
+        They are chosen one after the other among the arms that are left, so with a vector of
+        weights they are the best ``top`` arms for it, in order; with random weights each has its
+        own draw, and together they serve different trade-offs. Fewer come back if no more arms
+        are eligible or meet the constraints. Parameters are those of :meth:`decide`; the ids are
+        ``id``, ``id + "/2"``, ``id + "/3"`` and so on.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> [decision.arm for decision in agent.decide_top({"a": [1.0], "b": [2.0]}, top=2)]
+        ['b', 'a']
+        """
+        check_new_id(id)
+        wanted = count(top, "top")
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, activate
+        )
+        asked = self._request(question, written=True)
+
+        def make() -> tuple[Decision, ...]:
+            proposal.check_group(self._state, id, min(wanted, len(asked.arms)))
+            request = self._latest(asked)
+            proposed = proposal.propose_several(self._state, id, request, wanted)
+            return tuple(self._carry_out(request, each) for each in proposed)
+
+        return self._perform(make)
+
+    def probabilities(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+        weights: Weights | None = None,
+        eligible: ArrayLike | None = None,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        now: float | None = None,
+    ) -> Propensities:
+        """Return with what probability :meth:`decide` would choose each arm; nothing happens.
+
+        Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
+        constraints that bind, are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
+        [0.0, 1.0]
+        """
+        question = Question(
+            arms, features, context, weights, eligible, at_least, at_most, now, True
+        )
+        request = self._request(question)
+        with self._current():
+            return proposal.would_choose(self._state, self._latest(request))
+
+    def observe(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        arm: str,
+        context: Context | None = None,
+        rewards: Mapping[str, float] | None = None,
+        propensity: float | None = None,
+        id: str | None = None,
+        eligible: ArrayLike | None = None,
+        now: float | None = None,
+    ) -> Decision:
+        """Take over a decision that somebody else has made: learned from like any other.
+
+        So an agent can watch and learn before it is in charge.
+
+        Parameters
+        ----------
+        arms, features, context, id, eligible, now
+            As for :meth:`decide`. An id that is known gives the decision that was made under it.
+        arm
+            The id of the arm that was chosen.
+        rewards
+            What came of it so far, by objective; the rest may come by :meth:`reward`.
+        propensity
+            The probability with which they chose the arm, for the log; None if nobody knows.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> made = agent.observe({"a": [1.0], "b": [2.0]}, arm="a", rewards={"sales": 3.0})
+        >>> agent.observations
+        {'sales': 1.0}
+        """
+        check_new_id(id)
+        chance = None if propensity is None else share(propensity, "propensity")
+        if chance == 0:
+            raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
+        given = {} if rewards is None else rewards
+        self._rewards(given, "rewards")
+        question = Question(arms, features, context, eligible=eligible, now=now)
+        asked = self._request(question, written=True)
+        if type(arm) is not str or arm not in asked.arms.ids:
+            raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
+
+        def make() -> Decision:
+            values = read_rewards(given, self._config.units, "rewards")  # as objectives are now
+            if id is not None and id in self._state.ledger.rows:
+                decision = proposal.recall(self._state, id)
+            else:
+                request = self._latest(asked)
+                proposed = proposal.propose_observed(self._state, id, request, arm, chance)
+                decision = self._carry_out(request, proposed)
+            if values:
+                self._commit(Rewarded(decision.id, values, asked.time))
+            return decision
+
+        return self._perform(make)
+
+    def activate(self, id: str, *, now: float | None = None) -> bool:
+        """Say that the arm of a decision made with ``activate=False`` is really shown.
+
+        Its windows begin now, and rewards that came before are learned. What is not activated
+        within the agent's ``activation_timeout`` is withdrawn: nothing is learned from it. Return
+        whether it was waiting: False if it was activated or withdrawn before.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> sales = mogro.Objective("sales", window=9.0)
+        >>> agent = mogro.Agent([sales], arms=1, seed=0, activation_timeout=5.0)
+        >>> seen, unseen = (agent.decide({"a": [1.0]}, activate=False, now=0.0) for _ in "12")
+        >>> agent.activate(seen.id, now=4.0), agent.activate(unseen.id, now=6.0)
+        (True, False)
+        """
+        check_id(id)
+        event = Activated(id, read_time(now, needed=self._config.windowed))
+        new: bool = self._perform(lambda: self._commit(event))
+        return new
+
+    def withdraw(self, id: str, *, now: float | None = None) -> int:
+        """Say that the arm of a decision was not shown after all: nothing is learned from it.
+
+        What was learned from it before stays. Return for how many objectives something was pending.
+        """
+        check_id(id)
+        event = Withdrawn(id, read_time(now, needed=False))
+        count: int = self._perform(lambda: self._commit(event))
+        return count
+
+    def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
+        """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
+
+        An objective with a default is learned when its window closes, others as they come. A value
+        that came before is ignored; one for an objective whose window has closed is recorded, not
+        learned. ``now`` first closes every window that is due, of all decisions; it is needed
+        where an objective has a window.
+
+        Raises
+        ------
+        UnknownDecision, UnknownObjective, BadReward, ConflictingReward
+            Nothing of the call is learned then.
+        """
+        check_id(id)
+        time = read_time(now, needed=self._config.windowed)
+        event = Rewarded(id, self._rewards(values, "values"), time)
+        outcome: Outcome = self._perform(lambda: self._commit(event))
+        return outcome
+
+    def expire(self, now: float) -> int:
+        """Close all windows that end at or before a time, and return how many did.
+
+        :meth:`decide` and :meth:`reward` do so too, by their ``now``.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sale", window=9.0, default=0.0)], arms=1, seed=0)
+        >>> agent.expire(agent.decide({"a": [1.0]}, now=1.0).time + 9.0)
+        1
+        """
+        event = Expired(real(now, "now"))
+        closed: int = self._perform(lambda: self._commit(event))
+        return closed
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What decisions should be good at."""
+        return self._config.units.objectives
+
+    @property
+    def theta(self) -> FloatArray:
+        """Estimated change of each objective per feature of the learner, (M, p - 1), in its units.
+
+        The features are those that :attr:`feature_names` names: those of an arm, or with a context
+        those of both and their products. The constant is apart: see :attr:`intercept`.
+        """
+        return self._theta[:, 1:] * self._config.units.scale[:, None]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the columns of :attr:`theta` are called."""
+        return self._config.features.names[1:]
+
+    @property
+    def intercept(self) -> FloatArray:
+        """Estimate of each objective for features of zero, (M,), in the user's units."""
+        return self._config.units.outward(self._theta[:, 0])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What has happened so far, and how many decisions are held."""
+        with self._current():
+            held, done = len(self._state.ledger), len(self._state.ledger.completed)
+            return asdict(self._state.counters) | {"pending": held - done, "completed": done}
+
+    @property
+    def observations(self) -> dict[str, float]:
+        """The effective number of observations of each objective: the sum of their weights.
+
+        With a half-life in time, as of the latest time that the agent was told.
+        """
+        with self._current():
+            return self._config.units.named(self._state.learner.effective)
+
+    def estimate(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+    ) -> views.Estimates:
+        """Return what is believed of arms, with standard errors, in the user's units.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> for value in (1.0, 2.0, 3.0):
+        ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> agent.estimate({"a": [1.0]})
+        arm  sales
+        a    2 ± 0.58
+        """
+        offered = self._reader.read(arms, features, context=context)
+        with self._current():
+            return views.estimates(offered, self._state.learner, self._config)
+
+    def decision(self, id: str) -> DecisionRecord:
+        """Return a decision and what has become of it.
+
+        With a journal it comes with what it was based on, also after a restart: it can be asked for
+        its propensity, and explained, unless the objectives have changed since.
+
+        Raises
+        ------
+        UnknownDecision
+            If it was never made, or is forgotten.
+        """
+        check_id(id)
+        with self._current():
+            record = proposal.record(self._state, id)
+            if self._queue is None:
+                return record
+            block, i = proposal.find_row(self._state, id)
+            position = block.position.item(i)
+            if position <= max(self._state.changes, default=0):  # other objectives
+                return record
+            event = self._queue.event(position)
+            if not isinstance(event, Decided) or event.id != id or event.evidence is None:
+                return record
+            offered = self._queue.event(event.offered)
+            if not isinstance(offered, Offered):
+                return record
+            decision = proposal.recall_written(self._state, event, offered)
+            return record._replace(decision=decision)
+
+    def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
+        """Return all decisions that are held, in order; only those with something pending, or not.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> decision = agent.decide({"a": [1.0]})
+        >>> [record.status for record in agent.decisions(pending=True)]
+        [{'sales': 'pending'}]
+        """
+        if not (pending is None or isinstance(pending, bool)):
+            raise ValueError(f"pending: expected True, False or None, got {pending!r}")
+        with self._current():
+            ledger = self._state.ledger
+            rows = ledger.live() if pending is not True else ledger.pending()
+            records = [proposal.record(self._state, ledger.ids[row]) for row in rows.tolist()]
+        return tuple(each for each in records if pending is None or each.pending == pending)
+
+    def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
+        """Return all decisions that are held with their rewards as an Arrow table, in order.
+
+        With a journal there is beside them what they were based on, so that other policies can be
+        judged by them. Threads and processes go on meanwhile. The columns are described in
+        :mod:`mogro.agent.log`. It takes pyarrow (``pip install pyarrow``).
+
+        Parameters
+        ----------
+        max_arms
+            Where more arms than this were on offer, they are left out (null): a large catalogue in
+            every row would take more memory than there is.
+        rewards
+            ``"learned"``: those that the agent learned from. ``"received"``: also those that came
+            after their window.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [1.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.log().select(["id", "arm", "reward_sales", "status_sales"]).to_pylist()
+        [{'id': 'visit 1', 'arm': 'a', 'reward_sales': 4.0, 'status_sales': 'learned'}]
+        """
+        if self._queue is None:
+            with self._lock:
+                state = self._state.freeze()
+            return make_log(state, None, max_arms=max_arms, rewards=rewards)
+        with self._queue.view() as (state, journal):
+            written = read_written(state, journal, self._queue.config)
+        return make_log(state, written, max_arms=max_arms, rewards=rewards)
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        max_arms: int = 1000,
+        rewards: Rewards = "learned",
+    ) -> Path:
+        """Write :meth:`log` to ``decisions.parquet`` in a folder, and return the file's path."""
+        place = folder_or_file(folder, "folder")
+        return write_log(self.log(max_arms=max_arms, rewards=rewards), place)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page for those who ask how the agent is doing; it opens from a file.
+
+        Objectives over time, arms and how often they were chosen, exploration, rewards that are
+        pending or came late, what was not expected, and the features that matter. It needs pyarrow
+        (``pip install pyarrow``); with a journal there is more on it.
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> for value in (4.0, 3.0):
+        ...     _ = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     agent.report(folder + "/agent.html")
+        """
+        place = folder_or_file(path, "path")
+        table = self.log()
+        offered = last_arms(table)
+        known = None
+        if offered is not None:
+            known = self.estimate(offered.ids, offered.features, context=offered.context)
+        with self._current():
+            theta, lead = self._state.learner.theta, views.text(self._state).splitlines()[0]
+        page = make_report(
+            table,
+            self._config.units,
+            lead=lead,
+            theta=theta,
+            names=self._config.features.names,
+            estimates=known,
+        )
+        with write_whole(place) as file:
+            file.write(page.encode())
+
+    def front(
+        self,
+        arms: Arms,
+        features: Features | None = None,
+        *,
+        context: Context | None = None,
+    ) -> views.Front:
+        """Return the estimated effective front of some arms, with each one's share of weights.
+
+        It belongs to the estimates: with few observations it may be far from the true one.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("taste"), mogro.Objective("price",
+        ...     direction="min")], arms=2, seed=0)
+        >>> arms = {"cake": [1.0, 0.0], "bread": [0.0, 1.0]}
+        >>> for name, taste, price in (("cake", 5.0, 4.0), ("bread", 1.0, 2.0)):
+        ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
+        ...     outcome = agent.reward(decision.id, {"taste": taste, "price": price})
+        >>> agent.front(arms)
+        arm    taste  price  share of weights
+        cake   5      4      66...%
+        bread  1      2      33...%
+        """
+        offered = self._reader.read(arms, features, context=context)
+        with self._current():
+            theta = self._state.learner.theta
+        return views.learned_front(offered, theta, self._config)
+
+    def explain(self, decision: Decision) -> views.Explanation:
+        """Say what an arm was chosen over, and on which objectives it led, by what was known."""
+        return views.explain(decision)
+
+    def __repr__(self) -> str:
+        with self._current():
+            return views.text(self._state)
+
+    def _repr_html_(self) -> str:
+        with self._current():
+            return views.html(self._state)
+
+    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
+        """Have one more objective from now on; one that is there already changes nothing.
+
+        Nothing is waited for of decisions that were made before.
+
+        Parameters
+        ----------
+        objective
+            With a name of its own.
+        policy
+            Makes the policy for the new number of objectives, where the present one has something
+            that belongs to the old one, such as a vector of weights.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> agent.add(mogro.Objective("returns", direction="min"))
+        >>> agent.retire("sales")
+        >>> agent.objectives
+        (Objective(name='returns', direction='min'),)
+        """
+        self._change(lambda config: changes.added(config, objective, policy))
+
+    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
+        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
+
+        Rewards that still come for it are refused: :class:`~mogro.agent.UnknownObjective`.
+        """
+        self._change(lambda config: changes.retired(config, name, policy))
+
+    def change(self, objective: Objective) -> None:
+        """Give an objective, by its name, another unit, window or default from now on.
+
+        What was learned stays, in the user's units. Windows of decisions that wait are as long as
+        the new one, too; values and defaults that were learned stay learned.
+        """
+        self._change(lambda config: changes.changed(config, objective))
+
+    def erase(self, *ids: str) -> int:
+        """Remove what was recorded of decisions, and return how many; what was learned stays.
+
+        Nothing more is learned from what was pending. Their ids are unknown from now on. Out of a
+        journal goes all that was recorded under these ids, also of decisions that were forgotten;
+        what is recorded of others stays. An SQLite file is overwritten where they stood; what was
+        deleted in a PostgreSQL database goes when the server cleans up; backups and archives are
+        out of reach.
+
+        Raises
+        ------
+        UnknownDecision
+            If nothing is recorded of one of them; then none is erased.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> _ = agent.reward(agent.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> agent.erase("visit 1")
+        1
+        >>> agent.observations, agent.decisions()
+        ({'sales': 1.0}, ())
+        """
+        for id in ids:
+            check_id(id)
+        gone = set(ids)
+
+        def make(recorded: Collection[str]) -> Erased:
+            held = gone & self._state.ledger.rows.keys()
+            for id in gone - held - set(recorded):
+                proposal.find_row(self._state, id)  # raises
+            places = [proposal.find_row(self._state, id) for id in sorted(held)]
+            return Erased(tuple(sorted(block.serial.item(i) for block, i in places)))
+
+        if self._queue is None:
+            with self._lock:
+                self._commit(make(()))
+        else:
+            self._queue.erase(gone, make)
+        return len(gone)
+
+    def learn(self, log: Any) -> int:
+        """Take over the decisions and rewards in a log of another agent, and return how many.
+
+        So a new agent begins with all that was known. What that agent has learned from a decision
+        is learned, and nothing from what was pending there. Decisions whose id is known are left
+        out, so that a log can be taken over twice; if one is not what is known under its id (arm,
+        features, time, what was learned of it), nothing is taken over.
+
+        Parameters
+        ----------
+        log
+            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
+            learner sees of arms has to be the same there as here; objectives may differ: those that
+            are not in the log count as missing, and others in it are left out.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> old, new = (mogro.Agent([mogro.Objective("sales")], arms=1, seed=s) for s in (0, 1))
+        >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
+        >>> new.learn(old.log())
+        1
+        >>> new.observations
+        {'sales': 1.0}
+        """
+        config = self._config
+        read = read_log(log, config)
+
+        def some() -> int:  # others take their turn in between
+            rows = read if config is self._config else read_log(log, self._config)
+            theta = self._state.learner.theta
+            fresh = new_rows(rows, self._state)[:_LEARNED_AT_ONCE]
+            for event in fresh:
+                believed = event.decision._replace(estimates=theta @ event.decision.features)
+                self._commit(event._replace(decision=believed))
+            return len(fresh)
+
+        taken = learned = self._perform(some)
+        while learned == _LEARNED_AT_ONCE:
+            learned = self._perform(some)
+            taken += learned
+        return taken
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a file, pending decisions included; see :meth:`load`.
+
+        The file that stood there is replaced as a whole or not at all, even by a crash. Threads
+        can go on once a copy has been taken; that it is on the disk is certain when the call
+        returns.
+        """
+        place = folder_or_file(path, "path")
+        with self._current():
+            state = self._state.freeze()
+        write(place, state)
+
+    def close(self) -> None:
+        """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
+        if self._queue is not None:
+            self._queue.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._current():
+            return {"state": copy.deepcopy(self._state)}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self._begin(kept["state"], None)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def _begin(self, state: State, on_event: Callable[[Event], object] | None) -> None:
+        self._on_event = on_event
+        self._lock = threading.RLock()
+        self._reader = ArmReader(state.config.features)
+        self._queue: CommitQueue | None = None  # with a journal
+        self._go_on_from(state)
+
+    def _go_on_from(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def _config(self) -> AgentConfig:
+        return self._state.config
+
+    def _current(self) -> AbstractContextManager[object]:
+        """Keep the state as it is; with a journal, as the last event committed left it."""
+        return self._lock if self._queue is None else self._queue.current()
+
+    @property
+    def _theta(self) -> FloatArray:
+        """Estimates as the learner has them, (M, p)."""
+        with self._current():
+            return self._state.learner.theta
+
+    def _change(self, make: Callable[[AgentConfig], Changed | None]) -> None:
+        """Go on with other objectives, if there is an event that says so."""
+
+        def work() -> None:
+            event = make(self._config)
+            if event is not None:
+                self._commit(event)
+
+        self._perform(work)
+
+    def _request(self, question: Question, *, written: bool = False) -> Request:
+        """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
+        written = written and self._queue is not None
+        return self._checked(
+            lambda: read_request(question, self._config, self._reader, written=written)
+        )
+
+    def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
+        """Check rewards, given under a name."""
+        return self._checked(lambda: read_rewards(values, self._config.units, name))
+
+    def _checked(self, check: Callable[[], T]) -> T:
+        """Check what a caller gave; what is refused once more, by the latest objectives."""
+        try:
+            return check()
+        except ValueError:
+            if self._queue is None:
+                raise
+        with self._current():
+            return check()
+
+    def _latest(self, request: Request) -> Request:
+        """Return a request as the objectives are now."""
+        if request.config is self._config:
+            return request
+        return self._request(request.question, written=request.offer is not None)
+
+    def _carry_out(self, request: Request, proposed: Proposed) -> Decision:
+        """Let a decision happen, after the arms on offer have been written down."""
+        if proposed.event is not None:
+            if request.offer is not None and proposal.is_new(self._state, request.offer):
+                self._commit(request.offer)
+            self._commit(proposed.event)
+        return proposed.decision
+
+    def _perform(self, work: Callable[[], T]) -> T:
+        """Carry out what changes the agent, by itself; with a journal until it is committed."""
+        if self._queue is None:
+            with self._lock:
+                return work()
+        return self._queue.perform(work)
+
+    def _commit(self, event: Event) -> Any:
+        """Let an event happen, tell of it, and return what it was; raise what was refused."""
+        apply = self._state.apply if self._queue is None else self._queue.apply
+        result = apply(event)
+        if isinstance(result, Exception):
+            raise result
+        if self._on_event is not None:
+            self._on_event(event)
+        return result

@@ -1,0 +1,209 @@
+"""What an agent is, as opposed to what it has learned: fixed, and plain data in a file."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict, cast
+
+from mogro._codec import by_name, from_plain, to_plain
+from mogro._validation import count, real, share
+from mogro.agent.features.columns import Category, Number, Tags, Vector
+from mogro.agent.features.encoder import Encoder
+from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
+from mogro.agent.objective import HalfLife, Objective, Retention, Units
+from mogro.policies import MOGRO, LinearPolicy
+from mogro.policies.persistence import OWN, check_names, foreign_types
+from mogro.posterior import Posterior
+from mogro.priors import Prior
+
+MakePolicy = Callable[[int, int], LinearPolicy]
+
+
+class AgentOptions(TypedDict, total=False):
+    """What an agent is made of beside its objectives: the keywords of :class:`~mogro.Agent`."""
+
+    arms: FeatureSpec
+    context: FeatureSpec | None
+    interactions: Interactions
+    seed: int
+    policy: MakePolicy
+    prior: Prior | None
+    epsilon: float
+    half_life: HalfLife | None
+    retention: float | Retention | None
+    activation_timeout: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class AgentConfig:
+    """Everything fixed about an agent, checked; parameters are those of :class:`~mogro.Agent`.
+
+    The policy is made at once, and says what the prior and the half-life are if nobody else does.
+    """
+
+    objectives: Sequence[Objective]
+    _: KW_ONLY
+    arms: FeatureSpec
+    context: FeatureSpec | None = None
+    interactions: Interactions = True
+    seed: int
+    policy: MakePolicy | LinearPolicy = MOGRO
+    prior: Any = None
+    epsilon: float = 0.0
+    half_life: HalfLife | None = None
+    retention: float | Retention | None = None
+    activation_timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        made = make_policy(self.policy, self.features.size, len(self.units))
+        checked = {
+            "objectives": self.units.objectives,
+            "arms": self.features.arms,
+            "context": self.features.context,
+            "interactions": self.features.interactions,
+            "seed": count(self.seed, "seed", minimum=0),
+            "policy": made,
+            "prior": made.prior if self.prior is None else self.prior,
+            "epsilon": share(self.epsilon, "epsilon"),
+            "half_life": _half_life(self.half_life, made.half_life),
+            "retention": _retention(self.retention),
+            "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        try:
+            Posterior(self.size, len(self.units), prior=self.prior)
+        except AttributeError:
+            raise ValueError(f"prior: expected one of mogro.priors, got {self.prior!r}") from None
+
+    @cached_property
+    def units(self) -> Units:
+        """The objectives, their units and windows."""
+        return Units(self.objectives)
+
+    @cached_property
+    def features(self) -> FeatureMap:
+        """From the user's features to the learner's."""
+        return FeatureMap(self.arms, self.context, self.interactions)
+
+    @cached_property
+    def size(self) -> int:
+        """The number of features that the learner sees."""
+        return self.features.size
+
+    @cached_property
+    def rule(self) -> LinearPolicy:
+        """How to choose; what it has learned itself stays empty."""
+        return cast("LinearPolicy", self.policy)
+
+    @cached_property
+    def types(self) -> tuple[type[Any], ...]:
+        """Classes of the policy and its parts that are not mogro's own."""
+        return tuple(foreign_types((self.rule, self.prior)))
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether some objective has a window."""
+        return self.units.nearest < math.inf
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether decisions need a time."""
+        fading = self.half_life is not None and self.half_life.time is not None
+        return fading or self.windowed or self.oldest < math.inf
+
+    @cached_property
+    def oldest(self) -> float:
+        """The age up to which completed decisions are remembered."""
+        retention = cast("Retention | None", self.retention)
+        return math.inf if retention is None or retention.age is None else retention.age
+
+    @cached_property
+    def most(self) -> float:
+        """How many completed decisions are remembered."""
+        retention = cast("Retention | None", self.retention)
+        return math.inf if retention is None or retention.decisions is None else retention.decisions
+
+    @cached_property
+    def timeout(self) -> float:
+        """How long decisions wait to be activated."""
+        return math.inf if self.activation_timeout is None else self.activation_timeout
+
+    def changed(self, objectives: Sequence[Objective], policy: LinearPolicy) -> "AgentConfig":
+        """Return a config with other objectives and another policy."""
+        return replace(self, objectives=objectives, policy=policy)
+
+    def restored(self, plain: Any) -> "AgentConfig":
+        """Return this config, or what became of it, from plain data."""
+        mine = json.loads(json.dumps(to_plain(self)))
+        return self if plain == mine else config_from_plain(plain, self.types)
+
+
+# Classes of which all that an agent writes is made.
+KNOWN: tuple[type[Any], ...] = (
+    *(*OWN, AgentConfig, Objective, HalfLife, Retention),
+    *(Encoder, Number, Category, Tags, Vector),
+)
+
+
+def config_from_plain(plain: Any, types: Sequence[type[Any]]) -> AgentConfig:
+    """Make a config again from plain data; ``types`` are classes that are not mogro's own."""
+    config = from_plain(plain, by_name(KNOWN, types))
+    if not isinstance(config, AgentConfig):
+        raise ValueError(f"expected a config, got {str(plain)[:80]}")
+    return config
+
+
+def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -> LinearPolicy:
+    """Make a policy for so many features and objectives, and check it."""
+    if isinstance(policy, LinearPolicy):
+        made = policy
+    elif callable(policy):
+        made = policy(size, objectives)
+    else:
+        raise ValueError(
+            "policy: expected a function that makes a policy from the numbers of features and "
+            f"objectives, such as mogro.MOGRO, got {policy!r}"
+        )
+    if not isinstance(made, LinearPolicy):
+        raise ValueError(
+            f"policy: expected a mogro.LinearPolicy, got {made!r}; policies that learn in another "
+            "way work in simulations only"
+        )
+    if (made.dim, made.objectives, made.batch) != (size, objectives, ()):
+        raise ValueError(
+            f"policy: expected dim {size}, objectives {objectives} and no batch, got {made!r}"
+        )
+    if type(made).update is not LinearPolicy.update:
+        raise ValueError(
+            f"policy: expected one with the update of LinearPolicy, got {made!r}; it works in "
+            "simulations only"
+        )
+    try:  # now, and not when it is saved
+        check_names(made)
+    except ValueError as error:
+        raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
+    return made
+
+
+def _half_life(given: HalfLife | None, updates: float | None) -> HalfLife | None:
+    """Return the half-life of what was learned: the agent's, or the policy's."""
+    if given is not None and not isinstance(given, HalfLife):
+        raise ValueError(f"half_life: expected a mogro.HalfLife, got {given!r}")
+    if given is not None and updates is not None and given != HalfLife(updates=updates):
+        raise ValueError(f"half_life: expected {updates} updates as in the policy, got {given}")
+    return HalfLife(updates=updates) if given is None and updates is not None else given
+
+
+def _retention(given: float | Retention | None) -> Retention | None:
+    if given is None or isinstance(given, Retention):
+        return given
+    return Retention(age=real(given, "retention", minimum=0))
+
+
+def _duration(
+    value: float | None, name: str, *, minimum: float = -math.inf, above: float = -math.inf
+) -> float | None:
+    return None if value is None else real(value, name, minimum=minimum, above=above)

@@ -1,0 +1,232 @@
+"""What happens to an agent, as plain data: :class:`State` changes by these and by nothing else.
+
+An event says what was asked for and what was chosen, never how the state changed. It is a tuple;
+:func:`to_plain` makes it what JSON can hold.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from mogro import _codec
+from mogro._codec import by_name, to_plain
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.objective import Objective
+from mogro.policies import LinearPolicy
+from mogro.policies.persistence import OWN
+from mogro.selection import Selection
+
+__all__ = [
+    "KINDS",
+    "Activated",
+    "Changed",
+    "Decided",
+    "Erased",
+    "Event",
+    "Evidence",
+    "Expired",
+    "Imported",
+    "Offered",
+    "Rewarded",
+    "Withdrawn",
+    "from_plain",
+    "offered",
+    "to_plain",
+]
+
+
+class Offered(NamedTuple):
+    """Arms that decisions choose among, written down once however many decisions do.
+
+    Attributes
+    ----------
+    digest
+        Of the rest.
+    ids
+        Of all arms, also of those that are not eligible.
+    features
+        Of these arms as the caller gave them, (K, A).
+    """
+
+    digest: str
+    ids: tuple[str, ...]
+    features: FloatArray
+
+
+def offered(ids: Sequence[str], features: FloatArray) -> Offered:
+    """Return the event that writes arms down."""
+    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
+    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(numbers.data)
+    return Offered(digest.hexdigest(), names, numbers)
+
+
+class Evidence(NamedTuple):
+    """What the evaluation of a decision wants to know beside it.
+
+    Attributes
+    ----------
+    eligible
+        Which of the arms on offer were, a mask; None for all.
+    context
+        As the caller gave it, (C,).
+    constraints
+        Lower bounds by objective, and upper bounds.
+    selection
+        How to select, if not the policy's own way.
+    basis
+        The position of the last event that the beliefs knew of.
+    theta
+        The estimates that arms were compared by, (M, a): in a context, those of arms there.
+    values
+        What arms were worth, (K, M), where that is neither the estimates nor random.
+    propensity
+        With its standard error, where it does not follow from all this: see
+        :attr:`mogro.Decision.propensity`. Of a decision that somebody else has made, what they say.
+    """
+
+    eligible: BoolArray | None
+    context: FloatArray | None
+    constraints: tuple[dict[str, float], dict[str, float]] | None
+    selection: Selection | None
+    basis: int
+    theta: FloatArray
+    values: FloatArray | None
+    propensity: tuple[float, float] | None
+
+
+class Decided(NamedTuple):
+    """An arm was chosen.
+
+    Attributes
+    ----------
+    id
+        Of the decision.
+    arm
+        The id of the arm.
+    features
+        Of the arm, as the learner sees them, (p,).
+    weights
+        Those the arm was best for, (M,), if any.
+    estimates
+        Of the arm when it was chosen, as the learner sees them, (M,).
+    exploring, uniform, grouped
+        Whether it was chosen to explore; whether it was a uniform draw; whether it is one of
+        several chosen together.
+    number
+        Of the id, if the agent made it up.
+    time
+        If the caller gave one.
+    evidence
+        Where there is a journal.
+    active
+        Whether windows begin at once, and not when it is activated.
+    observed
+        Whether somebody else has made it.
+    offered
+        The position of the event with the arms on offer; 0 without a journal.
+    """
+
+    id: str
+    arm: str
+    features: FloatArray
+    weights: FloatArray | None
+    estimates: FloatArray
+    exploring: bool
+    uniform: bool
+    grouped: bool
+    number: int | None
+    time: float | None
+    evidence: Evidence | None = None
+    active: bool = True
+    observed: bool = False
+    offered: int = 0
+
+
+class Imported(NamedTuple):
+    """A decision of another agent was taken over, with what has become of it.
+
+    Attributes
+    ----------
+    decision
+        As if it were made now; its estimates are what is believed now.
+    values
+        Rewards by objective, in the user's units.
+    status
+        By objective, as in :class:`~mogro.agent.DecisionRecord`; nothing is pending.
+    """
+
+    decision: Decided
+    values: dict[str, float]
+    status: dict[str, str]
+
+
+class Rewarded(NamedTuple):
+    """Values came for a decision, in the user's units, by objective."""
+
+    id: str
+    values: dict[str, float]
+    time: float | None
+
+
+class Activated(NamedTuple):
+    """The arm of a decision is really shown: its windows begin."""
+
+    id: str
+    time: float | None
+
+
+class Withdrawn(NamedTuple):
+    """The arm of a decision was not shown after all."""
+
+    id: str
+    time: float | None
+
+
+class Changed(NamedTuple):
+    """From now on the agent has these objectives, and this policy.
+
+    Attributes
+    ----------
+    objectives
+        All of them.
+    policy
+        For so many objectives.
+    """
+
+    objectives: tuple[Objective, ...]
+    policy: LinearPolicy
+
+
+class Expired(NamedTuple):
+    """A time has come, and windows close."""
+
+    time: float
+
+
+class Erased(NamedTuple):
+    """Decisions are dropped, wherever they stand, by their numbers in the order of decisions."""
+
+    numbers: tuple[int, ...]
+
+
+Event = Decided | Rewarded | Activated | Withdrawn | Changed | Expired | Offered | Imported | Erased
+
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Event:
+    """Make an event again of what :func:`to_plain` gave; ``types`` are not mogro's own.
+
+    Examples
+    --------
+    >>> to_plain(Expired(time=60.0))
+    {'is': 'Expired', 'time': 60.0}
+    >>> from_plain(to_plain(Expired(time=60.0)))
+    Expired(time=60.0)
+    """
+    known = (*OWN, *KINDS.values(), Evidence, Objective)
+    event: Event = _codec.from_plain(plain, by_name(known, types))
+    return event

@@ -1,0 +1,234 @@
+"""What a decision chooses among: arms on offer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_shape,
+    floats,
+    unique_strings,
+)
+from mogro.agent.events import Offered, offered
+from mogro.agent.features.catalogue import Catalogue, Version
+from mogro.agent.features.encoder import Record
+from mogro.agent.features.products import FeatureMap, View
+from mogro.agent.objective import LARGEST
+from mogro.beliefs import Beliefs
+
+Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogue
+Features = ArrayLike | Sequence[Record]
+Context = ArrayLike | Record
+
+_WANTED = (
+    "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
+)
+
+
+class ArmSet:
+    """Eligible arms on offer, as a policy sees them; nobody changes them any more.
+
+    Attributes
+    ----------
+    view
+        How a policy and the learner see them.
+    version
+        The catalogue they come from, if they do.
+    rows
+        Which of all arms they are, (K,); None for all.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        given: FloatArray,
+        view: View,
+        *,
+        version: Version | None = None,
+        rows: IntArray | None = None,
+        seen: FloatArray | None = None,
+    ) -> None:
+        self._ids = ids  # of all arms, also of those that are not eligible
+        self._given = given  # their features as the user gave them
+        self._seen = seen  # the features of the eligible ones that a policy sees, once computed
+        self.view = view
+        self.version = version
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self._ids) if self.rows is None else len(self.rows)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, K of them."""
+        if self.rows is None:
+            return tuple(self._ids)
+        return tuple(self._ids[row] for row in self.rows.tolist())
+
+    def id(self, place: int) -> str:
+        """Return the id of one arm."""
+        return self._ids[self._row(place)]
+
+    @property
+    def features(self) -> FloatArray:
+        """The features that a policy sees, (K, 1 + A)."""
+        if self._seen is None and self.version is not None and not self.view.contextual:
+            every = self.version.seen
+            self._seen = every if self.rows is None else every[self.rows]
+        elif self._seen is None:
+            self._seen = self.view(self.given)
+            self._seen.flags.writeable = False
+        return self._seen
+
+    def arm(self, place: int) -> FloatArray:
+        """Return the features of one arm that a policy sees, (1 + A,)."""
+        if self._seen is not None:
+            return np.asarray(self._seen[place])
+        return self.view(self._given[self._row(place)])
+
+    def learned(self, place: int) -> FloatArray:
+        """Return the features of one arm that the learner sees, (p,)."""
+        if self.view.contextual:
+            return self.view.products(self._given[self._row(place)])
+        return self.arm(place)
+
+    def project(self, beliefs: Beliefs) -> Beliefs:
+        """Return what is believed about these arms in their context."""
+        return self.view.project(beliefs, lambda: self.features)
+
+    @property
+    def spanning(self) -> FloatArray:
+        """A few vectors as the learner sees them, (r, p), that span at least what the arms do."""
+        if self.view.contextual:
+            return self.view.columns.T
+        return self.features if self.version is None else self.version.spanning
+
+    def some(self, places: slice) -> "ArmSet":
+        """Return the arms at some places."""
+        every = np.arange(len(self)) if self.rows is None else self.rows
+        return ArmSet(self._ids, self._given, self.view, rows=every[places])
+
+    def best(self, direction: FloatArray) -> IntArray:
+        """Return the places of the arms of a catalogue that are best for a direction (1 + A,)."""
+        assert self.version is not None
+        slopes = self.view.coefficients(direction)
+        if self.rows is None:
+            return self.version.best(slopes, None)
+        return np.searchsorted(self.rows, self.version.best(slopes, self.eligible))
+
+    @cached_property
+    def eligible(self) -> BoolArray:
+        """Which of all arms they are, a mask."""
+        mask = np.zeros(len(self._ids), dtype=np.bool_)
+        mask[slice(None) if self.rows is None else self.rows] = True
+        return mask
+
+    def written(self) -> Offered:
+        """Return the event that writes all arms down, also those that are not eligible."""
+        return offered(self._ids, self._given)
+
+    @property
+    def context(self) -> FloatArray | None:
+        """The context as the caller gave it, (C,), if there is one."""
+        return self.view.context if self.view.contextual else None
+
+    @property
+    def given(self) -> FloatArray:
+        """The features as the caller gave them, (K, A)."""
+        return self._given if self.rows is None else self._given[self.rows]
+
+    def only(self, keep: BoolArray) -> "ArmSet":
+        """Return some of the arms, by a mask (K,)."""
+        rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
+        return ArmSet(self._ids, self._given, self.view, version=self.version, rows=rows)
+
+    def _row(self, place: int) -> int:
+        return place if self.rows is None else int(self.rows[place])
+
+
+class ArmReader:
+    """Checks arms on offer; most callers offer the same ones again and again."""
+
+    def __init__(self, features: FeatureMap) -> None:
+        self._features = features
+        self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
+        self._written: tuple[Version, Offered] | None = None  # the catalogue last written down
+
+    def read(
+        self,
+        arms: Arms,
+        features: Features | None,
+        *,
+        context: Context | None,
+        eligible: ArrayLike | None = None,
+    ) -> ArmSet:
+        """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
+        view = self._features.at(context)
+        if isinstance(arms, Catalogue):
+            offer = self._registered(arms, features, view)
+        else:
+            offer = self._listed(arms, features, view)
+        return offer if eligible is None else offer.only(_mask(eligible, len(offer)))
+
+    def written(self, arms: ArmSet) -> Offered:
+        """Return the event that writes arms down; a catalogue is looked at once."""
+        if arms.version is None:
+            return arms.written()
+        last = self._written
+        if last is None or last[0] is not arms.version:
+            self._written = last = arms.version, arms.written()
+        return last[1]
+
+    def _listed(
+        self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
+    ) -> ArmSet:
+        self._checked = ids = unique_strings(arms, "arms", wanted=_WANTED, checked=self._checked)
+        if isinstance(arms, Mapping):
+            if features is not None:
+                raise ValueError("features: expected None, because arms map ids to features")
+            features = list(arms.values())
+        elif features is None:
+            raise ValueError("features: expected one row for each arm, got None")
+        rows = as_floats(self._features.encode_arms(features), "features")
+        if rows.shape != (len(ids), self._features.dim):
+            check_shape(rows, "features", (len(ids), self._features.dim))
+        copied = rows.astype(np.float64) if view.contextual else view(rows)
+        size = float(np.vdot(copied, copied))
+        if not size * view.stretch <= LARGEST:
+            floats(rows, "features", shape=rows.shape)
+            beside = " with those of the context" if view.contextual else ""
+            raise ValueError(
+                f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
+            )
+        if view.contextual:
+            return ArmSet(ids, copied, view)
+        copied.flags.writeable = False
+        return ArmSet(ids, copied[:, 1:], view, seen=copied)
+
+    def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
+        if features is not None:
+            raise ValueError("features: expected None, because a catalogue has features")
+        if arms.dim != self._features.dim:
+            raise ValueError(
+                f"arms: expected a catalogue of dim {self._features.dim}, got {arms.dim}"
+            )
+        version = arms.version()
+        return ArmSet(version.ids, version.features, view, version=version)
+
+
+def _mask(eligible: ArrayLike, arms: int) -> BoolArray:
+    mask = np.asarray(eligible)
+    if mask.dtype != np.bool_ or mask.shape != (arms,):
+        raise ValueError(
+            f"eligible: expected {arms} booleans, got {mask.dtype} of shape {mask.shape}"
+        )
+    if not mask.any():
+        raise ValueError("eligible: expected at least one arm, got none")
+    return mask

@@ -1,0 +1,179 @@
+"""From records to numbers: what a database row says, as features, and by which names.
+
+Records are mappings from names to values; frames of pandas, polars and pyarrow are read with
+narwhals, an extra. An encoder is plain data and can be written as JSON.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from mogro._validation import FloatArray, count
+from mogro.agent.features.columns import Category, Column, Number, Tags, Vector, fit_column
+
+Record = Mapping[str, Any]
+
+
+class Encoder:
+    """Turns records into features: each name of a record by a rule of its own.
+
+    Parameters
+    ----------
+    columns
+        By name: :class:`~mogro.Number`, :class:`~mogro.Category`, :class:`~mogro.Tags` or
+        :class:`~mogro.Vector`.
+
+    Notes
+    -----
+    A value that is missing (absent, None or NaN) becomes zeros, which is the mean of a number. So
+    does a category that is not known, and a tag that is not known is left out. A name that is not
+    known, and a value of the wrong type, are refused by name.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> users = mogro.Encoder(
+    ...     age=mogro.Number(mean=40, std=15),
+    ...     country=mogro.Category("DE", "FR", "US"),
+    ...     tags=mogro.Tags("sport", "news"),
+    ... )
+    >>> users({"age": 31, "country": "DE", "tags": ["news"]}).tolist()
+    [-0.6, 1.0, 0.0, 0.0, 0.0, 1.0]
+    >>> users.names
+    ('age', 'country=DE', 'country=FR', 'country=US', 'tags=sport', 'tags=news')
+    >>> users([{}, {"age": 55}]).tolist()
+    [[0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+
+    def __init__(self, **columns: Column) -> None:
+        if not columns:
+            raise ValueError("columns: expected at least one, such as age=mogro.Number()")
+        for name, column in columns.items():
+            if not isinstance(column, Number | Category | Tags | Vector):
+                raise ValueError(
+                    f"{name}: expected a mogro.Number, Category, Tags or Vector, got {column!r}"
+                )
+        ends = np.cumsum([column.size for column in columns.values()]).tolist()
+        self.size: int = ends[-1]
+        self._columns = dict(columns)
+        # Where the numbers of each column stand.
+        self.slices = {
+            name: slice(end - column.size, end)
+            for (name, column), end in zip(columns.items(), ends, strict=True)
+        }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the numbers are called, C of them."""
+        return tuple(part for name, column in self._columns.items() for part in column.names(name))
+
+    def __call__(self, records: Record | Sequence[Record] | Any) -> FloatArray:
+        """Return the numbers of a record, (C,), or of n records or the rows of a frame, (n, C)."""
+        if isinstance(records, Mapping):
+            return np.array(self._encode(records))
+        table = []
+        for number, record in enumerate(_rows(records)):
+            try:
+                table.append(self._encode(record))
+            except ValueError as error:
+                raise ValueError(f"record {number}: {error}") from None
+        return np.array(table, dtype=np.float64).reshape(len(table), self.size)
+
+    def _encode(self, record: Record) -> list[float]:
+        numbers = [0.0] * self.size
+        for name, value in record.items():
+            column = self._columns.get(name)
+            if column is None:
+                raise ValueError(f"{name}: unknown; expected {', '.join(self._columns)}")
+            if _is_missing(value):
+                continue
+            try:
+                column.put(value, numbers, self.slices[name].start)
+            except TypeError as wanted:
+                raise ValueError(f"{name}: expected {wanted}, got {value!r}") from None
+        return numbers
+
+    @classmethod
+    def fit(cls, sample: Sequence[Record] | Any, *, categories: int = 50) -> Self:
+        """Make an encoder for records like those of a sample, or for frames like one.
+
+        Numbers get the mean and the standard deviation of the sample, strings become categories,
+        lists of strings tags, lists of numbers vectors.
+
+        Parameters
+        ----------
+        sample
+            Records or a frame.
+        categories
+            How many categories and tags of one name to keep, the most frequent ones.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> mogro.Encoder.fit([{"age": 30, "country": "DE"}, {"age": 50, "country": "FR"}])
+        Encoder(age=Number(mean=40.0, std=10.0), country=Category('DE', 'FR'))
+        """
+        most = count(categories, "categories")
+        values: dict[str, list[Any]] = {}
+        for row in _rows([sample] if isinstance(sample, Mapping) else sample):
+            for name, value in row.items():
+                values.setdefault(name, [])
+                empty = isinstance(value, Sequence | Set | np.ndarray) and not len(value)
+                if not _is_missing(value) and not empty:  # a list of no tags says nothing
+                    values[name].append(value)
+        return cls(**{name: fit_column(name, given, most) for name, given in values.items()})
+
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Column]]:
+        return (), self._columns
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Encoder):
+            return NotImplemented
+        return list(self._columns.items()) == list(other._columns.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns.items()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={column!r}" for name, column in self._columns.items())
+        return f"Encoder({shown})"
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and bool(value != value))
+
+
+def _rows(records: Any) -> Iterator[Record]:
+    """Yield the records of a list or the rows of a frame."""
+    if isinstance(records, list | tuple):
+        for number, record in enumerate(records):
+            if not isinstance(record, Mapping):
+                raise ValueError(f"record {number}: expected a mapping, got {record!r}")
+            yield record
+        return
+    if not hasattr(records, "columns"):
+        raise ValueError(
+            "records: expected a mapping, a list of mappings or a data frame, got "
+            f"{type(records).__name__}"
+        )
+    try:
+        import narwhals
+    except ImportError:
+        raise ImportError("records: data frames need narwhals: pip install narwhals") from None
+    try:
+        frame = narwhals.from_native(records, eager_only=True)
+    except TypeError as error:
+        raise ValueError(
+            f"records: expected a frame of pandas, polars or pyarrow, got {type(records).__name__}"
+        ) from error
+    columns = [_values(frame[name]) for name in frame.columns]
+    for row in zip(*columns, strict=True):
+        yield dict(zip(frame.columns, row, strict=True))
+
+
+def _values(series: Any) -> list[Any]:
+    """Return the values of a column, None where there is none."""
+    missing = series.is_null().to_list()
+    return [None if gone else value for value, gone in zip(series.to_list(), missing, strict=True)]

@@ -1,0 +1,312 @@
+"""What the learner sees: a constant, the arm, the context, and products of arm and context.
+
+The learner's features of an arm x in a context c are the products ``z = (1, c) (x) (1, x)``, less
+those that are left out; without a context, ``(1, x)``.
+
+In one context z is a linear map of the arm, ``z = U y`` with orthonormal columns U and the arm
+``y``, which is (1, x) up to the size of the context. So everything that is believed about z can be
+said about y, in the same units: theta becomes ``theta U``, S becomes ``U' S U``, norms and
+variances stay what they are. That costs once what a single arm costs, and no product of an arm is
+ever computed but that of the arm chosen.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
+from mogro.agent.features.encoder import Encoder, Record
+from mogro.agent.objective import LARGEST
+from mogro.beliefs import Beliefs, Known
+
+FeatureSpec = int | Encoder  # a number of features, or how records become features
+Interactions = bool | Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """From arms and contexts, as callers give them, to the features of the learner.
+
+    Parameters
+    ----------
+    arms
+        Number of features of an arm, A; or an :class:`~mogro.Encoder`, and arms are records.
+    context
+        Number of features of a context, C; or an encoder of records. None: there is no context.
+    interactions
+        Which products of arm and context there are: all, none (False), or those of some columns
+        of the encoders, as pairs (column of the arm, column of the context).
+
+    Examples
+    --------
+    >>> both = FeatureMap(2, 1)
+    >>> both.size
+    6
+    >>> both.at([10.0]).products(np.array([2.0, 3.0])).tolist()
+    [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
+    >>> both.names
+    ('1', 'arm 0', 'arm 1', 'context 0', 'context 0 * arm 0', 'context 0 * arm 1')
+    """
+
+    arms: FeatureSpec
+    context: FeatureSpec | None = None
+    interactions: Interactions = True
+
+    def __post_init__(self) -> None:
+        for name in ("arms", "context"):
+            side = getattr(self, name)
+            if not isinstance(side, Encoder) and not (name == "context" and side is None):
+                object.__setattr__(self, name, count(side, name))
+        if not isinstance(self.interactions, bool):
+            object.__setattr__(self, "interactions", self._checked_pairs(self.interactions))
+
+    def _checked_pairs(self, pairs: Any) -> tuple[tuple[str, str], ...]:
+        """Check which products of columns are wanted."""
+        listed = isinstance(pairs, Sequence) and not isinstance(pairs, str)
+        if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+            raise ValueError(
+                "interactions: expected True, False, or pairs of a column of arms and one of "
+                f"contexts, got {pairs!r}"
+            )
+        for place, name in enumerate(("arms", "context")):
+            side = getattr(self, name)
+            columns = list(side.slices) if isinstance(side, Encoder) else []
+            unknown = [pair[place] for pair in pairs if pair[place] not in columns]
+            if unknown:
+                raise ValueError(
+                    f"interactions: expected columns of {name}, {columns}, got {unknown[0]!r}"
+                )
+        return tuple((arm, context) for arm, context in pairs)
+
+    @cached_property
+    def dim(self) -> int:
+        """Number of features of an arm, A."""
+        return _size(self.arms)
+
+    @cached_property
+    def context_dim(self) -> int:
+        """Number of features of a context, C; 0 without one."""
+        return 0 if self.context is None else _size(self.context)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of features that the learner sees, at most (1 + C)(1 + A)."""
+        return int(self.kept.sum())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each of these features is the product of; the first is the constant."""
+        arms = ["1", *_names(self.arms, "arm")]
+        contexts = ["1", *([] if self.context is None else _names(self.context, "context"))]
+        named = [_product(context, arm) for context in contexts for arm in arms]
+        kept = self.kept.ravel().tolist()
+        return tuple(name for name, there in zip(named, kept, strict=True) if there)
+
+    @cached_property
+    def kept(self) -> BoolArray:
+        """Which of the products of (1, context) and (1, arm) there are, (1 + C, 1 + A)."""
+        kept = np.full((1 + self.context_dim, 1 + self.dim), self.interactions is True)
+        kept[0], kept[:, 0] = True, True
+        if not isinstance(self.interactions, bool):
+            assert isinstance(self.arms, Encoder)
+            assert isinstance(self.context, Encoder)
+            for arm, context in self.interactions:
+                rows, columns = self.context.slices[context], self.arms.slices[arm]
+                kept[1:, 1:][rows, columns] = True
+        return kept
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether nothing is left out."""
+        return bool(self.kept.all())
+
+    def encode_arms(self, features: Any) -> Any:
+        """Return arms given as records, or as a frame, as numbers; numbers as they are."""
+        return _encoded(features, self.arms, "features")
+
+    def at(self, context: ArrayLike | Record | None) -> "View":
+        """Return what the learner and a policy see of arms in a context."""
+        if self.context is None:
+            if context is not None:
+                raise ValueError("context: expected none, because the agent was made without one")
+            return self._alone
+        if context is None:
+            raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
+        vector = as_floats(_encoded(context, self.context, "context"), "context")
+        if vector.shape != (self.context_dim,):
+            check_shape(vector, "context", (self.context_dim,))
+        vector = vector.astype(np.float64)
+        if not float(np.vdot(vector, vector)) <= LARGEST:
+            floats(vector, "context", shape=vector.shape)
+            raise ValueError(f"context: expected squares that sum to at most {LARGEST:g}")
+        return View(self, vector)
+
+    @cached_property
+    def _alone(self) -> "View":
+        """Arms without a context."""
+        return View(self, np.zeros(0))
+
+
+class View:
+    """Arms in one context: as a policy sees them, y (..., 1 + A), and as the learner, z (..., p).
+
+    y is (1, x), times the norms of the columns by which it turns into z.
+    """
+
+    def __init__(self, features: FeatureMap, context: FloatArray) -> None:
+        self.features = features
+        self.context = context
+        self.contextual = len(context) > 0
+
+    def __call__(self, arms: FloatArray) -> FloatArray:
+        """Return what a policy sees, (..., 1 + A), of arms (..., A)."""
+        seen = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
+        if self.contextual:
+            seen[..., 0] = self._norms[0]
+            np.multiply(arms, self._norms[1:], out=seen[..., 1:])
+        else:
+            seen[..., 0], seen[..., 1:] = 1.0, arms
+        return seen
+
+    def products(self, arms: FloatArray) -> FloatArray:
+        """Return what the learner sees, (..., p), of arms (..., A)."""
+        if not self.contextual:
+            return self(arms)
+        wide = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
+        wide[..., 0], wide[..., 1:] = 1.0, arms
+        grid = self._extended[:, None] * wide[..., None, :]
+        flat = grid.reshape(*arms.shape[:-1], -1)
+        return flat if self.features.whole else np.asarray(flat[..., self.features.kept.ravel()])
+
+    def coefficients(self, direction: FloatArray) -> FloatArray:
+        """Return the slopes in x, (A,), of what is linear in y with coefficients (1 + A,)."""
+        return self._norms[1:] * direction[1:] if self.contextual else direction[1:]
+
+    def project(self, beliefs: Beliefs, arms: Callable[[], FloatArray]) -> Beliefs:
+        """Return what is believed about arms in this context.
+
+        These, (K, 1 + A) as a policy sees them, are asked for if some features were never seen.
+        """
+        if not self.contextual:
+            return beliefs
+        theta = self.project_rows(beliefs.theta)
+        observed = KnownInContext(beliefs.observed, self)
+        return Beliefs(theta, observed, KnownInContext(beliefs.expected, self, arms))
+
+    def project_rows(self, rows: FloatArray) -> FloatArray:
+        """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
+        if not self.contextual:
+            return rows
+        if not self.features.whole:
+            return rows @ self.columns
+        contexts, arms = self.features.kept.shape
+        unit = self._extended / self._norms[0]
+        return np.asarray(np.vecmat(unit, rows.reshape(*rows.shape[:-1], contexts, arms)))
+
+    def project_matrices(self, matrices: FloatArray) -> FloatArray:
+        """Return ``U' S U``, (G, 1 + A, 1 + A), of symmetric matrices S, (G, p, p)."""
+        return self.project_rows(np.swapaxes(self.project_rows(matrices), -1, -2))
+
+    def offered_sizes(self, arms: FloatArray) -> FloatArray:
+        """Return the root mean squares of z, (p,), of arms (K, 1 + A) as a policy sees them."""
+        sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
+        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.features.kept])
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """U, (p, 1 + A): what the learner sees of arms y that a policy sees is ``U y``."""
+        kept = self.features.kept
+        directions = self._extended[:, None] * kept / self._norms
+        grid = directions[:, :, None] * np.eye(kept.shape[1])
+        return np.asarray(grid.reshape(-1, kept.shape[1])[kept.ravel()])
+
+    @property
+    def stretch(self) -> float:
+        """By how much squared norms of arms grow, at most."""
+        return float(np.square(self._norms).max()) if self.contextual else 1.0
+
+    @cached_property
+    def _extended(self) -> FloatArray:
+        """(1, c)."""
+        return np.concatenate([[1.0], self.context])
+
+    @cached_property
+    def _norms(self) -> FloatArray:
+        """Norms of the columns by which (1, x) turns into z, (1 + A,)."""
+        return np.asarray(np.sqrt(np.square(self._extended) @ self.features.kept))
+
+
+class KnownInContext:
+    """What is known about arms in one context; S is computed when it is asked for.
+
+    With arms, (K, 1 + A) as a policy sees them, features that were never seen have the size that
+    they have among these, and observations count for each feature as they do for the products.
+    """
+
+    def __init__(
+        self, whole: Known, view: View, arms: Callable[[], FloatArray] | None = None
+    ) -> None:
+        self._whole, self._view, self._arms = whole, view, arms
+        self.version, self.all_seen = whole.version, True
+
+    @property
+    def n(self) -> FloatArray:
+        """Weight of the observations, (G,)."""
+        features = self._view.features
+        share = 1.0 if self._arms is None else (1 + features.dim) / features.size
+        return np.asarray(share * self._whole.n)
+
+    @cached_property
+    def S(self) -> FloatArray:  # noqa: N802
+        """``U' S U``, (G, 1 + A, 1 + A)."""
+        S = self._whole.S
+        if self._arms is not None and not self._whole.all_seen:
+            sizes = self._view.offered_sizes(self._arms())
+            unseen = (self._whole.sizes == 0) & (sizes > 0)
+            scale = np.divide(1.0, sizes, out=np.ones(unseen.shape), where=unseen)
+            S = S * (scale[..., :, None] * scale[..., None, :])
+        return self._view.project_matrices(S)
+
+    @property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (M,)."""
+        return self._whole.noise
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Sizes of the features as the learner sees them, (G, p)."""
+        return self._whole.sizes
+
+
+def _size(side: FeatureSpec) -> int:
+    return side.size if isinstance(side, Encoder) else side
+
+
+def _names(side: FeatureSpec, name: str) -> Sequence[str]:
+    if isinstance(side, Encoder):
+        return side.names
+    return [f"{name} {place}" for place in range(side)]
+
+
+def _encoded(given: Any, side: FeatureSpec, name: str) -> Any:
+    """Return records as numbers; what is no record is taken for numbers."""
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    records = isinstance(first, Mapping) or hasattr(first, "columns")
+    if not records:
+        return given
+    if not isinstance(side, Encoder):
+        raise ValueError(f"{name}: expected numbers, because there is no Encoder, got records")
+    try:
+        return side(given)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _product(context: str, arm: str) -> str:
+    if context == "1":
+        return arm
+    return context if arm == "1" else f"{context} * {arm}"

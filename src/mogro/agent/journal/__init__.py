@@ -1,0 +1,77 @@
+"""Events on disk: an agent that follows a journal forgets nothing, and processes can share it."""
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from mogro._codec import by_name, to_plain
+from mogro._validation import folder_or_file, real
+from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
+from mogro.agent.errors import DamagedJournal, DifferentConfig
+from mogro.agent.events import KINDS, Evidence
+from mogro.agent.journal.queue import CommitQueue
+from mogro.agent.journal.tables import Journal
+
+__all__ = ["CommitQueue", "check_config", "open_journal"]
+
+
+def open_journal(
+    path: str | os.PathLike[str],
+    name: str,
+    config: AgentConfig | None,
+    *,
+    types: Sequence[type[Any]],
+    timeout: float,
+) -> tuple[Journal, AgentConfig]:
+    """Open an agent's journal in a file or a database, and return it with the agent's settings.
+
+    These are the settings that it was created with; what it has become is in the events.
+    """
+    if type(name) is not str or not name:
+        raise ValueError(f"name: expected a string, not empty, got {name!r}")
+    folder_or_file(path, "path")
+    plain = None if config is None else to_plain(config)
+    journal = _journal(os.fspath(path), name, plain, real(timeout, "timeout", minimum=0))
+    try:
+        others = (*types, *(() if config is None else config.types))
+        first = config_from_plain(journal.config, others)
+        if config is not None:
+            now = first.changed(config.objectives, config.rule)  # these can be others
+            check_config(journal.path, config, first, now)
+        journal.types = by_name((*KNOWN, *KINDS.values(), Evidence), others)
+    except DifferentConfig:
+        journal.close()
+        raise
+    except Exception as error:  # damaged ones can fail in any way
+        journal.close()
+        raise DamagedJournal(f"{journal.path}: no settings of an agent in it: {error}") from error
+    return journal, first
+
+
+def check_config(path: str, given: AgentConfig, first: AgentConfig, now: AgentConfig) -> None:
+    """Refuse settings that are neither those an agent was created with nor those it has now."""
+    plain, *others = (json.loads(json.dumps(to_plain(config))) for config in (given, first, now))
+    if plain in others:
+        return
+    pairs = [
+        f"{name} {getattr(now, name)!r}, not {getattr(given, name)!r}"
+        for name, value in others[-1].items()
+        if value != plain[name]
+    ]
+    since = "" if first is now else "; nor are these the settings that it was created with"
+    raise DifferentConfig(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
+
+
+def _journal(path: str, name: str, plain: dict[str, Any] | None, timeout: float) -> Journal:
+    if not path.startswith(("postgresql://", "postgres://")):
+        from mogro.agent.journal.sqlite import SQLiteJournal
+
+        return SQLiteJournal(path, name, plain, timeout=timeout)
+    try:
+        from mogro.agent.journal.postgres import PostgresJournal
+    except ImportError as error:
+        raise ImportError(
+            "path: a PostgreSQL database needs psycopg: pip install 'psycopg[binary]'"
+        ) from error
+    return PostgresJournal(path, name, plain, timeout=timeout)

@@ -1,0 +1,233 @@
+"""A journal in a PostgreSQL database, for agents on more than one machine.
+
+The tables are those of :mod:`mogro.agent.journal.tables`. Whoever appends holds an advisory lock of
+the agent from before it has read the last event until its own are committed, so positions say in
+which order events happened, and a reader that sees an event sees all before it. The lock goes to
+those that wait in the order in which they came, and ends with its connection.
+
+Nobody waits for the disk while holding the lock: the transaction ends without doing so
+(asynchronous commit), which lets others go on, and a second one in the same message waits for it.
+What reaches the disk does so in the order of commits, so whatever is acknowledged is there together
+with all that it was based on, and several processes share a write. What a reader has seen can be
+lost with the server before anybody was told of it; therefore a new connection reads all again.
+
+A commit that is cut off with its connection may have happened: after connecting again, and waiting
+for the lock, it is seen whether the first event is there.
+"""
+
+import copy
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+
+from mogro.agent.errors import DamagedJournal, JournalError, JournalUnavailable
+from mogro.agent.journal.tables import Journal, Row
+
+T = TypeVar("T")
+
+_LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
+_STALLED = 2.0  # seconds in which a process that holds the lock has to say something
+_PAUSE = 0.05  # seconds between tries to connect again
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
+# The second transaction waits for the disk; it has nothing but a mark in the server's log.
+_COMMIT = "COMMIT; SELECT pg_logical_emit_message(true, 'mogro', '')"
+_UNAVAILABLE = (
+    *(psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
+    *(errors.InsufficientPrivilege, errors.IdleInTransactionSessionTimeout),
+)
+
+
+class PostgresJournal(Journal):
+    """The events of one agent in a database.
+
+    Parameters
+    ----------
+    address
+        ``postgresql://...``, as libpq reads it. No pooler that shares connections between
+        transactions may stand in between, because a connection has settings of its own.
+    name
+        Of the agent.
+    config
+        Of the agent, as JSON can hold it. None: as the database has it.
+    timeout
+        Seconds to wait for a lock, or for a server that is starting again.
+    """
+
+    _WORDS = {  # noqa: RUF012
+        "serial": "INTEGER GENERATED ALWAYS AS IDENTITY",
+        "bytes": "BYTEA",
+        "clustered": "",
+    }
+
+    def __init__(
+        self, address: str, name: str, config: dict[str, Any] | None, *, timeout: float
+    ) -> None:
+        self._address = address
+        self._timeout = timeout
+        self.connections = 0
+        self._first: Row | None = None  # appended in this transaction
+        try:
+            parts = conninfo_to_dict(address)
+        except psycopg.Error as error:
+            raise JournalError(f"path: expected the address of a database, got {error}") from None
+        self.path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+        self._connect()
+        try:
+            self._with_retry(lambda: self._find(name, config))
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        """Take the agent's lock; what :meth:`read` gives is then complete."""
+        self._first = None
+        self._with_retry(self._take_lock)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Write events."""
+        self._first = rows[0]
+        super().append(rows)
+
+    def commit(self) -> None:
+        """Let everything since :meth:`begin` reach the disk."""
+        try:
+            self._execute(_COMMIT)
+        except JournalUnavailable:
+            if not self._connection.closed or not self.committed:
+                raise
+
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`; a server that was lost has done so."""
+        if not self._connection.closed and not self._is_idle:
+            self._execute("ROLLBACK")
+
+    @property
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted, or cut off, has happened all the same."""
+        if self._first is None or not (self._connection.closed or self._is_idle):
+            return False
+        self._with_retry(self._take_lock)  # whoever was cut off has ended
+        there = self._rows(self._first[0] - 1, 1)
+        self._execute(_COMMIT)
+        return there == [self._first]
+
+    def reader(self) -> Self:
+        """Return the journal by another connection, to read it as it is now, and close it then."""
+        other = copy.copy(self)
+        other._connect()
+        other._execute("SET idle_in_transaction_session_timeout = 0")  # it is in nobody's way
+        other._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        other.index()  # from here on it sees nothing that comes later
+        return other
+
+    def scrub(self) -> None:
+        """Leave it to the server, which has its own ways."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def _connect(self) -> None:
+        self.connections += 1
+        waiting, holding = (
+            max(1, int(1000 * s)) for s in (self._timeout, min(_STALLED, self._timeout))
+        )
+        with self._naming():
+            connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                connect_timeout=max(2, int(self._timeout)),
+                tcp_user_timeout=waiting,
+                application_name=f"mogro, process {os.getpid()} on {socket.gethostname()}",
+            )
+        try:
+            with self._naming():  # an acknowledged commit has to be on the disk
+                connection.execute(
+                    f"SET lock_timeout = {waiting};"
+                    f"SET idle_in_transaction_session_timeout = {holding};"
+                    "SELECT set_config('synchronous_commit', 'on', false)"
+                    " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+                )
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def _has_tables(self) -> bool:
+        return bool(self._execute("SELECT to_regclass('mogro_snapshots') IS NOT NULL")[0][0])
+
+    def _take_lock(self) -> None:
+        """Begin a transaction with the lock of the agent; of the tables, if there is none yet."""
+        self.rollback()  # if the last one could not be undone
+        try:
+            self._execute(f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK}, {self._agent})")
+        except JournalUnavailable as error:
+            self.rollback()
+            if isinstance(error.__cause__, errors.LockNotAvailable):
+                raise JournalUnavailable(f"{error}; {self._holder()}") from error
+            raise
+
+    def _holder(self) -> str:
+        """Say who holds the lock."""
+        rows = self._execute(
+            "SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE"
+            " locktype = 'advisory' AND granted AND classid = ?::oid AND objid = ?::oid",
+            *(_LOCK, self._agent),
+        )
+        holders = [f"it was held by server process {pid} for {name!r}" for pid, name in rows]
+        return ", ".join(holders) or "it is free again"
+
+    def _query(self, statement: str, *arguments: object) -> list[Any]:
+        if not self._connection.closed and not self._is_idle:
+            return self._execute(statement, *arguments)
+        return self._with_retry(lambda: self._execute(statement, *arguments))
+
+    def _with_retry(self, work: Callable[[], T]) -> T:
+        """Do something that can be done again, whenever the connection is lost, for a while."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                if self._connection.closed:
+                    self._connect()
+                return work()
+            except JournalUnavailable:
+                if not self._connection.closed or time.monotonic() >= deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        with self._naming():
+            self._connection.cursor().executemany(statement.replace("?", "%s"), rows)
+
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        with self._naming():
+            if not arguments:  # may be several statements
+                cursor = self._connection.execute(statement)
+            else:
+                text = statement.replace("?", "%s")
+                cursor = self._connection.execute(text, arguments, binary=True)
+            return cursor.fetchall() if cursor.description else []
+
+    @property
+    def _is_idle(self) -> bool:
+        return bool(self._connection.pgconn.transaction_status == TransactionStatus.IDLE)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the database."""
+        try:
+            yield
+        except _UNAVAILABLE as error:
+            raise JournalUnavailable(f"{self.path}: {error}") from error
+        except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+            raise DamagedJournal(f"{self.path}: {error}") from error
+        except psycopg.Error as error:
+            raise JournalError(f"{self.path}: {error}") from error

@@ -1,0 +1,351 @@
+"""A state that follows a journal: what threads ask for at once is committed at once.
+
+One thread leads at a time: it takes the journal's write lock, applies what other processes have
+appended, carries out all calls that wait, one after the other, appends their events and commits.
+Threads that come meanwhile wait for the next round, which one of them leads. So every event is
+proposed on a state that contains all events before it, by whichever process, and a commit is shared
+by as many threads as wait for it.
+
+The state is ahead of the journal only between the first event of a round and its commit, while the
+lock is held. Where a round fails, the state is thrown away and read again from the journal, which
+alone says what happened.
+"""
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from mogro.agent.config import AgentConfig
+from mogro.agent.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
+from mogro.agent.events import Event
+from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.tables import Journal, mentions, written
+from mogro.agent.state.snapshot import join
+from mogro.agent.state.state import State
+
+T = TypeVar("T")
+
+_PIECES = 4  # of a snapshot in one commit, where nothing else is in it
+
+
+class PendingCall:
+    """What one caller asks for, and what became of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.leads = False  # it carries out all that wait
+        self.done = False
+        self.told = threading.Event()  # that one of these is true
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def outcome(self) -> Any:
+        """Return the result, or raise the error."""
+        assert self.done
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class CommitQueue:
+    """Follows a journal, and appends to it.
+
+    Parameters
+    ----------
+    journal
+        The events.
+    config
+        Of the agent, before its first event.
+    snapshot_every
+        Events between snapshots.
+    replace
+        Called with the state whenever it is another object: at first, and after a failure.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        config: AgentConfig,
+        *,
+        snapshot_every: int,
+        replace: Callable[[State], None],
+    ) -> None:
+        self._journal = journal
+        self.config = config
+        self._replace = replace
+        self._snapshots = Snapshots(journal, snapshot_every)
+        self._process = os.getpid()
+        self._closed = False
+        self._lock = threading.RLock()  # of the state and the journal
+        self._guard = threading.Lock()  # of the next two
+        self._waiting: deque[PendingCall] = deque()
+        self._leader: int | None = None  # a thread
+        self._state: State | None = None  # None: to be read from the journal
+        self._position = 0  # of the last event in the state
+        self._connection = 0  # the number of the one that the state was read by
+        self._fresh: list[Event] = []  # applied in this round, not yet committed
+        try:
+            self._catch_up()
+        except BaseException:
+            journal.close()
+            raise
+
+    def perform(self, work: Callable[[], T]) -> T:
+        """Carry out what a caller asks for, and return its result when that is committed.
+
+        ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
+        """
+        self._check_open()
+        call = PendingCall(work)
+        try:
+            self._join(call)
+            if call.leads:
+                self._lead(call)
+        except BaseException:  # an interrupt: others go on
+            with self._guard, suppress(ValueError):
+                self._waiting.remove(call)
+            raise
+        finally:
+            if call.leads:
+                self._hand_over()
+        result: T = call.outcome()
+        return result
+
+    def _join(self, call: PendingCall) -> None:
+        """Wait until a call is done, or has to lead."""
+        with self._guard:
+            if self._leader == threading.get_ident():
+                raise JournalError(f"{self._journal.path}: called again from within a call")
+            self._waiting.append(call)
+            call.leads = self._leader is None
+            if call.leads:
+                self._leader = threading.get_ident()
+        if not call.leads:
+            call.told.wait()
+        if call.leads:
+            self._leader = threading.get_ident()
+
+    def _hand_over(self) -> None:
+        """Let the call lead that has waited longest."""
+        with self._guard:
+            self._leader = None
+            if self._waiting:
+                self._waiting[0].leads = True
+                self._leader = 0  # whichever thread that is
+                self._waiting[0].told.set()
+
+    def apply(self, event: Event) -> Any:
+        """Let an event happen to the state, for ``work``; return what the state says of it."""
+        state = self._state
+        assert state is not None
+        self._state = None  # if it fails in the middle
+        result = state.apply(event)
+        if not isinstance(result, Exception):
+            self._fresh.append(event)
+        self._state = state
+        return result
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Hold the lock, with all that is committed in the state."""
+        self._check_open()
+        with self._lock:
+            self._check_open()
+            self._catch_up()
+            yield
+
+    @contextmanager
+    def view(self) -> Iterator[tuple[State, Journal]]:
+        """Give the state and the journal as they are now, to read while others go on."""
+        with self.current():
+            assert self._state is not None
+            frozen, reader = self._state.freeze(), self._journal.reader()
+        try:
+            yield frozen, reader
+        finally:
+            reader.close()
+
+    def event(self, position: int) -> Event | None:
+        """Return one event, within :meth:`current`; None if it is no longer there."""
+        return self._journal.event(position)
+
+    def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> None:
+        """Let an event happen that erases decisions, and delete all events about them.
+
+        The event is made from those of the ids that there are events about. All events are
+        searched while others go on; with the lock held only those that have come since.
+        """
+        with self.view() as (state, reader):
+            last, known = state.position, dict(mentions(reader.rows(0), ids))
+        self._write_snapshot()  # so that little is left to write with the lock held
+        with self._transaction() as now:
+            known.update(mentions(self._journal.rows(last), ids))
+            self.apply(make(set(known.values())))
+            self._journal.remove(known)
+            self._snapshots.begin(now)
+            self._snapshots.step(sys.maxsize)
+        with self._lock:
+            self._journal.scrub()
+
+    def close(self) -> None:
+        """Let go of the journal; everything acknowledged is in it."""
+        if self._closed or self._process != os.getpid():
+            return
+        with self._lock:
+            with suppress(JournalError):  # opening it takes longer then
+                self._write_snapshot()
+            self._closed = True
+            self._journal.close()
+
+    def _check_open(self) -> None:
+        path = self._journal.path
+        if self._process != os.getpid():
+            raise ClosedAgent(
+                f"{path}: opened before this process was forked; open it again in this process"
+            )
+        if self._closed:
+            raise ClosedAgent(f"{path}: the agent was closed; open it again")
+
+    def _lead(self, mine: PendingCall) -> None:
+        """Carry out all calls that wait, this thread's too, and tell the threads that wait."""
+        calls: list[PendingCall] = []
+        try:
+            with self._transaction(calls) as state:
+                calls += self._take()
+                for call in calls:
+                    self._carry_out(call)
+                if self._snapshots.is_due(state.position):
+                    self._snapshots.begin(state)
+                if self._snapshots.under_way:
+                    self._snapshots.step()
+        except Exception as error:
+            calls = calls or self._take()
+            for call in calls:
+                call.error, call.done = error, True
+        except BaseException:  # an interrupt is for this thread only
+            with self._guard:
+                left = [call for call in calls if not call.done and call is not mine]
+                self._waiting.extendleft(reversed(left))
+            raise
+        finally:
+            for call in calls:
+                if call.done:
+                    call.told.set()
+
+    def _take(self) -> list[PendingCall]:
+        """Take all calls that wait."""
+        with self._guard:
+            calls = list(self._waiting)
+            self._waiting.clear()
+        return calls
+
+    @contextmanager
+    def _transaction(self, calls: Sequence[PendingCall] = ()) -> Iterator[State]:
+        """Hold all locks, with all that is committed in the state; then commit, for some calls."""
+        with self._lock:
+            ending = False
+            self._check_open()
+            self._fresh = []
+            try:
+                self._journal.begin()
+                self._catch_up()
+                assert self._state is not None
+                yield self._state
+                if self._fresh:
+                    self._journal.append(written(self._position + 1, self._fresh))
+                ending = True
+                self._journal.commit()
+            except BaseException as error:
+                if isinstance(error, Exception) or not (ending and self._journal.committed):
+                    self._undo()
+                    raise
+                self._finish(calls)
+                raise
+            self._finish(calls)
+
+    def _finish(self, calls: Sequence[PendingCall]) -> None:
+        for call in calls:
+            call.done = True
+        state, self._state = self._state, None  # if an interrupt comes in between
+        self._position += len(self._fresh)
+        self._fresh = []
+        self._state = state
+
+    def _undo(self) -> None:
+        if self._fresh:
+            self._state = None
+            self._fresh = []
+        self._snapshots.give_up()
+        self._journal.rollback()
+
+    def _carry_out(self, call: PendingCall) -> None:
+        call.result = call.error = None
+        before = len(self._fresh)
+        try:
+            call.result = call.work()
+        except Exception as error:
+            if self._state is None or len(self._fresh) > before:
+                raise  # it happened in part: the whole round is off
+            call.error = error
+
+    def _catch_up(self) -> None:
+        """Bring the state to the last event committed."""
+        if self._state is None:
+            self._restart()
+        while not self._follow():
+            missing, connection = self._position + 1, self._connection
+            self._restart()
+            if connection == self._journal.connections and self._position < missing:
+                raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+
+    def _follow(self) -> bool:
+        """Apply the events after those in the state.
+
+        Return False if the state cannot be brought up to date so: because what comes next has gone
+        out, and a snapshot is in its place; or because the connection is another one, and what was
+        read by the last may be lost with the server it came from, where it was not on the disk yet.
+        """
+        state, journal = self._state, self._journal
+        assert state is not None
+        for position, event in journal.read(self._position, evidence=False):
+            if self._connection != journal.connections:
+                return False
+            if position != self._position + 1:
+                return False
+            self._state = None  # if it fails in the middle
+            result = state.apply(event)
+            if isinstance(result, Exception):
+                raise JournalError(f"{journal.path}: event {position} is refused: {result}")
+            self._position += 1
+            self._state = state
+        return self._connection == journal.connections
+
+    def _restart(self) -> None:
+        """Begin with the last snapshot, or with nothing."""
+        self._connection = self._journal.connections
+        state = State(self.config)
+        position, head, blocks = self._journal.snapshot()
+        if position:
+            try:
+                state = join(head, blocks, self.config.restored, where=self._journal.path)
+            except DamagedSnapshot:  # the events have it all, perhaps
+                position = 0
+        if self.config.retention is not None:
+            state.ledger.released = []
+        self._snapshots.give_up()
+        self._snapshots.follow(position)
+        self._replace(state)
+        self._state, self._position = state, position
+
+    def _write_snapshot(self) -> None:
+        """Write a snapshot now, if something has happened since the last."""
+        with self._transaction() as state:
+            if state.position > self._journal.index().position:
+                self._snapshots.begin(state)
+        while self._snapshots.under_way:
+            with self._transaction():  # others take their turn in between
+                self._snapshots.step(_PIECES)

@@ -1,0 +1,132 @@
+"""Snapshots of a state in its journal: what has changed since the last one, piece by piece.
+
+A snapshot begins with the state as it is, which is kept while the agent goes on. Every commit takes
+one piece of it along, so that nobody waits for the whole; with the last piece it counts, and
+takes the place of the one before. Where it fails, or its process is killed, the one before counts,
+and pieces that were written are deleted by the next.
+
+Where decisions are forgotten, events go out that a snapshot stands for: all but those of decisions
+that are held, and the last. They are listed with the snapshot, and deleted a few with every commit.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mogro.agent.journal.tables import LISTS, Index, Journal
+from mogro.agent.state import snapshot
+from mogro.agent.state.state import State
+
+_PIECE = 1 << 18  # bytes of the head
+_DELETED = 256  # events with one commit, at most
+_LISTED = 4096  # events to be deleted in one part
+
+
+class Snapshots:
+    """Writes snapshots into a journal, always with its lock held.
+
+    Parameters
+    ----------
+    journal
+        Where to.
+    every
+        Events between snapshots.
+    """
+
+    def __init__(self, journal: Journal, every: int) -> None:
+        self._journal = journal
+        self._every = every
+        self._known = 0  # position of the last one that somebody has begun, as far as is known
+        self._index: Index | None = None  # of the one that is being written
+        self._pieces: deque[tuple[int, Callable[[], bytes]]] = deque()
+        self._deleting = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there is something to write or to delete."""
+        return self._index is not None or self._deleting
+
+    def follow(self, position: int) -> None:
+        """Know of a snapshot at a position, which somebody has left; some events may have to go."""
+        self._known, self._deleting = position, True
+
+    def is_due(self, position: int) -> bool:
+        """Tell whether it is time for another one."""
+        if self._index is not None or position - self._known < self._every:
+            return False
+        self._known = self._journal.last_started()  # somebody else may have taken one
+        return position - self._known >= self._every
+
+    def begin(self, state: State) -> None:
+        """Begin a snapshot of a state; nothing is written yet."""
+        last, frozen = self._journal.index(), state.freeze()
+        position, ledger = frozen.position, frozen.ledger
+        content = snapshot.head(frozen)
+        starts = range(0, len(content), _PIECE)
+        blocks = [*last.blocks, *[0] * len(ledger.blocks)][: len(ledger.blocks)]
+        self._pieces.clear()
+        for n, start in enumerate(starts, 1):
+            self._pieces.append((-n, partial(bytes, content[start : start + _PIECE])))
+        for number, changed in enumerate(ledger.versions):
+            if changed > last.position or not blocks[number]:
+                blocks[number] = position
+                self._pieces.append((number + 1, partial(snapshot.block, ledger, number)))
+        self._index, self._known = Index(position, len(starts), blocks, last.deleted), position
+        if state.ledger.released is not None:
+            released = state.ledger.released  # what the last one stands for was in its lists
+            state.ledger.released = [event for event in released if event[0] > last.position]
+            unneeded = _unneeded(frozen, last.deleted)
+            for n, start in enumerate(range(0, len(unneeded), _LISTED)):
+                content = json.dumps(unneeded[start : start + _LISTED]).encode()
+                self._pieces.append((LISTS - n, partial(bytes, content)))
+            self._index = replace(self._index, deleted=position - 1)
+
+    def step(self, pieces: int = 1) -> None:
+        """Write some pieces, or delete a few events: what a commit takes along."""
+        if self._index is None:
+            self._delete(pieces * _DELETED)
+            return
+        if self._journal.index().position >= self._index.position:  # a later one counts
+            self.give_up()
+            return
+        for _ in range(min(pieces, len(self._pieces))):
+            part, make = self._pieces.popleft()
+            self._journal.write_part(part, self._index.position, make())
+        if not self._pieces:
+            self._journal.write_index(self._index)
+            self._index, self._deleting = None, True
+
+    def give_up(self) -> None:
+        """Leave it: the last one counts."""
+        self._index = None
+        self._pieces.clear()
+
+    def _delete(self, most: int) -> None:
+        """Delete events that the last snapshot stands for."""
+        listed = self._journal.listed()
+        self._deleting = listed is not None
+        if listed is not None:
+            part, position, events = listed
+            self._journal.remove(events[:most])
+            if len(events) > most:
+                self._journal.write_part(part, position, json.dumps(events[most:]).encode())
+            else:
+                self._journal.drop_parts([(part, position)])
+
+
+def _unneeded(state: State, deleted: int) -> list[int]:
+    """Return positions of events that a snapshot of a state can stand for, in order.
+
+    Those of dropped decisions, and of all after a position but what held decisions refer to. The
+    last event stays: it tells others that they are behind.
+    """
+    ledger = state.ledger
+    held = [block.position[block.serial >= 0] for block in ledger.blocks]
+    needed = np.concatenate([*held, np.array([*ledger.references, *state.changes], np.int64)])
+    since = np.arange(deleted + 1, state.position)
+    released = [position for _, position in ledger.released or () if position <= deleted]
+    return sorted({*released, *since[~np.isin(since, needed)].tolist()})

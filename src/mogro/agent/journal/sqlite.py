@@ -1,0 +1,174 @@
+"""A journal in an SQLite file: events in one order, snapshots of what they led to.
+
+The tables are those of :mod:`mogro.agent.journal.tables`. Whoever appends holds the file's write
+lock from before it has read the last event until its own are committed, so positions
+say in which order events happened. A commit returns when the disk has it: WAL, synchronous FULL.
+"""
+
+import copy
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from mogro.agent.errors import DamagedJournal, JournalError, JournalUnavailable
+from mogro.agent.journal.tables import Journal
+
+# Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
+# which others commit many times.
+_PAUSE = 0.0005
+_STALLED = 2.0  # seconds without a commit after which who holds the lock is taken to stand still
+_WRITE_LOCK = 120  # the byte of the -shm file that whoever writes has locked
+
+
+class SQLiteJournal(Journal):
+    """The events of one agent in a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        Of the agent.
+    config
+        Of the agent, as JSON can hold it. None: as the file has it.
+    timeout
+        Seconds to wait for the file's lock.
+    """
+
+    connections = 1
+    _WORDS = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
+
+    def __init__(
+        self, path: str, name: str, config: dict[str, Any] | None, *, timeout: float
+    ) -> None:
+        self.path = path
+        self._timeout = timeout
+        if config is None and not Path(path).is_file():
+            raise JournalError(f"{path}: no such file; to create it, give the objectives")
+        self._connect()
+        try:
+            # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
+            ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
+            if mode != "wal":
+                raise JournalUnavailable(f"{path}: expected a file that allows WAL, got {mode!r}")
+            for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
+                self._execute(f"PRAGMA {setting}")
+            self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
+            self._find(name, config)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        """Take the write lock; what :meth:`read` gives is then complete."""
+        self.rollback()  # if the last one could not be undone
+        self._execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Let everything since :meth:`begin` reach the disk."""
+        self._execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`; SQLite may have done so already."""
+        if self._connection.in_transaction:
+            self._execute("ROLLBACK")
+
+    @property
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
+        return not self._connection.in_transaction
+
+    def reader(self) -> Self:
+        """Return the journal by another connection, to read it as it is now, and close it then."""
+        other = copy.copy(self)
+        other._connect()
+        other._execute("BEGIN")
+        other.index()  # from here on it sees nothing that comes later
+        return other
+
+    def scrub(self) -> None:
+        """Empty the write-ahead log; what was deleted in the file is overwritten."""
+        deadline = time.monotonic() + self._timeout
+        self._execute("PRAGMA wal_checkpoint(PASSIVE)")  # most of it, beside those who write
+        while self._execute("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # somebody is reading it
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(_PAUSE)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._naming():
+            self._connection.close()
+
+    def _connect(self) -> None:
+        with self._naming():
+            self._connection = sqlite3.connect(
+                self.path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+
+    def _has_tables(self) -> bool:
+        return bool(self._execute("SELECT 1 FROM sqlite_master WHERE name = 'mogro_snapshots'"))
+
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute a statement once the lock is free, and return its rows.
+
+        As long as others commit it may take up to the timeout; else not longer than somebody needs
+        who does not stand still.
+        """
+        start = moved = looked = time.monotonic()
+        version: list[Any] = []
+        while True:
+            try:
+                with self._naming():
+                    return self._connection.execute(statement, arguments).fetchall()
+            except JournalUnavailable as error:
+                if not _is_busy(error.__cause__):
+                    raise
+            now = time.monotonic()
+            if now - looked > _STALLED / 20:
+                looked, before = now, version
+                version = self._connection.execute("PRAGMA data_version").fetchall()
+                moved = moved if version == before else now  # another after each commit
+            if now - moved > min(_STALLED, self._timeout) or now - start > self._timeout:
+                raise JournalUnavailable(
+                    f"{self.path}: locked for {now - start:.1f} s by {self._holder()}"
+                )
+            time.sleep(_PAUSE * random.random())
+
+    def _holder(self) -> str:
+        """Say who holds the write lock, as far as the system tells."""
+        try:
+            inode = os.stat(f"{self.path}-shm").st_ino
+            for line in Path("/proc/locks").read_text().splitlines():
+                _, _, _, kind, process, file, start, *_ = line.split()
+                if kind == "WRITE" and file.endswith(f":{inode}") and start == str(_WRITE_LOCK):
+                    return f"process {process}, which may stand still"
+        except (OSError, ValueError):  # another system
+            pass
+        return "another process, which may stand still"
+
+    def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        with self._naming():
+            self._connection.executemany(statement, rows)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the file."""
+        try:
+            yield
+        except sqlite3.ProgrammingError as error:
+            raise JournalError(f"{self.path}: {error}") from error
+        except (sqlite3.OperationalError, OSError) as error:
+            raise JournalUnavailable(f"{self.path}: {error}") from error
+        except sqlite3.Error as error:
+            raise DamagedJournal(f"{self.path}: {error}") from error
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -1,0 +1,327 @@
+"""The tables of a journal, and what is asked of them in the same words everywhere.
+
+Each table has rows for every agent in it::
+
+    mogro_agents      number, name, version of this layout, configuration (JSON)
+    mogro_events      agent, position from 1, event (JSON), checksum
+    mogro_snapshots   agent, part, position of the last event in it, content
+
+An event is one line, by :mod:`mogro._codec`; a decision has a second one, with what only a log
+needs of it. Positions have no gaps, but for events that have gone out; then a snapshot stands for
+them. The checksum is CRC-32 of the event's bytes, started with its position. Part 0 of a snapshot
+is the :class:`Index`, which says what counts; parts -1, -2 and so on are the head, cut into pieces;
+parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events that are to be
+deleted once a snapshot counts that stands for them.
+"""
+
+import json
+import re
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Self
+
+from mogro._codec import TAG, from_plain, to_plain
+from mogro.agent.errors import DamagedJournal, JournalError, NewerJournal
+from mogro.agent.events import KINDS, Decided, Event
+
+Row = tuple[int, bytes, int]  # position, event, checksum
+
+VERSION = 1  # of the tables
+ROWS = 4096  # events read at a time
+LISTS = -1_000_000  # parts up to here list events
+
+_TABLES = (
+    "CREATE TABLE mogro_agents (number {serial} PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " version INTEGER NOT NULL, config TEXT NOT NULL)",
+    "CREATE TABLE mogro_events (agent INTEGER NOT NULL, position BIGINT NOT NULL,"
+    " event {bytes} NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (agent, position)) {clustered}",
+    "CREATE TABLE mogro_snapshots (agent INTEGER NOT NULL, part INTEGER NOT NULL,"
+    " position BIGINT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (agent, part, position))",
+)
+
+
+@dataclass(frozen=True)
+class Index:
+    """The last snapshot that is whole.
+
+    Attributes
+    ----------
+    position
+        Of the last event in it; 0 if there is none yet.
+    pieces
+        How many the head was cut into.
+    blocks
+        Where to find each: positions of the snapshots that wrote them.
+    deleted
+        The position up to which all events that could go have gone, or are listed.
+    """
+
+    position: int = 0
+    pieces: int = 0
+    blocks: list[int] = field(default_factory=list)
+    deleted: int = 0
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """Part and position of everything in it: the head, then the blocks."""
+        head = [(-n, self.position) for n in range(1, self.pieces + 1)]
+        return head + list(enumerate(self.blocks, 1))
+
+
+class Journal(ABC):
+    """Events in one order, which everybody sees alike; positions count from 1.
+
+    How tables are locked, and what a commit is, depends on the database.
+    """
+
+    path: str  # of the file, or the address of the database; said in errors
+    connections: int  # so far: what was read by an earlier one may be lost, and not have happened
+    config: dict[str, Any]  # of the agent when it was created, as JSON can hold it
+    types: Mapping[str, type[Any]]  # of which events are made, by their names
+    _agent = 0  # its number; none yet
+    _WORDS: ClassVar[dict[str, str]]  # of this kind of database, for the tables
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Keep others from appending until the end; what :meth:`read` gives is then complete."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Return when all since :meth:`begin`, or read then, is on the disk."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Undo everything since :meth:`begin`."""
+
+    @property
+    @abstractmethod
+    def committed(self) -> bool:
+        """Whether a commit that was interrupted has happened all the same."""
+
+    @abstractmethod
+    def reader(self) -> Self:
+        """Return the journal by another connection, to read it as it is now, and close it then."""
+
+    @abstractmethod
+    def scrub(self) -> None:
+        """Leave nothing on the disk of what was deleted, as far as that is in one's hands."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+    @abstractmethod
+    def _has_tables(self) -> bool: ...
+
+    @abstractmethod
+    def _execute(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute a statement with ``?`` for each argument, and return its rows."""
+
+    @abstractmethod
+    def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Execute a statement for each of some rows of arguments."""
+
+    def _query(self, statement: str, *arguments: object) -> list[Any]:
+        """Execute one that changes nothing, if need be by a new connection."""
+        return self._execute(statement, *arguments)
+
+    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+        """Find an agent, and make it if it is new and there is a configuration."""
+        self.begin()
+        try:
+            if config is not None and not self._has_tables():
+                for statement in _TABLES:
+                    self._execute(statement.format(**self._WORDS))
+            if config is not None:
+                self._execute(
+                    "INSERT INTO mogro_agents (name, version, config) VALUES (?, ?, ?)"
+                    " ON CONFLICT (name) DO NOTHING",
+                    *(name, VERSION, json.dumps(config)),
+                )
+            agents = self._agents() if self._has_tables() else {}
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+        if name not in agents:
+            raise JournalError(
+                f"{self.path}: no agent {name!r} in it, only {list(agents)[:12]}; to create one, "
+                "give its objectives"
+            )
+        self._agent, version, text = agents[name]
+        if version != VERSION:
+            raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
+        try:
+            self.config = dict(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise DamagedJournal(f"{self.path}: its settings are damaged: {error}") from error
+
+    def _agents(self) -> dict[str, tuple[int, int, str]]:
+        rows = self._execute("SELECT name, number, version, config FROM mogro_agents ORDER BY 2")
+        return {name: (number, version, text) for name, number, version, text in rows}
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Write events."""
+        self._execute_many(
+            "INSERT INTO mogro_events VALUES (?, ?, ?, ?)", [(self._agent, *row) for row in rows]
+        )
+
+    def rows(self, after: int) -> Iterator[Row]:
+        """Yield the events after a position as they are written, in order."""
+        rows = None
+        while rows is None or len(rows) == ROWS:
+            rows = self._rows(after, ROWS)
+            yield from rows
+            after = rows[-1][0] if rows else after
+
+    def _rows(self, after: int, most: int) -> list[Row]:
+        return self._query(
+            "SELECT position, event, checksum FROM mogro_events"
+            " WHERE agent = ? AND position > ? ORDER BY position LIMIT ?",
+            *(self._agent, after, most),
+        )
+
+    def read(
+        self,
+        after: int,
+        wanted: Callable[[int, str], bool] | None = None,
+        *,
+        evidence: bool = True,
+    ) -> Iterator[tuple[int, Event]]:
+        """Yield the events after a position, with their own, in order.
+
+        Only those that are ``wanted``, by position and kind. Without ``evidence``, which a state
+        does not look at, decisions take less time to read.
+        """
+        for row in self.rows(after):
+            if wanted is None or wanted(row[0], _kind(row[1])):
+                yield row[0], self._event(row, evidence=evidence)
+
+    def event(self, position: int) -> Event | None:
+        """Return one event; None if it has gone out."""
+        rows = self._rows(position - 1, 1)
+        return self._event(rows[0]) if rows and rows[0][0] == position else None
+
+    def _event(self, row: Row, *, evidence: bool = True) -> Event:
+        position, content, expected = row
+        if _kind(content) not in KINDS and checksum(position, content) == expected:
+            name = _kind(content)[:40]
+            raise NewerJournal(f"{self.path}: event {position} is {name!r}, not known here")
+        try:
+            if checksum(position, content) != expected:
+                raise ValueError("its checksum does not match")
+            line, _, more = content.partition(b"\n")
+            event: Event = from_plain(json.loads(line), self.types)
+            if more and evidence and isinstance(event, Decided):
+                event = event._replace(evidence=from_plain(json.loads(more), self.types))
+        except Exception as error:  # a damaged event can fail in any way
+            raise DamagedJournal(f"{self.path}: event {position} is damaged: {error}") from error
+        return event
+
+    def remove(self, positions: Iterable[int]) -> None:
+        """Delete events."""
+        self._execute_many(
+            "DELETE FROM mogro_events WHERE agent = ? AND position = ?",
+            [(self._agent, position) for position in positions],
+        )
+
+    def index(self) -> Index:
+        """Return what there is of the last snapshot that is whole."""
+        rows = self._parts("part = 0")
+        return Index(**json.loads(rows[0][2])) if rows else Index()
+
+    def write_part(self, part: int, position: int, content: bytes) -> None:
+        """Write a part of a snapshot at a position."""
+        self._execute(
+            "INSERT INTO mogro_snapshots VALUES (?, ?, ?, ?)"
+            " ON CONFLICT (agent, part, position) DO UPDATE SET content = excluded.content",
+            *(self._agent, part, position, content),
+        )
+
+    def drop_parts(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Delete parts of snapshots at positions."""
+        self._execute_many(
+            "DELETE FROM mogro_snapshots WHERE agent = ? AND part = ? AND position = ?",
+            [(self._agent, *part) for part in parts],
+        )
+
+    def write_index(self, index: Index) -> None:
+        """Let a snapshot count, in place of the last, whose parts go if they are not in it."""
+        self.write_part(0, 0, json.dumps(asdict(index)).encode())
+        versions = self._query(
+            "SELECT part, position FROM mogro_snapshots"
+            " WHERE agent = ? AND part <> 0 AND part > ? AND position <= ?",
+            *(self._agent, LISTS, index.position),
+        )
+        self.drop_parts({(part, position) for part, position in versions} - set(index.parts))
+
+    def listed(self) -> tuple[int, int, list[int]] | None:
+        """Return part, position and content of a list of events that can be deleted now."""
+        until = self.index().position
+        for part, position, content in self._parts(f"part <= {LISTS} AND position <= {until}"):
+            return part, position, json.loads(content)
+        return None
+
+    def snapshot(self) -> tuple[int, bytes, list[bytes]]:
+        """Return the position of the last snapshot that is whole, its head, and its blocks.
+
+        Position 0 if there is none.
+        """
+        contents = {(part, position): content for part, position, content in self._parts("TRUE")}
+        index = Index(**json.loads(contents.get((0, 0), b"{}")))
+        parts = [contents.get(key, b"") for key in index.parts]
+        return index.position, b"".join(parts[: index.pieces]), parts[index.pieces :]
+
+    def last_started(self) -> int:
+        """Return the position of the last snapshot that somebody has begun to write."""
+        ((position,),) = self._query(
+            "SELECT max(position) FROM mogro_snapshots WHERE agent = ?", self._agent
+        )
+        return position or 0
+
+    def _parts(self, where: str) -> list[tuple[int, int, bytes]]:
+        return self._query(
+            f"SELECT part, position, content FROM mogro_snapshots WHERE agent = ? AND {where}",
+            self._agent,
+        )
+
+
+def written(position: int, events: Iterable[Event]) -> list[Row]:
+    """Return events from a position on as they are written."""
+    contents = enumerate(map(event_bytes, events), position)
+    return [(place, content, checksum(place, content)) for place, content in contents]
+
+
+def event_bytes(event: Event) -> bytes:
+    """Return an event as it is written, without its place."""
+    if not isinstance(event, Decided) or event.evidence is None:
+        return _encode(to_plain(event)).encode()
+    lines = to_plain(event._replace(evidence=None)), to_plain(event.evidence)
+    return "\n".join(map(_encode, lines)).encode()
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def checksum(position: int, content: bytes) -> int:
+    """Return the checksum of an event at a position."""
+    return zlib.crc32(content, position & 0xFFFFFFFF)
+
+
+def mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield positions of events about decisions of some ids, with the id of each."""
+    wanted = re.compile(b"|".join(re.escape(_encode(id).encode()) for id in ids))
+    for position, content, _ in rows:
+        if wanted.search(content):
+            plain = json.loads(content.partition(b"\n")[0])
+            id = plain.get("decision", plain).get("id")
+            if id in ids:
+                yield position, id
+
+
+def _kind(content: bytes) -> str:
+    """Return the kind of an event, from what is written of it."""
+    start = len(f'{{"{TAG}":"')
+    return content[start : content.find(b'"', start)].decode("ascii", "replace")

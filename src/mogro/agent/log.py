@@ -1,0 +1,357 @@
+"""Decisions joined with their rewards, as an Arrow table: one row a decision, in their order.
+
+The columns, with M objectives, K eligible arms on offer, A features of an arm as the caller gave
+them, C of a context, p of an arm as the learner sees it::
+
+    id, arm             string; a lone surrogate is escaped, because UTF-8 has none
+    time                float64; null if the caller gave none
+    position            int64: the place of its event
+    basis               int64: the place of the last event that its beliefs knew of
+    features            list<float64>, p: of the arm, as the learner sees it
+    context             list<float64>, C; null without one
+    weights             list<float64>, M, per unit; null if none were used
+    propensity, propensity_error
+                        float64; null if somebody else chose, and it is not known
+    exploring, uniform, grouped, observed
+                        bool: chosen to explore; a uniform draw; one of several; made by somebody
+                        else
+    offered             list<string>, K
+    offered_features    list<float64>, K * A, row by row
+    offered_estimates   list<float64>, K * M, row by row, in the user's units: what was believed
+    reward_NAME         float64, of each objective: what the agent learned, a default perhaps; null
+                        if it learned nothing, or not yet
+    status_NAME         string: pending, learned, defaulted, missing, late, unmet, withdrawn
+
+So whoever evaluates a log judges by the rewards that the agent learns from. With
+``rewards="received"`` a value that came after its window stands in ``reward_NAME``, too, also in
+place of a default.
+
+An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
+these of a decision that came from another agent's log. Objectives are those that the agent has
+now; what was believed of one that it did not have then is NaN. The schema has metadata under
+``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
+``epsilon``, ``rewards``, and ``features``, what the learner sees of arms.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from mogro._codec import to_plain
+from mogro._files import write_whole
+from mogro._validation import BoolArray, FloatArray, count
+from mogro.agent.config import AgentConfig
+from mogro.agent.decision import chance_of_arm
+from mogro.agent.events import Changed, Decided, Imported, Offered
+from mogro.agent.evidence import offered_arms, written_inputs
+from mogro.agent.journal.tables import Journal
+from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
+from mogro.agent.request import check_new_id, read_rewards, read_time
+from mogro.agent.state.ledger import EXPLORED, GROUPED, OBSERVED, TIMED, UNIFORM, Block
+from mogro.agent.state.state import State
+
+VERSION = 1
+FILE = "decisions.parquet"
+Rewards = Literal["learned", "received"]
+
+_LEARNED = ("learned", "defaulted")
+_FLAGS = {
+    "exploring": EXPLORED,
+    "uniform": UNIFORM,
+    "grouped": GROUPED,
+    "observed": OBSERVED,
+}
+
+
+def need_arrow() -> Any:
+    """Return pyarrow, or say what to do."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("logs and reports need pyarrow: pip install pyarrow") from None
+    return pa
+
+
+def make_log(
+    state: State, written: "dict[int, Written] | None", *, max_arms: int, rewards: Rewards
+) -> Any:
+    """Return the decisions that a state holds, with what is written of them in a journal."""
+    pa = need_arrow()
+    most = count(max_arms, "max_arms", minimum=0)
+    if rewards not in ("learned", "received"):
+        raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
+    units, ledger = state.units, state.ledger
+    rows = ledger.live()
+    block = ledger.gather(rows)
+    ids, arms = ([utf8(text[row]) for row in rows.tolist()] for text in (ledger.ids, ledger.arms))
+    known = written or {}
+    evidence = [
+        _evidence(known.get(position), units, step=serial, max_arms=most)
+        for position, serial in zip(block.position.tolist(), block.serial.tolist(), strict=True)
+    ]
+    vector = pa.list_(pa.float64())
+    weights = [None if math.isnan(row[0]) else row for row in block.weights]
+
+    def column(name: str, kind: Any = vector) -> dict[str, Any]:
+        return {name: pa.array([getattr(item, name) for item in evidence], kind)}
+
+    columns: dict[str, Any] = {
+        "id": pa.array(ids, pa.string()),
+        "time": pa.array(block.time, mask=block.flags & TIMED == 0),
+        "arm": pa.array(arms, pa.string()),
+        "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
+        **column("basis", pa.int64()),
+        "features": pa.array(list(block.features), vector),
+        **column("context"),
+        "weights": pa.array(weights, vector),
+        **column("propensity", pa.float64()),
+        **column("propensity_error", pa.float64()),
+        **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
+        **column("offered", pa.list_(pa.string())),
+        **column("offered_features"),
+        **column("offered_estimates"),
+    }
+    for m, name in enumerate(units.names):
+        values, there, status = _outcomes(state, block, m, rewards)
+        columns[f"reward_{name}"] = pa.array(values, mask=~there)
+        columns[f"status_{name}"] = pa.array(status, pa.string())
+    about = _metadata(state.config) | {"rewards": rewards}
+    return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
+
+
+def write_log(table: Any, folder: Path) -> Path:
+    """Write a log into a folder, whole or not at all, and return the file's path."""
+    import pyarrow.parquet
+
+    path = folder / FILE
+    with write_whole(path, parents=True) as file:
+        pyarrow.parquet.write_table(table, file)
+    return path
+
+
+_FEW = ("Changed", "Offered")  # kinds of events that are read whatever decisions are held
+
+
+class Written(NamedTuple):
+    """What a journal has of a decision."""
+
+    event: Decided
+    offered: Offered | None
+    config: AgentConfig  # of the agent then
+
+
+def read_written(state: State, journal: Journal, config: AgentConfig) -> dict[int, Written]:
+    """Return what a journal has of the decisions that a state holds, by positions of their events.
+
+    The journal began with a configuration.
+    """
+    ledger = state.ledger
+    held = set(ledger.gather(ledger.live()).position.tolist())
+    offers: dict[int, Offered] = {}
+    written: dict[int, Written] = {}
+    for position, event in journal.read(0, lambda place, kind: place in held or kind in _FEW):
+        if isinstance(event, Changed):
+            config = config.changed(event.objectives, event.policy)
+        elif isinstance(event, Offered):
+            offers[position] = event
+        elif isinstance(event, Decided):
+            written[position] = Written(event, offers.get(event.offered), config)
+    return written
+
+
+class _Evidence(NamedTuple):
+    """The columns that take a journal."""
+
+    basis: int | None = None
+    context: FloatArray | None = None
+    propensity: float | None = None
+    propensity_error: float | None = None
+    offered: tuple[str, ...] | None = None
+    offered_features: FloatArray | None = None
+    offered_estimates: FloatArray | None = None
+
+
+def _evidence(written: Written | None, units: Units, *, step: int, max_arms: int) -> _Evidence:
+    if written is None or written.event.evidence is None:
+        return _Evidence()
+    event, evidence, config = written.event, written.event.evidence, written.config
+    row = _Evidence(evidence.basis, evidence.context)
+    if evidence.propensity is not None:
+        value, error = evidence.propensity
+        row = row._replace(propensity=value, propensity_error=error)
+    if written.offered is None:
+        return row
+    if evidence.propensity is None and not event.observed:
+        inputs = written_inputs(event, written.offered, config, step=step)
+        value, error = chance_of_arm(event.id, event.arm, inputs, config)
+        row = row._replace(propensity=value, propensity_error=error)
+    arms = offered_arms(evidence, written.offered, config)
+    if len(arms) > max_arms:
+        return row
+    believed = config.units.outward(arms.features @ evidence.theta.T)
+    values = np.full((len(arms), len(units)), math.nan)
+    for m, name in enumerate(units.names):
+        if name in config.units.index:
+            values[:, m] = believed[:, config.units.index[name]]
+    return row._replace(
+        offered=tuple(map(utf8, arms.ids)),
+        offered_features=arms.given.ravel(),
+        offered_estimates=values.ravel(),
+    )
+
+
+def utf8(id: str) -> str:
+    """Return an id as UTF-8 can hold it."""
+    return id if id.isascii() else id.encode("utf-8", "backslashreplace").decode()
+
+
+def _outcomes(
+    state: State, block: Block, m: int, rewards: Rewards
+) -> tuple[FloatArray, BoolArray, list[str]]:
+    """Return rewards of one objective, which of them there are, and what became of it."""
+    states, values = block.state[:, m], block.values[:, m]
+    name, default = state.units.names[m], state.units.defaults[m]
+    came = ~np.isnan(values)
+    defaulted = states == DEFAULTED
+    if rewards == "received":
+        defaulted &= ~came
+    defaults = [state.defaults.get((serial, name), default) for serial in block.serial.tolist()]
+    values = np.where(defaulted, np.array(defaults, np.float64), values)
+    late = (states == MISSING) & came
+    known = np.isin(states, (LEARNED, DEFAULTED)) | (late & (rewards == "received"))
+    status = [
+        "late" if is_late else STATUS[state]
+        for is_late, state in zip(late.tolist(), states.tolist(), strict=True)
+    ]
+    return values, known, status
+
+
+def _metadata(config: AgentConfig) -> dict[str, Any]:
+    sides = ("arms", "context", "interactions")
+    return {
+        "version": VERSION,
+        "objectives": to_plain(config.objectives),
+        "dim": config.features.dim,
+        "epsilon": config.epsilon,
+        "features": {name: to_plain(getattr(config, name)) for name in sides},
+    }
+
+
+def read_log(log: Any, config: AgentConfig) -> list[Imported]:
+    """Check a log, and return an event for each of its rows, in their order."""
+    pa = need_arrow()
+    if not isinstance(log, pa.Table):
+        raise ValueError(f"log: expected a table that agent.log() gave, got {type(log).__name__}")
+    names = _check_origin(log, config)
+    events: dict[str, Imported] = {}
+    unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
+    for row in log.drop_columns(unused).to_pylist():
+        try:
+            event = _imported(row, names, config)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
+        id = event.decision.id
+        if to_plain(events.setdefault(id, event)) != to_plain(event):
+            raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
+    return list(events.values())
+
+
+def new_rows(events: list[Imported], state: State) -> list[Imported]:
+    """Return the events of decisions that a state does not hold; others have to be what it has."""
+    rows = state.ledger.rows
+    known = [event for event in events if event.decision.id in rows]
+    places = np.array([rows[event.decision.id] for event in known], dtype=np.int64)
+    block = state.ledger.gather(places)
+    for n, event in enumerate(known):
+        decision, timed = event.decision, bool(block.flags[n] & TIMED)
+        _check_same(event, "arm", decision.arm, utf8(state.ledger.arms[rows[decision.id]]))
+        _check_same(event, "features", decision.features.tolist(), block.features[n].tolist())
+        _check_same(event, "time", decision.time, block.time.item(n) if timed else None)
+    for m, name in enumerate(state.units.names):
+        values, _, status = _outcomes(state, block, m, "learned")
+        for event, value, here in zip(known, values.tolist(), status, strict=True):
+            if here in _LEARNED and event.status[name] in _LEARNED:
+                _check_same(event, f"reward_{name}", event.values[name], value)
+    return [event for event in events if event.decision.id not in rows]
+
+
+def _check_same(event: Imported, column: str, given: object, here: object) -> None:
+    if given != here:
+        raise ValueError(
+            f"log: decision {event.decision.id!r}: its {column} is {here!r} here, got {given!r}"
+        )
+
+
+def _check_origin(log: Any, config: AgentConfig) -> list[str]:
+    """Return the names of the objectives in a log; what its learner sees has to be the same."""
+    try:
+        about = json.loads((log.schema.metadata or {})[b"mogro"])
+        version, features, rewards = about["version"], about["features"], about["rewards"]
+        names = [objective["name"] for objective in about["objectives"]]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            "log: expected a table that agent.log() gave, with its metadata, got another"
+        ) from None
+    if version != VERSION:
+        raise ValueError(f"log: expected version {VERSION}, got {version}")
+    if rewards != "learned":
+        raise ValueError(f"log: expected one with rewards='learned', got {rewards!r}")
+    here = json.loads(json.dumps(_metadata(config)["features"]))
+    if features != here:
+        differing = [key for key in here if here[key] != features.get(key)]
+        raise ValueError(f"log: expected the same features as here, got another {differing}")
+    return names
+
+
+def _imported(row: dict[str, Any], names: list[str], config: AgentConfig) -> Imported:
+    check_new_id(row["id"])
+    units = config.units
+    features = np.array(row["features"], dtype=np.float64)
+    if features.shape != (config.size,) or not np.isfinite(features).all():
+        raise ValueError(f"features: expected {config.size} numbers, got {row['features']}")
+    common = [name for name in units.names if name in names]
+    given = {name: row[f"reward_{name}"] for name in common}
+    values = read_rewards({n: v for n, v in given.items() if v is not None}, units, "values")
+    status = dict.fromkeys(units.names, "missing")
+    for name in common:
+        status[name] = _status(row[f"status_{name}"], values.get(name), name, units)
+    decision = Decided(
+        row["id"],
+        str(row["arm"]),
+        features,
+        _weights(row["weights"], names, units),
+        features[:0],  # replaced by what is believed when it is taken over
+        row["exploring"],
+        row["uniform"],
+        row["grouped"],
+        None,
+        read_time(row["time"], needed=config.timed),
+        observed=row["observed"],
+    )
+    return Imported(decision, values, status)
+
+
+def _status(given: str, value: float | None, name: str, units: Units) -> str:
+    """Return what becomes of an objective here, by what became of it there."""
+    if given in ("late", "pending"):  # a value that is not final is not in the log
+        return "missing"
+    if given not in STATUS:
+        raise ValueError(f"status_{name}: expected one of {STATUS}, got {given!r}")
+    if given in _LEARNED:
+        if value is None:
+            raise ValueError(f"reward_{name}: expected what was learned, got null")
+        same = given == "defaulted" and units.defaults[units.index[name]] == value
+        return "defaulted" if same else "learned"
+    return given
+
+
+def _weights(given: list[float] | None, names: list[str], units: Units) -> FloatArray | None:
+    """Return weights in the order of the objectives here, if they are the same ones."""
+    if given is None or set(names) != set(units.names):
+        return None
+    by_name = dict(zip(names, given, strict=True))
+    weights = np.array([by_name[name] for name in units.names])
+    return None if math.isnan(weights.sum()) else weights

@@ -1,0 +1,244 @@
+"""A page on an agent, for those who ask how it is doing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro import _page
+from mogro._drawing import Series, bars, lines, regions
+from mogro._validation import FloatArray
+from mogro.agent.objective import Units
+from mogro.agent.views import Estimates
+from mogro.pareto import effective_front
+
+_SHOWN = 10  # arms, and features
+_NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
+_NO_EXPECTATION = "What was expected is on record for agents with a journal."
+_DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
+_WIDE = 1.96  # standard errors of an interval of 95 %
+
+
+class Arms(NamedTuple):
+    """Arms on offer at the last decision: ids, features (K, A), and the context if any."""
+
+    ids: list[str]
+    features: FloatArray
+    context: FloatArray | None
+
+
+def last_arms(table: Any) -> Arms | None:
+    """Return the arms on offer at the last decision that has them on record."""
+    column = table.column("offered_features")
+    known = np.flatnonzero(column.is_valid().to_numpy())
+    if not len(known):
+        return None
+    row = int(known[-1])
+    ids = table.column("offered")[row].as_py()
+    context = table.column("context")[row].as_py()
+    features = np.array(column[row].as_py()).reshape(len(ids), -1)
+    return Arms(ids, features, None if context is None else np.array(context))
+
+
+def make_report(
+    table: Any,
+    units: Units,
+    *,
+    lead: str,
+    theta: FloatArray,
+    names: Sequence[str],
+    estimates: Estimates | None,
+) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    table
+        The log.
+    units
+        The objectives.
+    lead
+        What the agent is, in a sentence.
+    theta, names
+        Estimates (M, p) per feature of the learner, per unit, and what these are called.
+    estimates
+        Of arms on offer now, if any are known.
+    """
+    log = _Log(table, units)
+    arms, front = _arms(log, estimates)
+    surprises = _surprises(log)
+    body = _page.fill(
+        Path(__file__).with_name("report.html"),
+        warnings=_page.messages(log.warnings()),
+        lead=_page.text(lead),
+        objectives=_objectives(log),
+        rewards=_over_time(log, log.rewards, f"{{}} by {log.label}"),
+        arms_note="" if estimates is not None else _NO_ARMS,
+        arms=arms,
+        front=front,
+        exploration=_exploration(log),
+        surprises_note=_DRIFT if surprises else _NO_EXPECTATION,
+        surprises=surprises,
+        features=_features(log, theta, names),
+    )
+    return _page.page("How the agent is doing", body)
+
+
+class _Log:
+    """A log, in periods."""
+
+    def __init__(self, table: Any, units: Units) -> None:
+        self.table, self.units = table, units
+        times = _numbers(table, "time")
+        timed = len(times) > 0 and not np.isnan(times).any()
+        clock = times if timed else np.arange(len(times), dtype=float)
+        low, high = (clock.min(), clock.max()) if len(clock) else (0.0, 0.0)
+        periods = _page.periods(float(low), float(high), timed=timed)
+        self.period = periods.number(clock)
+        self.middles, self.label = periods.middles, periods.label
+        self.rewards = np.stack([_numbers(table, f"reward_{n}") for n in units.names], axis=1)
+
+    def series(self, label: str, values: FloatArray) -> Series:
+        """Return means of values (n,) by period, with their intervals."""
+        means, errors = np.full((2, len(self.middles)), np.nan)
+        for period in np.unique(self.period):
+            known = values[self.period == period]
+            known = known[~np.isnan(known)]
+            if len(known):
+                means[period] = known.mean()
+            if len(known) > 1:
+                errors[period] = known.std(ddof=1) / np.sqrt(len(known))
+        low, high = means - _WIDE * errors, means + _WIDE * errors
+        return Series(label, self.middles, means, low, high)
+
+    def status(self, m: int) -> Counter[str]:
+        """Return how often an objective came to what."""
+        return Counter(self.table.column(f"status_{self.units.names[m]}").to_pylist())
+
+    def warnings(self) -> list[str]:
+        """Say what should be looked at."""
+        words = []
+        for m, name in enumerate(self.units.names):
+            count = self.status(m)
+            if count["late"] > 0.05 * max(len(self.table), 1):
+                words.append(
+                    f"{count['late'] / len(self.table):.0%} of rewards for {name} came too late"
+                )
+        uniform = self.table.column("uniform").to_numpy()
+        if len(uniform) and not uniform.any():
+            words.append(
+                "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
+            )
+        return words
+
+
+def _objectives(log: _Log) -> str:
+    kinds = ("pending", "learned", "defaulted", "missing", "late", "unmet", "withdrawn")
+    rows = []
+    for m, objective in enumerate(log.units.objectives):
+        values = log.rewards[:, m]
+        values = values[~np.isnan(values)]
+        shown = "nothing yet"
+        if len(values) > 1:
+            error = _WIDE * values.std(ddof=1) / np.sqrt(len(values))
+            mean = float(values.mean())
+            shown = _page.interval(mean, [mean - error, mean + error])
+        count = log.status(m)
+        counts = [f"{count[kind]:,}" for kind in kinds]
+        about = [objective.name, objective.direction, f"{objective.unit:g}"]
+        rows.append([*about, shown, *counts])
+    return _page.table(["objective", "better", "unit", "mean reward [95 %]", *kinds], rows)
+
+
+def _over_time(log: _Log, values: FloatArray, caption: str) -> str:
+    """Draw a column of values (n, M) for every objective, over time."""
+    return "".join(
+        lines(caption.format(name), [log.series("", column)], x=log.label, y=name)
+        for name, column in zip(log.units.names, values.T, strict=True)
+    )
+
+
+def _arms(log: _Log, estimates: Estimates | None) -> tuple[str, str]:
+    """Draw how often arms were chosen and where they are, and list those of the front."""
+    chosen = Counter(log.table.column("arm").to_pylist())
+    total = max(sum(chosen.values()), 1)
+    top = chosen.most_common(_SHOWN)
+    labels, shares = [arm for arm, _ in top], [count for _, count in top]
+    if len(chosen) > _SHOWN:
+        labels.append("others")
+        shares.append(total - sum(shares))
+    percent = 100 * np.array(shares, dtype=float) / total
+    drawn = bars("How often arms were chosen", labels, percent, y="% of decisions")
+    if estimates is None:
+        return drawn, ""
+    values, reach = estimates.values, _WIDE * estimates.errors
+    bounds = np.stack([values - reach, values + reach], axis=-1)
+    members = np.flatnonzero(effective_front(log.units.inward(values))).tolist()
+    if len(log.units) > 1:
+        x, y = log.units.names[:2]
+        caption = "Arms on offer now, as believed; those best for some weights stand out"
+        names = estimates.arms
+        drawn += regions(caption, names, values[:, :2], bounds[:, :2], x=x, y=y, marked=members)
+    rows = [
+        [
+            estimates.arms[i],
+            *(_page.interval(v, b) for v, b in zip(values[i], bounds[i], strict=True)),
+            f"{chosen[estimates.arms[i]] / total:.1%}",
+        ]
+        for i in members[: 2 * _SHOWN]
+    ]
+    return drawn, _page.table(["best for some weights", *log.units.names, "chosen"], rows)
+
+
+def _exploration(log: _Log) -> str:
+    series = []
+    for label, name in (("to explore", "exploring"), ("uniform draws", "uniform")):
+        flags = np.asarray(log.table.column(name).to_numpy(), dtype=float)
+        series.append(log.series(label, 100 * flags)._replace(low=None, high=None))
+    return lines("Decisions that were not greedy", series, x=log.label, y="% of decisions")
+
+
+def _surprises(log: _Log) -> str:
+    """Draw rewards less what was expected of the arm: a drift says that the world has changed."""
+    expected = _expected(log.table, len(log.units))
+    if expected is None:
+        return ""
+    return _over_time(log, log.rewards - expected, "{}: reward less what was expected")
+
+
+def _expected(table: Any, objectives: int) -> FloatArray | None:
+    """Return what was believed of the chosen arms, (n, M); NaN where that is not on record."""
+    offered, beliefs = table.column("offered"), table.column("offered_estimates")
+    if offered.null_count == len(table):
+        return None
+    expected = np.full((len(table), objectives), np.nan)
+    arms = table.column("arm").to_pylist()
+    rows = zip(arms, offered.to_pylist(), beliefs.to_pylist(), strict=True)
+    for row, (arm, ids, values) in enumerate(rows):
+        if ids is not None and arm in ids:
+            place = ids.index(arm) * objectives
+            expected[row] = values[place : place + objectives]
+    return expected
+
+
+def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
+    """Return the features by what their usual variation changes."""
+    seen: NDArray[Any] = np.array(log.table.column("features").to_pylist(), dtype=float)
+    if len(seen) < 2:
+        return "<p>Nothing is known yet.</p>"
+    effects = theta * seen.std(axis=0) * np.abs(log.units.scale)[:, None]  # (M, p)
+    signed = effects * np.sign(log.units.scale)[:, None]
+    order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
+    rows = [
+        [names[j], *(f"{value:+.3g}" for value in signed[:, j])]
+        for j in order[:_SHOWN].tolist()
+        if effects[:, j].any()
+    ]
+    return _page.table(["feature", *log.units.names], rows)
+
+
+def _numbers(table: Any, name: str) -> FloatArray:
+    return np.array(table.column(name).to_numpy(), dtype=np.float64)

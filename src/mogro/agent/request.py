@@ -1,0 +1,140 @@
+"""What callers ask for, checked once: for decisions, probabilities and observations."""
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import real
+from mogro.agent.config import AgentConfig
+from mogro.agent.errors import BadReward, UnknownObjective
+from mogro.agent.events import Offered
+from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
+from mogro.agent.inputs import Constraints, read_constraints
+from mogro.agent.objective import Units
+from mogro.policies.persistence import OWN
+from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
+from mogro.selection import Selection
+
+Weights = Sequence[float] | Mapping[str, float] | Scalarization
+
+_NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
+
+
+class Question(NamedTuple):
+    """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
+
+    arms: Arms
+    features: Features | None
+    context: Context | None
+    weights: Weights | None = None
+    eligible: ArrayLike | None = None
+    at_least: Mapping[str, float] | None = None
+    at_most: Mapping[str, float] | None = None
+    now: float | None = None
+    activate: bool = True
+
+
+class Request(NamedTuple):
+    """The same, checked; with a journal, with the event that writes the arms down."""
+
+    question: Question
+    config: AgentConfig  # by which it was checked
+    arms: ArmSet
+    selection: Selection
+    constraints: Constraints | None
+    time: float | None
+    activate: bool
+    offer: Offered | None
+
+
+def read_request(
+    question: Question, config: AgentConfig, reader: ArmReader, *, written: bool
+) -> Request:
+    """Check a choice that is asked for; ``written``: its arms are to be written down."""
+    arms, features, context, weights, eligible, at_least, at_most, now, activate = question
+    if not isinstance(activate, bool):
+        raise ValueError(f"activate: expected True or False, got {activate!r}")
+    offered = reader.read(arms, features, context=context, eligible=eligible)
+    timed = config.timed or (not activate and config.timeout < math.inf)
+    return Request(
+        question,
+        config,
+        offered,
+        config.rule.selection if weights is None else read_weights(weights, config.units),
+        read_constraints(at_least, at_most, config.units),
+        read_time(now, needed=timed),
+        activate,
+        reader.written(offered) if written else None,
+    )
+
+
+def read_weights(weights: Weights, units: Units) -> Selection:
+    """Return how to select by the weights that a caller gives."""
+    if callable(getattr(weights, "weights", None)):
+        if type(weights) not in OWN:  # which check themselves
+            check_scalarization(weights, "weights", objectives=len(units))
+        return weights  # type: ignore[return-value]
+    vector = units.vector(weights, "weights")  # type: ignore[arg-type]
+    total = float(vector.sum())
+    if (vector < 0).any() or not total > 0:
+        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {weights}")
+    return FixedWeights((vector / total).tolist())
+
+
+def read_time(now: float | None, *, needed: bool) -> float | None:
+    """Check a time."""
+    if now is None:
+        if needed:
+            raise ValueError(
+                "now: expected the time, because of a window, half_life, retention or "
+                "activation_timeout"
+            )
+        return None
+    return real(now, "now")
+
+
+def check_new_id(id: str | None) -> None:
+    """Refuse what cannot be the id of a new decision."""
+    if id is not None and (type(id) is not str or not id):
+        raise ValueError(f"id: expected a string, not empty, got {id!r}")
+
+
+def check_id(id: str) -> None:
+    """Refuse what cannot be the id of a decision that was made."""
+    if not isinstance(id, str):
+        raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
+
+
+def read_rewards(values: Mapping[str, float], units: Units, argument: str) -> dict[str, float]:
+    """Check a reward, and return it as floats."""
+    try:
+        pairs = values.items()
+    except AttributeError:
+        raise ValueError(
+            f"{argument}: expected a mapping of objective name to number, got {values!r}"
+        ) from None
+    checked = {}
+    for name, given in pairs:
+        m = units.index.get(name)
+        if m is None:
+            raise UnknownObjective(
+                f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+            )
+        value = given if type(given) is float else _number(given)
+        if not abs(value - units.offsets[m]) <= units.limits[m]:
+            raise BadReward(f"{argument}: expected a finite number for {name!r}, got {given!r}")
+        checked[name] = value
+    return checked
+
+
+def _number(given: object) -> float:
+    """Return a number as a float; NaN if it is none, or beyond every float."""
+    try:
+        return float(given) if isinstance(given, _NUMBERS) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan

@@ -1,0 +1,41 @@
+"""What has happened to an agent, and what became of a reward, in numbers."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mogro.agent.objective import STATUS
+
+
+@dataclass
+class Counters:
+    """What has happened so far, in numbers."""
+
+    decisions: int = 0
+    explored: int = 0  # of them, decisions made to explore
+    learned: int = 0  # rewards learned as they came, one for each objective
+    defaulted: int = 0  # windows closed with the default learned
+    missing: int = 0  # windows closed with nothing to learn
+    unmet: int = 0  # objectives closed because their condition was not met
+    revised: int = 0  # rewards that replaced an earlier value
+    repeated: int = 0  # rewards that had come before
+    late: int = 0  # rewards after their objective was closed
+    withdrawn: int = 0  # objectives of arms that were not shown
+    observed: int = 0  # of the decisions, those that somebody else has made
+    forgotten: int = 0  # completed decisions dropped
+
+    def count(self, before: list[int], after: list[int]) -> None:
+        """Count what became of the objectives of a decision."""
+        for old, new in zip(before, after, strict=True):
+            if old != new:
+                status = STATUS[new]  # which is the name of its counter, too
+                setattr(self, status, getattr(self, status) + 1)
+
+
+class Outcome(NamedTuple):
+    """What became of the values given to :meth:`Agent.reward`, in numbers of objectives."""
+
+    learned: int = 0  # observed now, for the first time
+    pending: int = 0  # kept until the window closes, or a condition is known
+    revised: int = 0  # replaced an earlier value
+    repeated: int = 0  # had come before, or an earlier one counts: ignored
+    late: int = 0  # after the window, or its condition was not met: recorded, not learned

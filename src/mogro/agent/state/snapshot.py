@@ -1,0 +1,280 @@
+"""A state as bytes, and back: one piece for a file, several for a journal.
+
+The head has all but the decisions that are held: the configuration, counters, what was learned. The
+others have the decisions, as they lie in the ledger: features as the learner sees them, weights
+(NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
+each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
+condition not met, 5 withdrawn, 255 a free row), and so on, by the names of
+:class:`~mogro.agent.state.ledger.Block`. Texts (ids, arms) are two arrays, the concatenated UTF-8
+and the number of bytes of each. ``defaults.*`` are defaults that were learned and are others now.
+
+Objects are made of mogro's own classes only, and of those that the caller names. What contradicts
+itself is refused.
+"""
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
+from mogro._files import write_whole
+from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
+from mogro.agent.errors import DamagedSnapshot
+from mogro.agent.features.products import FeatureMap
+from mogro.agent.objective import PENDING, WITHDRAWN
+from mogro.agent.state.counters import Counters
+from mogro.agent.state.ledger import FREE, Block, Ledger, empty_block
+from mogro.agent.state.state import State
+
+VERSION = 3
+
+
+def write(path: str | os.PathLike[str], state: State) -> None:
+    """Write a state to a file, without its place in a journal."""
+    header, arrays = _head(state, placed=False)
+    held = _rows(state.ledger, 0, len(state.ledger.ids))
+    for name in ("ledger.position", "ledger.offer"):
+        held[name] = np.zeros_like(held[name])
+    with write_whole(path) as file:
+        for part in pack(header, arrays | held):
+            file.write(part)
+
+
+def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
+    """Read what :func:`write` wrote; a damaged file is refused with the reason."""
+    return _state(
+        lambda: unpack(Path(path).read_bytes()),
+        lambda plain: config_from_plain(plain, types),
+        where=f"at {path}",
+    )
+
+
+def head(state: State) -> bytes:
+    """Return all of a state but the decisions that it holds."""
+    return b"".join(pack(*_head(state, placed=True)))
+
+
+def block(ledger: Ledger, number: int) -> bytes:
+    """Return one block of decisions."""
+    start = number * ledger.block_size
+    return b"".join(pack({"version": VERSION}, _rows(ledger, start, start + ledger.block_size)))
+
+
+def join(
+    first: bytes, blocks: Sequence[bytes], make: Callable[[Any], AgentConfig], *, where: str
+) -> State:
+    """Return the state that :func:`head` and :func:`block` were given."""
+
+    def parts() -> tuple[dict[str, Any], Arrays]:
+        header, arrays = unpack(first)
+        return header, arrays | _joined(blocks, header["block_size"])
+
+    return _state(parts, make, where=where)
+
+
+def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
+    learned = state.learner.save_state()
+    arrays: Arrays = {f"learner.{name}": array for name, array in learned.items()}
+    arrays["time"] = np.array([state.time])
+    arrays |= _saved_defaults(state)
+    last, changes, offers = state.position, state.changes, state.offers
+    if not placed:
+        last, changes, offers = 0, [], {}
+    arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
+    numbers = {
+        "numbers": state.numbers,
+        "position": last,
+        "changes": changes,
+        "completions": state.ledger.completions,
+        "offers": list(offers),
+    }
+    header = {
+        "version": VERSION,
+        "config": to_plain(state.config),
+        "numbers": asdict(state.counters) | numbers,
+        "block_size": state.ledger.block_size,
+    }
+    return header, arrays
+
+
+def _saved_defaults(state: State) -> Arrays:
+    """Return what was learned of held decisions as a default that is another one now."""
+    held: set[int] = set()
+    if state.defaults:
+        held.update(state.ledger.gather(state.ledger.live()).serial.tolist())
+    kept = [
+        (number, state.units.index[name], default)
+        for (number, name), default in state.defaults.items()
+        if number in held and name in state.units.index
+    ]
+    return {
+        "defaults.place": np.array([default[:2] for default in kept], np.int64).reshape(-1, 2),
+        "defaults.value": np.array([default[2] for default in kept], np.float64),
+    }
+
+
+def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
+    """Return some rows of a ledger, up to the last that is in use; free ones are empty."""
+    ids = ledger.ids[start:stop]
+    while ids and not ids[-1]:
+        ids.pop()
+    stop = start + len(ids)
+    arms = ledger.arms[start:stop]
+    rows = ledger.gather(np.arange(start, stop))
+    free, empty = rows.serial < 0, empty_block(1, ledger.shape)
+    arrays: Arrays = {}
+    for name in Block._fields:
+        column = getattr(rows, name)
+        column[free] = getattr(empty, name)[0]
+        arrays[f"ledger.{name}"] = column
+    for name, texts in (("ids", ids), ("arms", arms)):
+        raw, sizes = _coded(texts)
+        arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
+        arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
+    return arrays
+
+
+def _joined(blocks: Sequence[bytes], size: int) -> Arrays:
+    """Return the rows of all blocks, each of a size; rows that are not in one are free."""
+    read = [unpack(block)[1] for block in blocks]
+    joined: Arrays = {}
+    for name in read[0]:
+        columns = [arrays[name] for arrays in read]
+        for n, column in enumerate(columns[:-1]):
+            if name not in ("ledger.ids", "ledger.arms"):
+                missing = (size - len(column), *column.shape[1:])
+                free = np.full(missing, _FREE.get(name, 0), dtype=column.dtype)
+                columns[n] = np.concatenate([column, free])
+        joined[name] = np.concatenate(columns)
+    return joined
+
+
+_FREE = {"ledger.state": FREE, "ledger.serial": -1, "ledger.completed": -1}
+
+
+def _state(
+    parts: Callable[[], tuple[dict[str, Any], Arrays]],
+    make: Callable[[Any], AgentConfig],
+    *,
+    where: str,
+) -> State:
+    try:
+        header, arrays = parts()
+        if header["version"] != VERSION:
+            version = str(header["version"])[:40]
+            raise ValueError(f"version {version!r} is not known here, only {VERSION}")
+        _check_sizes(header["config"], arrays)
+        state = State(make(header["config"]))
+        _load(state, header["numbers"], arrays)
+    except OSError:
+        raise
+    except Exception as error:  # a damaged file can fail in any way
+        raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from error
+    return state
+
+
+def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
+    """Refuse sizes that the file has no numbers for, before anything of that size is made."""
+    objectives, size = len(arrays["learner.posterior.y2"]), arrays["learner.flight"].shape[-1]
+    policy, known = config["policy"], by_name(KNOWN)
+    sides = (from_plain(config[name], known) for name in ("arms", "context", "interactions"))
+    learned = FeatureMap(*sides).size
+    wanted = (len(config["objectives"]), learned)
+    if wanted != (objectives, size) or arrays["learner.flight"].size < size * size:
+        raise ValueError(f"its settings are of {wanted}, its sums of {(objectives, size)}")
+    sizes = (policy.get("dim", size), policy.get("objectives", objectives), policy.get("batch", []))
+    if sizes != (size, objectives, []):
+        raise ValueError(f"its policy is of {str(sizes)[:80]}, its sums of {wanted}")
+
+
+def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
+    counted = dict(numbers)
+    state.numbers = _whole(counted.pop("numbers"))
+    state.position = state.ledger.position = _whole(counted.pop("position"))
+    state.changes = [_whole(place) for place in counted.pop("changes")]
+    completions = _whole(counted.pop("completions"))
+    places = arrays["offers"].astype(np.int64).tolist()
+    offers = dict(zip(counted.pop("offers"), places, strict=True))
+    if counted.keys() != {field.name for field in fields(Counters)}:
+        raise ValueError("its counters are not those of an agent")
+    state.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
+    state.time = float(arrays["time"].astype(np.float64).item())
+    _load_ledger(state.ledger, arrays, decisions=state.counters.decisions, completions=completions)
+    for digest, place in offers.items():
+        state.offers[digest] = place
+        state.ledger.refer(place)
+    names, kept = state.units.names, arrays["defaults.value"].astype(np.float64).tolist()
+    learned = arrays["defaults.place"].astype(np.int64).tolist()
+    state.defaults = {
+        (number, names[m]): default for (number, m), default in zip(learned, kept, strict=True)
+    }
+    prefix = "learner."
+    state.learner.load_state(
+        {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+    )
+    state.find_windows()
+
+
+def _whole(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"expected a count, got {str(number)[:40]}")
+    return number
+
+
+def _load_ledger(ledger: Ledger, arrays: Arrays, *, decisions: int, completions: int) -> None:
+    """Fill a ledger, of so many decisions made and completed."""
+    columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
+    ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
+    for name, usual in empty_block(0, ledger.shape)._asdict().items():
+        column = columns[name]
+        if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
+            raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
+    rows = Block(**columns)  # type: ignore[arg-type]
+    used = rows.serial >= 0
+    if [bool(id) for id in ids] != used.tolist() or len(set(ids)) < used.sum():
+        raise ValueError("decisions and their ids do not fit together")
+    _check_decisions(Block._make(column[used] for column in rows), decisions, completions)
+    shared: dict[str, str] = {}
+    ledger.completions = completions
+    ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], rows)
+
+
+def _check_decisions(rows: Block, decisions: int, completions: int) -> None:
+    """Refuse rows in use that contradict each other."""
+    done = (rows.state != PENDING).all(axis=1)
+    for numbers, most in ((rows.serial, decisions), (rows.completed[done], completions)):
+        if len(set(numbers.tolist())) < len(numbers) or ((numbers < 0) | (numbers >= most)).any():
+            raise ValueError("the numbers of its decisions are not in order")
+    if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
+        raise ValueError("its decisions are in no state that an agent could bring about")
+    if (rows.completed[~done] >= 0).any():
+        raise ValueError("its completed decisions are not the completed ones")
+    if not np.isfinite(rows.time).all() or not (rows.start > -math.inf).all():
+        raise ValueError("the times of its decisions are not finite")
+
+
+def _texts(arrays: Arrays, name: str) -> list[str]:
+    raw = arrays[f"ledger.{name}"].tobytes()
+    sizes = arrays[f"ledger.{name}.bytes"].astype(np.int64)
+    if (sizes < 0).any() or sizes.sum() != len(raw):
+        raise ValueError(f"ledger.{name} is not as long as its texts")
+    ends = np.cumsum(sizes).tolist()
+    places = zip([0, *ends], ends, strict=False)
+    if raw.isascii():  # a character is a byte
+        text = raw.decode()
+        return [text[start:end] for start, end in places]
+    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+
+
+def _coded(texts: list[str]) -> tuple[bytes, list[int]]:
+    """Return texts as :func:`_texts` reads them: all their bytes, and how many each has."""
+    joined = "".join(texts)
+    if joined.isascii():
+        return joined.encode(), list(map(len, texts))
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return b"".join(coded), list(map(len, coded))

@@ -1,0 +1,502 @@
+"""All that changes in an agent, and the one place where it changes: :meth:`State.apply`.
+
+The state follows from the events alone: there is no clock, no randomness and no policy here, and
+no file. Any event can be applied at any time; one that was overtaken by another applies as what it
+then is, and :meth:`State.apply` says what that was. An event that is refused changes nothing.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent import events
+from mogro.agent.config import AgentConfig
+from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
+from mogro.agent.objective import (
+    DEFAULTED,
+    LEARNED,
+    NOTHING,
+    PENDING,
+    STATUS,
+    WITHDRAWN,
+    Units,
+)
+from mogro.agent.state.counters import Counters, Outcome
+from mogro.agent.state.learner import Learner
+from mogro.agent.state.ledger import (
+    EXPLORED,
+    FREE,
+    GROUPED,
+    OBSERVED,
+    TIMED,
+    UNIFORM,
+    Block,
+    Ledger,
+)
+from mogro.agent.state.windows import Closing, Windows, find_windows
+
+_OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
+
+
+class State:
+    """What an agent knows: decisions and their rewards, what was learned, what is in flight."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.config = config
+        self.units: Units = config.units
+        self.learner = new_learner(config)
+        self.ledger = Ledger(config.size, len(self.units), stamped=self.units.stamped)
+        self.counters = Counters()
+        self.time = -math.inf  # the latest seen
+        self.numbers = 0  # of ids that the agent made up
+        self.position = 0  # of the last event
+        self.changes: list[int] = []  # positions of events that changed the objectives
+        self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
+        # Defaults that were learned once, by the decision's number and the objective, which has
+        # another now.
+        self.defaults: dict[tuple[int, str], float] = {}
+        self._windows = Windows()
+        self._prepared: tuple[float, Learner, Closing | None] | None = None  # see ahead
+
+    def apply(self, event: events.Event) -> Any:
+        """Let something happen, and return what it was.
+
+        Of a reward that is the :class:`Outcome`; of a decision or an activation whether it is new;
+        of the others, how many windows closed, objectives were withdrawn or decisions dropped. What
+        is refused is returned as the exception that says why, and nothing has changed.
+        """
+        self.position += 1
+        self.ledger.position = self.position
+        result = self._apply[type(event)](self, event)
+        self.position -= isinstance(result, Exception)
+        return result
+
+    def freeze(self) -> "State":
+        """Return the state as it is now: it can be read at any time, while this one goes on."""
+        other = copy.copy(self)
+        other.ledger, other.learner = self.ledger.freeze(), self.learner.copy()
+        other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
+        other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
+        return other
+
+    def ahead(self, time: float | None) -> Learner:
+        """Return what will be known at a time, by an event of that time; nothing changes."""
+        if time is None:
+            return self.learner
+        now = max(time, self.time)
+        closing = self._windows.closing(now, self.ledger, self.units)
+        if closing is None and not self.learner.fades(now):
+            return self.learner
+        learner = self.learner.copy()
+        learner.advance(now)
+        if closing is not None:
+            closing.teach(learner)
+        self._prepared = now, learner, closing
+        return learner
+
+    def _decided(self, event: events.Decided) -> bool:
+        if event.id in self.ledger.rows:
+            return False
+        self._advance(event.time)
+        made = 0.0 if event.time is None else event.time
+        row, block, i = self.ledger.add(event.id, event.arm)
+        block.features[i] = event.features
+        block.weights[i] = math.nan if event.weights is None else event.weights
+        block.estimates[i] = event.estimates
+        block.values[i] = math.nan
+        if self.units.stamped:
+            block.stamps[i] = -math.inf
+        block.state[i] = PENDING
+        block.time[i] = made
+        block.start[i] = made if event.active else math.inf
+        serial = self.counters.decisions
+        block.serial[i] = serial
+        block.position[i] = self.position
+        block.offer[i] = event.offered
+        self.ledger.refer(event.offered)
+        block.flags[i] = (
+            EXPLORED * event.exploring
+            + UNIFORM * event.uniform
+            + GROUPED * event.grouped
+            + OBSERVED * event.observed
+            + TIMED * (event.time is not None)
+        )
+        self.counters.decisions = serial + 1
+        self.counters.explored += event.exploring
+        if event.number is not None:
+            self.numbers = max(self.numbers, event.number + 1)
+        self.counters.observed += event.observed
+        end = made + (self.units.nearest if event.active else self.config.timeout)
+        if end < math.inf:
+            self._windows.add(end, serial, row)
+        self.learner.depart(event.features, made)
+        return True
+
+    def _imported(self, event: events.Imported) -> bool:
+        """Take over a decision with what has become of it, as that agent has learned it."""
+        if not self._decided(event.decision):
+            return False
+        row = self.ledger.rows[event.decision.id]
+        block, i = self.ledger.writable(row)
+        learned, lost, states = [], [], []
+        for m, name in enumerate(self.units.names):
+            state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
+            if value is not None and state != DEFAULTED:
+                block.values[i, m] = value
+            if state in (LEARNED, DEFAULTED):
+                assert value is not None
+                learned.append((m, value))
+            else:
+                lost.append(m)
+            states.append(state)
+        self._finalized(row, block, i, [PENDING] * len(states), states, learned, lost)
+        return True
+
+    def refusal(self, event: events.Rewarded) -> ValueError | None:
+        """Return why a reward would be refused now; None if it would not."""
+        row = self.ledger.rows.get(event.id)
+        if row is None:
+            return _unknown(event.id)
+        block, i = self.ledger.readable(row)
+        stored = block.values[i].tolist()
+        for name, value in event.values.items():
+            m = self.units.index.get(name)
+            if m is None:
+                return UnknownObjective(
+                    f"values: expected objectives {list(self.units.names)}, got {name!r}"
+                )
+            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
+                return ConflictingReward(
+                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
+                )
+        return None
+
+    def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
+        row = self.ledger.rows.get(event.id)
+        if (
+            row is not None
+            and self.units.at_once
+            and event.values.keys() == self.units.index.keys()
+        ):
+            block, i = self.ledger.writable(row)
+            if _is_untouched(block, i):  # as usual: nothing to refuse
+                self._advance(event.time)
+                return self._whole(event, row, block, i)
+        refused = self.refusal(event)
+        if refused is not None:
+            return refused
+        row = self.ledger.rows[event.id]
+        block, i = self.ledger.writable(row)
+        stored = block.values[i].tolist()
+        self._advance(event.time)
+        if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
+            outcome = Outcome(late=len(event.values))
+        else:
+            outcome = self._given(event, row, block, i, stored)
+        counters = self.counters
+        counters.revised += outcome.revised
+        counters.repeated += outcome.repeated
+        counters.late += outcome.late
+        return outcome
+
+    def _whole(self, event: events.Rewarded, row: int, block: Block, i: int) -> Outcome:
+        """Learn every objective of a decision at once."""
+        units = self.units
+        values = [event.values[name] for name in units.names]
+        block.values[i] = values
+        block.state[i] = LEARNED
+        inward = [
+            (value - offset) / slope
+            for value, offset, slope in zip(values, units.offsets, units.slopes, strict=True)
+        ]
+        self.learner.learn(block.features[i], np.array(inward), None, block.time.item(i))
+        self.counters.learned += len(values)
+        self._complete(row)
+        return Outcome(len(values))
+
+    def _given(
+        self, event: events.Rewarded, row: int, block: Block, i: int, values: list[float]
+    ) -> Outcome:
+        """Take over the values given for a decision, and learn those that are final."""
+        states, start = block.state[i].tolist(), block.start.item(i)
+        new, revised, repeated, late = [], 0, 0, 0
+        for name, value in event.values.items():
+            m = self.units.index[name]
+            before = values[m]
+            if states[m] == PENDING and start + self.units.windows[m] <= self.time:
+                repeated += before == value  # closed: it waits for its condition alone
+                late += before != value
+            elif before != before:
+                values[m] = value
+                new.append(m)
+                if self.units.stamped and event.time is not None:
+                    block.stamps[i, m] = event.time
+            elif states[m] == PENDING and self._revises(event.time, value, before, block, i, m):
+                values[m] = value
+                revised += 1
+            elif before == value or states[m] == PENDING:
+                repeated += 1
+            else:
+                late += 1
+        block.values[i] = values
+        before_now = states.copy()
+        final = (
+            self.units.finalize(states, values, start, self.time) if start < math.inf else NOTHING
+        )
+        if final.learned or final.lost:
+            self._finalized(row, block, i, before_now, states, final.learned, final.lost)
+        learned = pending = 0
+        for m in new:
+            if before_now[m] != PENDING or states[m] not in (PENDING, LEARNED):
+                late += 1
+            elif states[m] == LEARNED:
+                learned += 1
+            else:
+                pending += 1
+        return Outcome(learned, pending, revised, repeated, late)
+
+    def _revises(
+        self, time: float | None, value: float, before: float, block: Block, i: int, m: int
+    ) -> bool:
+        """Tell whether a value takes the place of an earlier one, and note its time."""
+        if self.units.revise[m] == "max":
+            return value > before
+        if self.units.revise[m] == "last" and time is not None:
+            stamp = block.stamps.item(i, m)
+            block.stamps[i, m] = max(stamp, time)
+            return value != before and (time, value) > (stamp, before)
+        return False
+
+    def _activated(self, event: events.Activated) -> bool | ValueError:
+        if event.id not in self.ledger.rows:
+            return _unknown(event.id)
+        self._advance(event.time)
+        row = self.ledger.rows.get(event.id)
+        if row is None:  # it timed out just now, and it was dropped
+            return False
+        block, i = self.ledger.writable(row)
+        states = block.state[i].tolist()
+        if block.start.item(i) < math.inf or PENDING not in states:
+            return False
+        start = block.time.item(i) if event.time is None else event.time
+        block.start[i] = start
+        states = self._finalize(row, block, i)
+        end = self.units.next_closing(states, start, -math.inf)
+        self._windows.add(end, block.serial.item(i), row)
+        return True
+
+    def _withdrawn(self, event: events.Withdrawn) -> int | ValueError:
+        if event.id not in self.ledger.rows:
+            return _unknown(event.id)
+        self._advance(event.time)
+        row = self.ledger.rows.get(event.id)
+        if row is None:  # it was completed just now, and dropped
+            return 0
+        block, i = self.ledger.writable(row)
+        before = block.state[i].tolist()
+        after = [WITHDRAWN if state == PENDING else state for state in before]
+        lost = [m for m, state in enumerate(before) if state == PENDING]
+        if lost:
+            self._finalized(row, block, i, before, after, [], lost)
+        return len(lost)
+
+    def _changed(self, event: events.Changed) -> bool | ValueError:
+        """Go on with other objectives; what is known of those that stay is kept."""
+        old, before = self.units, self.config
+        try:
+            config = before.changed(event.objectives, event.policy)
+        except (ValueError, TypeError, KeyError) as error:
+            return ValueError(f"objectives: {error}")
+        units = config.units
+        places = [old.index.get(name) for name in units.names]
+        for objective, m in zip(units.objectives, places, strict=True):
+            was = objective if m is None else old.objectives[m]
+            if (was.direction, was.offset) != (objective.direction, objective.offset):
+                return ValueError(
+                    f"objectives: expected direction and offset of {objective.name!r} to stay, "
+                    f"got {objective}"
+                )
+        factors = np.array(
+            [
+                1.0 if m is None else old.slopes[m] / slope
+                for m, slope in zip(places, units.slopes, strict=True)
+            ]
+        )
+        self._keep_defaults(units)
+        self.config, self.units = config, units
+        self.ledger.changed(places, factors, stamped=units.stamped)
+        learner = new_learner(config)
+        learner.take_over(self.learner, places, factors)
+        self.learner, self._prepared = learner, None
+        self.changes.append(self.position)
+        waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
+        for row in self.ledger.live().tolist():
+            if row not in waiting and row not in done:
+                self._complete(row)
+        for row in self.ledger.pending().tolist():  # values may wait for no window any more
+            self._finalize(row, *self.ledger.writable(row))
+        self.find_windows()
+        return True
+
+    def _keep_defaults(self, units: Units) -> None:
+        """Write down what was learned as a default that is another one from now on."""
+        block = self.ledger.gather(self.ledger.live())
+        held = set(block.serial.tolist())
+        self.defaults = {key: value for key, value in self.defaults.items() if key[0] in held}
+        for m, name in enumerate(self.units.names):
+            default, place = self.units.defaults[m], units.index.get(name)
+            if default is not None and place is not None and units.defaults[place] != default:
+                for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
+                    self.defaults.setdefault((serial, name), default)
+
+    def _finalize(self, row: int, block: Block, i: int) -> list[int]:
+        """Learn what is final of a decision by the values that came; return its states."""
+        states: list[int] = block.state[i].tolist()
+        start = block.start.item(i)
+        if start < math.inf:
+            before = states.copy()
+            final = self.units.finalize(states, block.values[i].tolist(), start, None)
+            if final.learned or final.lost:
+                self._finalized(row, block, i, before, states, final.learned, final.lost)
+        return states
+
+    def _finalized(
+        self,
+        row: int,
+        block: Block,
+        i: int,
+        before: list[int],
+        states: list[int],
+        learned: list[tuple[int, float]],
+        lost: list[int],
+    ) -> None:
+        """Learn what became final of one decision."""
+        block.state[i] = states
+        time = block.time.item(i)
+        if learned:
+            values, which = self._inward(learned)
+            self.learner.learn(block.features[i], values, which, time)
+        if lost:
+            which = np.zeros((1, len(states)), dtype=np.bool_)
+            which[0, lost] = True
+            self.learner.lose(block.features[i][None], which, np.array([time]))
+        self.counters.count(before, states)
+        if PENDING not in states:
+            self._complete(row)
+
+    def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
+        units = self.units
+        values = [0.0] * len(units)
+        for m, value in learned:
+            values[m] = (value - units.offsets[m]) / units.slopes[m]
+        if len(learned) == len(units):
+            return np.array(values), None
+        which = np.zeros(len(units), dtype=np.bool_)
+        which[[m for m, _ in learned]] = True
+        return np.array(values), which
+
+    def _advance(self, time: float | None) -> int:
+        """Bring everything to a time: what was learned fades, windows close. Return how many."""
+        prepared, self._prepared = self._prepared, None
+        if time is None:
+            return 0
+        now = max(time, self.time)
+        if prepared is not None and prepared[0] == now:
+            _, self.learner, closing = prepared
+        else:
+            closing = self._windows.closing(now, self.ledger, self.units)
+            self.learner.advance(now)
+            if closing is not None:
+                closing.teach(self.learner)
+        self.time = now
+        if self.config.oldest < math.inf:
+            self.counters.forgotten += self.ledger.drop_aged(now - self.config.oldest)
+        if closing is None:
+            return 0
+        self._windows.drop(now)
+        for row, states in closing.states.items():
+            block, i = self.ledger.writable(row)
+            before = block.state[i].tolist()
+            if PENDING not in before:  # all of it had come before its last window closed
+                continue
+            self.counters.count(before, states)
+            block.state[i] = states
+            if PENDING not in states:
+                self._complete(row)
+                continue
+            end = self.units.next_closing(states, block.start.item(i), now)
+            self._windows.add(end, block.serial.item(i), row)
+        return closing.finalized
+
+    def _complete(self, row: int) -> None:
+        """Keep a decision with nothing pending, among the last ones."""
+        self.counters.forgotten += self.ledger.complete(row, self.config.most)
+
+    def _erased(self, event: events.Erased) -> int:
+        """Drop decisions; nothing more is learned from what was pending."""
+        dropped = 0
+        self._prepared = None  # it may have learned from them
+        for row in self.ledger.numbered(event.numbers):
+            block, i = self.ledger.writable(row)
+            states = block.state[i].tolist()
+            lost = [m for m, state in enumerate(states) if state == PENDING]
+            if lost:
+                closed = [WITHDRAWN if state == PENDING else state for state in states]
+                self._finalized(row, block, i, states, closed, [], lost)
+            if block.state.item(i, 0) != FREE:  # else it was one too many just now
+                self.ledger.completed.remove(row)
+                self.ledger.drop(row)
+                self.counters.forgotten += 1
+            dropped += 1
+        return dropped
+
+    def _offered(self, event: events.Offered) -> bool:
+        self.ledger.unrefer(self.offers.pop(event.digest, 0))
+        self.offers[event.digest] = self.position
+        self.ledger.refer(self.position)
+        if len(self.offers) > _OFFERS:
+            self.ledger.unrefer(self.offers.pop(next(iter(self.offers))))
+        return True
+
+    _apply: ClassVar[dict[type[Any], Callable[["State", Any], Any]]] = {
+        events.Decided: _decided,
+        events.Imported: _imported,
+        events.Rewarded: _rewarded,
+        events.Activated: _activated,
+        events.Withdrawn: _withdrawn,
+        events.Changed: _changed,
+        events.Expired: lambda self, event: self._advance(event.time),
+        events.Erased: _erased,
+        events.Offered: _offered,
+    }
+
+    def find_windows(self) -> None:
+        """Find out anew which windows are open."""
+        self._windows = find_windows(self.ledger, self.units, self.config.timeout)
+
+
+def new_learner(config: AgentConfig) -> Learner:
+    """Return a learner that knows nothing."""
+    return Learner(
+        config.size,
+        config.units.roots,
+        prior=config.prior,
+        half_life=config.half_life,
+        explores=config.rule.exploration is not None,
+    )
+
+
+def _is_untouched(block: Block, i: int) -> bool:
+    """Tell whether the arm of a decision is shown, and every objective is waited for in vain."""
+    if not block.start.item(i) < math.inf:
+        return False
+    waiting = all(state == PENDING for state in block.state[i].tolist())
+    return waiting and all(value != value for value in block.values[i].tolist())
+
+
+def _unknown(id: str) -> UnknownDecision:
+    return UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")

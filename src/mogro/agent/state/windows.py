@@ -1,0 +1,121 @@
+"""When the windows of decisions close, and what becomes final then."""
+
+import heapq
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.objective import PENDING, WITHDRAWN, Finalized, Units
+from mogro.agent.state.learner import Learner
+from mogro.agent.state.ledger import Ledger
+
+
+class Closing(NamedTuple):
+    """What becomes final when windows close, one after the other in n steps."""
+
+    states: dict[int, list[int]]  # by row: of its objectives, as they will be
+    features: FloatArray  # of the decisions, (n, p)
+    times: FloatArray  # of the decisions, (n,)
+    values: FloatArray  # to be learned, as the learner sees them, (n, M)
+    learned: BoolArray  # where, (n, M)
+    lost: BoolArray  # where nothing is learned, (n, M)
+
+    @property
+    def finalized(self) -> int:
+        """How many objectives become final."""
+        return int(self.learned.sum() + self.lost.sum())
+
+    def teach(self, learner: Learner) -> None:
+        """Let a learner learn it."""
+        learner.learn_closed(self.features, self.values, self.learned, self.lost, self.times)
+
+
+class Windows:
+    """The closing times of all decisions that wait: a heap, so that looking is cheap."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, int]] = []  # time, serial number, row
+
+    def add(self, end: float, serial: int, row: int) -> None:
+        """Note when something of a decision closes, if ever."""
+        if end < math.inf:
+            heapq.heappush(self._heap, (end, serial, row))
+
+    def drop(self, now: float) -> None:
+        """Forget the times up to now."""
+        while self._heap and self._heap[0][0] <= now:
+            heapq.heappop(self._heap)
+
+    def closing(self, now: float, ledger: Ledger, units: Units) -> Closing | None:
+        """Find out what becomes final until a time, in the order of closing; nothing changes."""
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        due = self._due(now)
+        heapq.heapify(due)
+        states: dict[int, list[int]] = {}
+        steps: list[tuple[int, Finalized]] = []
+        while due:
+            end, serial, row = heapq.heappop(due)
+            block, i = ledger.readable(row)
+            if block.serial.item(i) != serial:
+                continue  # completed before, and forgotten
+            waiting = states.setdefault(row, block.state[i].tolist())
+            start = block.start.item(i)
+            if start < math.inf:
+                final = units.finalize(waiting, block.values[i].tolist(), start, end)
+            else:  # it was not activated in time
+                final = Finalized([], [m for m, state in enumerate(waiting) if state == PENDING])
+                waiting[:] = [WITHDRAWN if state == PENDING else state for state in waiting]
+            if final.learned or final.lost:
+                steps.append((row, final))
+            later = units.next_closing(waiting, start, end)
+            if later <= now:
+                heapq.heappush(due, (later, serial, row))
+        return _collect(states, steps, ledger, units)
+
+    def _due(self, now: float) -> list[tuple[float, int, int]]:
+        """Return the part of the heap that is due."""
+        due, places = [], [0]
+        while places:
+            place = places.pop()
+            if place < len(self._heap) and self._heap[place][0] <= now:
+                due.append(self._heap[place])
+                places += [2 * place + 1, 2 * place + 2]
+        return due
+
+
+def find_windows(ledger: Ledger, units: Units, activation_timeout: float) -> Windows:
+    """Find out when the windows of all decisions close."""
+    windows = Windows()
+    if min(units.nearest, activation_timeout) == math.inf:
+        return windows
+    rows = ledger.pending()
+    part = ledger.gather(rows)
+    for n, row in enumerate(rows.tolist()):
+        # Also if it is over: a decision may have been late itself when it was made.
+        states, start = part.state[n].tolist(), part.start.item(n)
+        end = units.next_closing(states, start, -math.inf)
+        if start == math.inf and PENDING in states:
+            end = part.time.item(n) + activation_timeout
+        windows.add(end, part.serial.item(n), row)
+    return windows
+
+
+def _collect(
+    states: dict[int, list[int]], steps: list[tuple[int, Finalized]], ledger: Ledger, units: Units
+) -> Closing:
+    places = [ledger.writable(row) for row, _ in steps]
+    features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
+    times = np.array([block.time.item(i) for block, i in places])
+    shape = len(steps), len(units)
+    values: FloatArray = np.zeros(shape)
+    learned: BoolArray = np.zeros(shape, dtype=np.bool_)
+    lost: BoolArray = np.zeros(shape, dtype=np.bool_)
+    for n, (_, final) in enumerate(steps):
+        for m, value in final.learned:
+            values[n, m] = (value - units.offsets[m]) / units.slopes[m]
+            learned[n, m] = True
+        lost[n, final.lost] = True
+    return Closing(states, features, times, values, learned, lost)

@@ -1,0 +1,268 @@
+"""What an agent shows of itself, all in the user's units and directions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mogro import _page
+from mogro._validation import FloatArray
+from mogro.agent.config import AgentConfig
+from mogro.agent.decision import Decision
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.inputs import DecisionInputs
+from mogro.agent.state.learner import Learner
+from mogro.agent.state.state import State
+from mogro.pareto import learned_front as pareto_front
+from mogro.plots import Drawing, house_style, panels
+
+_SHOWN = 5  # rivals that an explanation tells about
+_REASONS = 3  # features that its text names for each
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The arms that are best under some weights, by the estimates.
+
+    Attributes
+    ----------
+    arms
+        Their ids, F of them.
+    values
+        Their estimates, (F, M), in the user's units.
+    shares
+        The share of all weights under which each is best, (F,); they sum to 1.
+    objectives
+        Names of the columns of ``values``.
+    """
+
+    arms: tuple[str, ...]
+    values: FloatArray
+    shares: FloatArray
+    objectives: tuple[str, ...]
+
+    def __str__(self) -> str:
+        order = np.argsort(-self.shares, kind="stable")
+        rows = [
+            [self.arms[i], *(f"{v:.4g}" for v in self.values[i]), f"{self.shares[i]:.1%}"]
+            for i in order
+        ]
+        return _table(["arm", *self.objectives, "share of weights"], rows)
+
+    __repr__ = __str__
+
+    def plot(self) -> Drawing:
+        """Draw the first two objectives; areas are shares of weights. Needs matplotlib."""
+        with house_style():
+            drawing, axes = panels(1, 1, width=4.5, height=3.5)
+            panel, second = axes[0, 0], min(1, len(self.objectives) - 1)
+            x, y = self.values[:, 0], self.values[:, second]
+            panel.scatter(x, y, s=20 + 400 * self.shares, color="#0072B2", alpha=0.6, linewidth=0)
+            for arm, place in zip(self.arms, zip(x, y, strict=True), strict=True):
+                panel.annotate(arm, place, xytext=(4, 4), textcoords="offset points")
+            panel.set_xlabel(self.objectives[0])
+            panel.set_ylabel(self.objectives[second])
+        return drawing
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What an agent believes of arms.
+
+    Attributes
+    ----------
+    arms
+        Their ids, K of them.
+    values
+        Their estimates, (K, M), in the user's units.
+    errors
+        Standard errors of these, (K, M): very large for what was never seen. With a half-life they
+        are rough.
+    objectives
+        Names of the columns.
+    """
+
+    arms: tuple[str, ...]
+    values: FloatArray
+    errors: FloatArray
+    objectives: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            [arm, *(f"{v:.4g} ± {e:.2g}" for v, e in zip(values, errors, strict=True))]
+            for arm, values, errors in zip(self.arms, self.values, self.errors, strict=True)
+        ]
+        return _table(["arm", *self.objectives], rows)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An arm that was not chosen.
+
+    Attributes
+    ----------
+    arm
+        Its id.
+    estimates
+        What it was expected to give, by objective, in the user's units.
+    leads
+        By how much the chosen arm led, by objective, in units, better being positive.
+    total
+        The leads added up with the weights of the decision; None if it had none.
+    reasons
+        What each feature of the learner that differs between the two arms adds to the total (or
+        to the sum of the leads, without weights), by name, the largest
+        first. Empty for a decision from a journal.
+    """
+
+    arm: str
+    estimates: dict[str, float]
+    leads: dict[str, float]
+    total: float | None
+    reasons: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why an arm was chosen: its closest rivals, and on what it led.
+
+    Attributes
+    ----------
+    decision
+        The decision.
+    reason
+        In a sentence.
+    rivals
+        The closest rivals, closest first.
+    """
+
+    decision: Decision
+    reason: str
+    rivals: tuple[Rival, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.decision.arm}: {self.reason}."]
+        for rival in self.rivals:
+            leads = ", ".join(f"{name} {lead:+.3g}" for name, lead in rival.leads.items())
+            total = "" if rival.total is None else f" (weighted {rival.total:+.3g})"
+            lines.append(f"  against {rival.arm}, in units: {leads}{total}")
+            if rival.reasons:
+                shown = list(rival.reasons.items())[:_REASONS]
+                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in shown))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def learned_front(arms: ArmSet, theta: FloatArray, config: AgentConfig) -> Front:
+    """Return the estimated effective front of the arms on offer."""
+    front = pareto_front(arms.features, arms.view.project_rows(theta))
+    ids = tuple(arms.id(int(place)) for place in front.members)
+    return Front(ids, config.units.outward(front.values), front.shares, config.units.names)
+
+
+def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
+    """Return what a learner believes of the arms on offer, with standard errors."""
+    units, features = config.units, arms.features
+    beliefs = arms.project(learner.beliefs())
+    errors = np.sqrt(np.maximum(beliefs.variances(features), 0) * beliefs.noise)
+    values = units.outward(beliefs.estimates(features))
+    return Estimates(arms.ids, values, errors * np.abs(units.scale), units.names)
+
+
+def explain(decision: Decision) -> Explanation:
+    """Compare the chosen arm with the others, by what was believed then."""
+    if not isinstance(decision, Decision):
+        raise ValueError(f"decision: expected a Decision, got {decision!r}")
+    inputs, units = decision.inputs, decision.config.units
+    values = inputs.estimates
+    chosen = inputs.arms.ids.index(decision.arm)
+    leads = values[chosen] - values
+    named = decision.weights
+    weights = None if named is None else np.array(list(named.values()))
+    close = leads.min(axis=1) if weights is None else leads @ weights
+    order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_SHOWN]
+    rivals = tuple(
+        Rival(
+            inputs.arms.id(i),
+            units.named(units.outward(values[i])),
+            units.named(leads[i]),
+            None if weights is None else float(close[i]),
+            _reasons(decision, chosen, i, weights),
+        )
+        for i in order
+    )
+    return Explanation(decision, _reason(decision), rivals)
+
+
+def _reasons(
+    decision: Decision, chosen: int, rival: int, weights: FloatArray | None
+) -> dict[str, float]:
+    """Return what the features of the learner add to the lead over a rival, by their names."""
+    inputs = decision.inputs
+    if not isinstance(inputs, DecisionInputs):
+        return {}
+    arms, theta = inputs.arms, inputs.learned.theta
+    apart = arms.learned(chosen) - arms.learned(rival)
+    parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
+    names = arms.view.features.names
+    order = np.argsort(-np.abs(parts), kind="stable")
+    return {names[j]: float(parts[j]) for j in order.tolist() if parts[j] != 0}
+
+
+def text(state: State) -> str:
+    """Describe an agent in a few lines."""
+    return _heading(state) + "\n" + _table(*_objectives(state))
+
+
+def html(state: State) -> str:
+    """Describe an agent for a notebook."""
+    return f"<p>{_page.text(_heading(state))}</p>" + _page.table(*_objectives(state))
+
+
+def _reason(decision: Decision) -> str:
+    if decision.exploring and decision.weights is not None:
+        return "chosen because it may be better than its estimates"
+    if decision.exploring:
+        return "chosen to explore a direction in which too little has been seen"
+    if decision.uniform:
+        return "a uniform draw"
+    if decision.weights is None:
+        return "drawn at random by the policy among arms that it holds equal"
+    shown = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
+    return f"best for the weights {shown}"
+
+
+def _heading(state: State) -> str:
+    counters, ledger = state.counters, state.ledger
+    policy = " ".join(repr(state.config.rule).split())
+    policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
+    learned = counters.learned + counters.defaulted
+    return (
+        f"Agent: {policy}, {counters.decisions} decisions ({counters.explored} to explore), "
+        f"{len(ledger) - len(ledger.completed)} pending, {learned} rewards learned "
+        f"({counters.defaulted} defaults)"
+    )
+
+
+def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
+    units, learner = state.units, state.learner
+    noise = learner.noise * np.abs(units.scale)
+    rows = []
+    for m, objective in enumerate(units.objectives):
+        window = "" if objective.window is None else f"{objective.window:g}"
+        seen = f"{learner.effective[m]:.6g}"
+        spread = f"{noise[m]:.3g}" if learner.noise_is_known[m] else ""
+        unit = f"{objective.unit:g}"
+        rows.append([objective.name, objective.direction, unit, window, seen, spread])
+    return ["objective", "direction", "unit", "window", "observations", "noise"], rows
+
+
+def _table(names: list[str], rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in [names, *rows]) for i in range(len(names))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [names, *rows]
+    ]
+    return "\n".join(lines)

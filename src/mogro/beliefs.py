@@ -1,0 +1,138 @@
+"""What a policy may know when it chooses."""
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from mogro._validation import FloatArray, IntArray
+
+
+class Known(Protocol):
+    """What beliefs are about: a posterior that nothing changes any more, or a part of one."""
+
+    @property
+    def n(self) -> FloatArray:
+        """Weight of the observations, (..., G)."""
+
+    @property
+    def S(self) -> FloatArray:  # noqa: N802
+        """``(V + Lambda)^-1``, (..., G, d, d)."""
+
+    @property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (..., M)."""
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Root mean squares of the features, (..., G, d); 0 for those never seen."""
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether all of these sizes are known."""
+
+    @property
+    def version(self) -> int:
+        """Rises when S may have grown, or sizes have changed."""
+
+
+class Beliefs:
+    """All that a policy may know when it chooses; nothing changes it any more.
+
+    G is 1 where all objectives share one V, and M where each has its own, because it was observed
+    for decisions of its own. Both broadcast against the M objectives.
+
+    Parameters
+    ----------
+    theta
+        Estimates, (..., M, d).
+    observed
+        What was observed.
+    expected
+        What was observed or is still in flight, by which to explore.
+    """
+
+    def __init__(self, theta: FloatArray, observed: Known, expected: Known) -> None:
+        self.theta, self.observed, self.expected = theta, observed, expected
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes."""
+        return self.theta.shape[:-2]
+
+    @property
+    def n(self) -> FloatArray:
+        """Weight of the observations, (..., G)."""
+        return self.observed.n
+
+    @cached_property
+    def S(self) -> FloatArray:  # noqa: N802
+        """Posterior covariance in units of the noise, ``(V + Lambda)^-1``, (..., G, d, d)."""
+        return self.observed.S
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (..., M)."""
+        return self.observed.noise
+
+    def estimates(self, arms: FloatArray) -> FloatArray:
+        """Return the estimated rewards (..., K, M) of arms (..., K, d)."""
+        return np.asarray(arms @ np.swapaxes(self.theta, -1, -2))
+
+    def variances(self, arms: FloatArray) -> FloatArray:
+        """Return ``x' S x``, (..., K, G), of arms (..., K, d)."""
+        return quadratic(arms, self.S)
+
+    def take(self, learners: IntArray) -> "Beliefs":
+        """Return the beliefs of some learners, given by flat positions of the batch: (n, ...)."""
+        batch = self.batch
+        return Beliefs(
+            take(self.theta, batch, learners),
+            _Part(self.observed, batch, learners),
+            _Part(self.expected, batch, learners),
+        )
+
+
+class _Part:
+    """What is known of some learners of a batch."""
+
+    def __init__(self, whole: Known, batch: tuple[int, ...], learners: IntArray) -> None:
+        self._whole, self._batch, self._learners = whole, batch, learners
+        self.version, self.all_seen = whole.version, whole.all_seen
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for while it is copied
+            raise AttributeError(name)
+        return take(getattr(self._whole, name), self._batch, self._learners)
+
+
+def largest(numbers: FloatArray) -> float:
+    """Return the largest of some numbers; of one in less time."""
+    return numbers.item() if numbers.size == 1 else float(numbers.max())
+
+
+def smallest(numbers: FloatArray) -> float:
+    """Return the smallest of some numbers; of one in less time."""
+    return numbers.item() if numbers.size == 1 else float(numbers.min())
+
+
+def quadratic(arms: FloatArray, S: FloatArray) -> FloatArray:
+    """Return ``x' S x``, (..., K, G), of arms (..., K, d) and matrices (..., G, d, d)."""
+    if S.shape[-3] == 1:
+        return np.asarray(np.maximum(np.vecdot(arms @ S[..., 0, :, :], arms), 0)[..., None])
+    wide = arms[..., None, :, :]
+    return np.swapaxes(np.maximum(np.vecdot(wide @ S, wide), 0), -1, -2)
+
+
+def take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:
+    """Return the entries (n, ...) of an array (*batch, ...) at flat positions of the batch."""
+    if not batch:
+        return np.broadcast_to(array, (len(learners), *array.shape))
+    return array[np.unravel_index(learners, batch)]
+
+
+def take_arms(arms: FloatArray, batch: tuple[int, ...], learners: IntArray) -> FloatArray:
+    """Return arms (n, K, d) of some learners, given by flat positions; (K, d) if all share them."""
+    if arms.size == arms.shape[-2] * arms.shape[-1]:
+        return arms.reshape(arms.shape[-2:])
+    return np.asarray(take(np.broadcast_to(arms, (*batch, *arms.shape[-2:])), batch, learners))

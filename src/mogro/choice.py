@@ -1,0 +1,472 @@
+"""The choice of an arm, written once: for a live decision and for ten thousand replications.
+
+A policy says what arms are worth to it, how it selects by that, and when it explores or is
+optimistic; what it may know is :class:`~mogro.beliefs.Beliefs`. Everything works over leading batch
+axes, one entry for each learner; ``()`` is a single one.
+"""
+
+import math
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+
+from mogro._algebra import distinct, matvec, rounding, vecmat
+from mogro._screening import (
+    clearly_best,
+    is_shared,
+    scores_of,
+    shared_scores,
+    shared_variances,
+)
+from mogro._streams import Rng, part_of
+from mogro._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_shape,
+    floats,
+    unwarned,
+)
+from mogro.beliefs import Beliefs, quadratic, take, take_arms
+from mogro.exploration import Exploration, ExplorationContext, turn_of
+from mogro.scalarization import Scalarization, is_nonlinear
+from mogro.selection import Selection, draw_member, is_front
+
+_AT_ONCE = 256  # arms that a round is optimistic about
+_NEAR = 1e-9  # scores this close, relatively, are equal
+
+
+class Optimism(NamedTuple):
+    """An optimistic round: standard errors to add, and the number of such rounds before it."""
+
+    width: float
+    turn: int
+
+
+class Rule(Protocol):
+    """What a choice asks of a policy: settings, and what arms are worth to it."""
+
+    @property
+    def selection(self) -> Selection:
+        """How to select by the values of the arms."""
+
+    @property
+    def exploration(self) -> Exploration | None:
+        """How to explore, if the policy does."""
+
+    @property
+    def epsilon(self) -> float:
+        """Probability of a uniformly random arm instead."""
+
+    @property
+    def greedy(self) -> bool:
+        """Whether ``values`` are the plain estimates, so that weights can meet them first."""
+
+    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
+        """Return how optimistic a round is; None for most rounds and policies."""
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what arms (..., K, d) are worth, (..., K, M), to be maximised; -inf: never."""
+
+
+class Listing(Protocol):
+    """Arms on offer to one learner that know a faster way to the best one: those of a catalogue."""
+
+    @property
+    def features(self) -> FloatArray:
+        """The arms, (K, d), finite."""
+
+    def best(self, direction: FloatArray) -> IntArray:
+        """Return the positions of the arms that are best for a direction, up to rounding."""
+
+
+Arms = FloatArray | Listing
+
+
+class Choice(NamedTuple):
+    """What was chosen, for every learner.
+
+    Attributes
+    ----------
+    arm
+        (...), integers.
+    weights
+        Those drawn for the choice, (..., M) up to broadcasting; None unless all drew some.
+    exploring
+        (...), whether the arm was chosen to explore.
+    uniform
+        (...), whether it was a uniform draw from all arms.
+    """
+
+    arm: IntArray
+    weights: FloatArray | None
+    exploring: BoolArray
+    uniform: BoolArray
+
+
+def choose(
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    *,
+    step: int,
+    rng: Rng,
+    explore: ExplorationContext | None,
+    selection: Selection | None = None,
+    epsilon: float = 0.0,
+) -> Choice:
+    """Choose an arm for each learner: a uniform draw, or one to explore, or the best by its values.
+
+    Parameters
+    ----------
+    policy
+        How to choose.
+    arms
+        Arms on offer, (..., K, d), broadcastable to the batch of the beliefs; for one learner also
+        a listing.
+    beliefs
+        What is known.
+    step
+        Number of choices before.
+    rng
+        Where random numbers come from.
+    explore
+        The learners that have to explore; see :func:`mogro.exploration.explorers`.
+    selection
+        Instead of the policy's own.
+    epsilon
+        Probability of a uniform draw, besides the policy's own.
+    """
+    batch, how = beliefs.batch, selection or policy.selection
+    share = 1 - (1 - epsilon) * (1 - policy.epsilon)
+    if share > 0:
+        uniform, drawn = _uniform_draws(listed(arms), batch, share, rng)
+        if share == 1:
+            return Choice(drawn, None, np.zeros_like(uniform), uniform)
+    if explore is None:
+        choice = _exploit(policy, arms, beliefs, step, rng, how)
+    else:
+        choice = _explore(policy, listed(arms), beliefs, step, rng, how, explore)
+    if share > 0 and uniform.any():
+        arm = np.where(uniform, drawn, choice.arm)
+        return Choice(arm, None, choice.exploring & ~uniform, uniform)
+    return choice
+
+
+def _uniform_draws(
+    arms: FloatArray, batch: tuple[int, ...], share: float, rng: Rng
+) -> tuple[BoolArray, IntArray]:
+    """Draw who takes a uniform arm, and which."""
+    check_finite(arms, arms)
+    draws = rng.random((*batch, 2))
+    place = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
+    return np.asarray(draws[..., 0] < share), np.asarray(place)
+
+
+def _explore(
+    policy: Rule,
+    arms: FloatArray,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    explore: ExplorationContext,
+) -> Choice:
+    """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
+    assert policy.exploration is not None
+    batch = explore.batch
+    exploring = np.zeros(math.prod(batch), dtype=np.bool_)
+    exploring[explore.learners] = True
+    arm = np.empty(exploring.size, dtype=np.int64)
+    arm[explore.learners] = policy.exploration.choose(explore, rng=part_of(rng, explore.learners))
+    others = np.flatnonzero(~exploring)
+    if others.size:
+        theirs = take_arms(arms, batch, others)
+        known, draws = beliefs.take(others), part_of(rng, others)
+        choice = _exploit(policy, theirs, known, step, draws, selection)
+        arm[others], exploring[others] = choice.arm, choice.exploring
+    return Choice(
+        arm.reshape(batch), None, exploring.reshape(batch), np.zeros(batch, dtype=np.bool_)
+    )
+
+
+def _exploit(
+    policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> Choice:
+    """Select by values: a member of their front, or the arm with the largest score."""
+    optimism = policy.optimism(beliefs, step)
+    if is_front(selection):
+        values, _ = _possible(values_in_round(policy, listed(arms), beliefs, rng, optimism), 1.0)
+        no = np.zeros(beliefs.batch, dtype=np.bool_)
+        return Choice(draw_member(selection, values, rng=rng), None, no | bool(optimism), no)
+    scalarization = cast("Scalarization", selection)
+    if policy.greedy and not is_nonlinear(scalarization):
+        return _by_weights(arms, beliefs, step, rng, scalarization, optimism)
+    values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
+    return _by_scores(listed(arms), values, beliefs, step, rng, scalarization, optimism)
+
+
+def _by_weights(
+    arms: Arms,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    scalarization: Scalarization,
+    optimism: Optimism | None,
+) -> Choice:
+    """Let weights meet the estimates first: one product of the arms with a vector."""
+    theta, batch, no = beliefs.theta, beliefs.batch, np.zeros(beliefs.batch, dtype=np.bool_)
+    weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
+    direction = vecmat(weights, theta)
+    if optimism is None and not isinstance(arms, np.ndarray):
+        check_finite(direction, weights, "weights")
+        tied = arms.best(direction)
+        best = int(tied[0]) if len(tied) == 1 else _draw(arms.features, tied, rng)
+        return Choice(np.asarray(best), weights, no, no)
+    many = bool(batch) and is_shared(listed(arms)) and beliefs.S.shape[-3] == 1
+    choose_arms = _screened if many else _by_direction
+    arm, another = choose_arms(listed(arms), beliefs, weights, direction, rng, optimism)
+    return Choice(arm, weights, another, no)
+
+
+def _by_direction(
+    arms: FloatArray,
+    beliefs: Beliefs,
+    weights: FloatArray,
+    direction: FloatArray,
+    rng: Rng,
+    optimism: Optimism | None,
+) -> tuple[IntArray, BoolArray]:
+    """Return the arms with the largest product, and whether optimism made them others."""
+    sizes, scores = np.abs(direction), matvec(arms, direction)
+    if not math.isfinite(np.vdot(scores, scores)):
+        check_finite(direction, weights, "weights")
+        refuse(arms, "features")
+    if optimism is None:
+        return _best(scores, arms, sizes, rng), np.zeros(beliefs.batch, dtype=np.bool_)
+    turn, errors, widths = _bonus(arms, beliefs, optimism)
+    total = scores.copy()
+    if errors.shape[-1] == 1:
+        total[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
+    else:
+        total[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
+    arm = _best(total, arms, sizes, rng)
+    return arm, _is_another(scores, arm)
+
+
+@unwarned
+def _screened(
+    arms: FloatArray,
+    beliefs: Beliefs,
+    weights: FloatArray,
+    direction: FloatArray,
+    rng: Rng,
+    optimism: Optimism | None,
+) -> tuple[IntArray, BoolArray]:
+    """Do what :func:`_by_direction` does where many learners share the arms; see _screening."""
+    batch, dim = beliefs.batch, arms.shape[-1]
+    scores, error = shared_scores(arms, direction)
+    slack = 16 * error  # more than ties, and rounding in either way
+    if optimism is None:
+        arm, doubtful = clearly_best(scores, slack)
+        another = np.zeros(arm.shape, dtype=np.bool_)
+    else:
+        arm, another, doubtful = _screened_optimism(arms, beliefs, weights, scores, slack, optimism)
+    if doubtful.size:
+        arm[doubtful], another[doubtful] = _by_direction(
+            take_arms(arms, batch, doubtful),
+            beliefs.take(doubtful),
+            take(np.broadcast_to(weights, (*batch, weights.shape[-1])), batch, doubtful),
+            direction.reshape(-1, dim)[doubtful],
+            part_of(rng, doubtful),
+            optimism,
+        )
+    return arm.reshape(batch), another.reshape(batch)
+
+
+def _screened_optimism(
+    arms: FloatArray,
+    beliefs: Beliefs,
+    weights: FloatArray,
+    scores: FloatArray,
+    slack: float,
+    optimism: Optimism,
+) -> tuple[IntArray, BoolArray, IntArray]:
+    """Return the best arms (n,), whether optimism made them others, and where this is doubtful."""
+    turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
+    width = optimism.width * np.vecdot(np.sqrt(beliefs.noise), weights)
+    S = beliefs.expected.S[..., 0, :, :]
+    squares, error = shared_variances(arms[..., turn, :], S, width * width)
+    total = scores.copy()
+    total[:, turn] += np.sqrt(squares, out=squares)
+    arm, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
+    top, chosen = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, arm)
+    behind = top - chosen - _NEAR * np.maximum(np.abs(top), np.abs(chosen))
+    unsure = np.abs(behind) <= slack
+    unsure[doubtful] = True
+    return arm, behind > 0, np.flatnonzero(unsure)
+
+
+@unwarned
+def _by_scores(
+    arms: FloatArray,
+    values: FloatArray,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    scalarization: Scalarization,
+    optimism: Optimism | None,
+) -> Choice:
+    """Score the values of the arms (..., K, M)."""
+    theta, batch, no = beliefs.theta, beliefs.batch, np.zeros(beliefs.batch, dtype=np.bool_)
+    weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
+    sizes = vecmat(np.abs(weights), np.abs(theta))
+    arm = _best(_scores(values, weights, scalarization), arms, sizes, rng)
+    if optimism is None:
+        return Choice(arm, weights, no, no)
+    greedy = _scores(beliefs.estimates(arms), weights, scalarization)
+    return Choice(arm, weights, _is_another(greedy, arm), no)
+
+
+@unwarned
+def values_in_round(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, rng: Rng, optimism: Optimism | None
+) -> FloatArray:
+    """Return what arms (..., K, d) are worth in a round, (..., K, M)."""
+    if optimism is not None:
+        values = beliefs.estimates(arms)
+        turn, errors, widths = _bonus(arms, beliefs, optimism)
+        values[..., turn, :] += errors * widths[..., None, :]
+    else:
+        values = as_floats(policy.values(arms, beliefs, rng=rng), "values")
+    wanted = (arms.shape[-2], beliefs.theta.shape[-2])
+    if values.shape[-2:] != wanted:
+        check_shape(values, "values", (..., *wanted))
+    if values.ndim != len(beliefs.batch) + 2:
+        values = np.broadcast_to(values, (*beliefs.batch, *wanted))
+    if not math.isfinite(np.vdot(values, values)):
+        check_finite(arms, arms)
+        if not (values < math.inf).all():
+            raise ValueError("values: expected numbers or -inf from the policy, got inf or NaN")
+        never = np.any(np.isneginf(values), axis=-1, keepdims=True)
+        if never.all(axis=-2).any():
+            raise ValueError("values: expected an arm worth more than -inf, got -inf for all arms")
+        values = np.where(never, -math.inf, values)
+    return values
+
+
+def _possible(values: FloatArray, below: float) -> tuple[FloatArray, BoolArray | None]:
+    """Return values (..., K, M) in which arms that are worth -inf are the worst, and which are.
+
+    They are worth the least of the other arms, less ``below`` in its unit.
+    """
+    if values[..., 0].min() > -math.inf:
+        return values, None
+    never = np.isneginf(values[..., :1])
+    least = np.where(never, math.inf, values).min(axis=-2, keepdims=True)
+    return np.where(never, least - below * (1 + np.abs(least)), values), never[..., 0]
+
+
+def _bonus(
+    arms: FloatArray, beliefs: Beliefs, optimism: Optimism
+) -> tuple[slice, FloatArray, FloatArray]:
+    """Return what optimism adds to estimates: of which arms, (..., K', G) times (..., M).
+
+    Standard errors where the noise is 1, and the noise of every objective times the width. What is
+    in flight counts as if it had been observed. Of many arms, a round is optimistic about some,
+    evenly spaced, and the next one about others: it costs about as much as any round.
+    """
+    turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
+    errors = np.sqrt(quadratic(arms[..., turn, :], beliefs.expected.S))
+    return turn, errors, optimism.width * np.sqrt(beliefs.noise)
+
+
+def _scores(values: FloatArray, weights: FloatArray, scalarization: Scalarization) -> FloatArray:
+    """Return the scores (..., K) of arms with values (..., K, M); -inf: never."""
+    check_finite(weights, weights, "weights")
+    values, never = _possible(values, 0.0)
+    if is_nonlinear(scalarization):
+        scores = as_floats(scalarization.score(values, weights), "scores")
+    else:
+        scores = np.vecdot(values, weights[..., None, :])
+    return scores if never is None else np.where(never, -math.inf, scores)
+
+
+def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> IntArray:
+    """Return the arm of each learner with the largest score, (...), ties drawn.
+
+    Scores are equal up to the rounding of products of the best arm with a vector whose entries are
+    as large as ``sizes``, (..., d): whatever the units of features.
+    """
+    best = np.asarray(scores.argmax(axis=-1))
+    unit = 4 * rounding(arms.shape[-1])
+    if scores.ndim == 1:
+        top = scores.item(best)
+        if not math.isfinite(top):
+            _refuse_scores(top)
+        near = top - unit * (abs(top) + sizes.dot(np.abs(arms[best])))
+        if np.count_nonzero(scores >= near) == 1:
+            return best
+        return np.asarray(_draw(arms, np.flatnonzero(scores >= near), rng))
+    tops = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
+    if not np.isfinite(tops).all():
+        _refuse_scores(float(tops[~np.isfinite(tops)][0]))
+    terms = np.vecdot(np.abs(_picked(arms, best)), sizes)
+    close = scores >= (tops - unit * (np.abs(tops) + terms))[..., None]
+    if np.count_nonzero(close) > best.size:
+        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
+        for learner in np.flatnonzero(np.count_nonzero(close, axis=-1) > 1):
+            at = np.unravel_index(learner, best.shape)
+            theirs = part_of(rng, np.array(learner))
+            best[at] = _draw(everywhere[at], np.flatnonzero(close[at]), theirs)
+    return best
+
+
+def _refuse_scores(top: float) -> None:
+    if top == -math.inf:
+        raise ValueError("scores: expected an arm with a score above -inf, got -inf for all arms")
+    raise ValueError(f"scores: expected numbers or -inf, got {top}")
+
+
+def _draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
+    """Return one of the tied arms of (K, d): copies stay with the first, others are drawn."""
+    different = distinct(arms, tied)
+    if len(different) == 1:
+        return int(different[0])
+    return int(different[int(rng.random(()) * len(different))])
+
+
+def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
+    """Tell whether arms (...) are others than the best by scores (..., K)."""
+    top = scores.max(axis=-1)
+    if scores.ndim == 1:
+        chosen = scores[arm]
+        return np.asarray(chosen < top - _NEAR * max(abs(top), abs(chosen)))
+    chosen = np.take_along_axis(scores, arm[..., None], axis=-1)[..., 0]
+    return np.asarray(chosen < top - _NEAR * np.maximum(np.abs(top), np.abs(chosen)))
+
+
+def _picked(arms: FloatArray, best: IntArray) -> FloatArray:
+    """Return the features (..., d) of the best arms (...)."""
+    if arms.ndim == 2:
+        return np.asarray(arms[best])
+    everywhere = np.broadcast_to(arms, (*best.shape, *arms.shape[-2:]))
+    return np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
+
+
+def listed(arms: Arms) -> FloatArray:
+    """Return the features of arms, (..., K, d)."""
+    return arms if isinstance(arms, np.ndarray) else arms.features
+
+
+def check_finite(values: FloatArray, given: FloatArray, name: str = "features") -> None:
+    """Refuse what was given if values computed from it are not finite: less than a scan."""
+    if not math.isfinite(np.vdot(values, values)):
+        refuse(given, name)
+
+
+def refuse(given: FloatArray, name: str) -> None:
+    """Say what is wrong with what leads to numbers that are not finite."""
+    floats(given, name, shape=given.shape)
+    raise ValueError(f"{name}: expected values whose squares and scores are finite")

@@ -1,0 +1,164 @@
+"""The command ``mogro``: what can be said of a problem, and of a log, of one's own."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mogro._matrices import read_matrix
+from mogro._page import page, text
+from mogro._version import __version__
+from mogro.agent import Agent, JournalError
+from mogro.evaluation import make_page, what_if
+from mogro.scalarization import RandomWeights, RoundRobin
+from mogro.theory import diagnose
+
+_DIAGNOSE = """\
+Say which assumptions of the theory a problem meets, and what the theory promises.
+
+FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
+columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the arms of
+at least 100 rounds, (rounds, arms, features).
+
+  mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
+  mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
+"""
+_EVALUATE = """\
+Say what other trade-offs would have been worth, from the log of an agent.
+
+LOG is a folder with the Parquet files of `agent.export`, one such file, or where an agent is kept
+that was opened with `Agent.open`: a file, or the address of a database. A trade-off takes the arm
+that is best for its weights by the beliefs held at each decision. What is wrong with an estimate is
+said first.
+
+  mogro evaluate log/ --weights click=1,subscribe=4
+  mogro evaluate agent.db --html what-if.html
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        prog="mogro", description="Multi-objective linear bandits, for problems and logs of yours."
+    )
+    parser.add_argument("--version", action="version", version=f"mogro {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_diagnose(commands)
+    _add_evaluate(commands)
+    given = parser.parse_args(arguments)
+    try:
+        given.run(given)
+    except ModuleNotFoundError as error:
+        sys.exit(f"Error: this needs {error.name}: pip install {error.name}")
+    except (ValueError, JournalError, ImportError, OSError) as error:
+        sys.exit(f"Error: {error}")
+
+
+def _add_diagnose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _command(commands, "diagnose", _DIAGNOSE)
+    parser.add_argument("features", metavar="FEATURES", type=_file)
+    parser.add_argument("theta", metavar="THETA", type=_file)
+    parser.add_argument("--noise", type=float, required=True, help="standard deviation of a reward")
+    parser.add_argument("--rounds", type=int, required=True, help="rounds to be played")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--weights",
+        metavar="A[,A...]",
+        type=_concentration,
+        default=1.0,
+        help="Dirichlet parameter of random weights, one or one for each objective [1]",
+    )
+    how.add_argument(
+        "--round-robin", action="store_true", help="one objective after the other, not weights"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_diagnose)
+
+
+def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _command(commands, "evaluate", _EVALUATE)
+    parser.add_argument("log", metavar="LOG")
+    parser.add_argument(
+        "--weights",
+        metavar="NAME=WEIGHT,...",
+        type=_named_weights,
+        action="append",
+        help="a trade-off, per unit of each objective; may be given again; without it, a grid",
+    )
+    parser.set_defaults(run=_evaluate)
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, about: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(
+        name,
+        help=about.partition("\n")[0],
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--html", metavar="FILE", type=Path, help="also write a page")
+    return parser
+
+
+def _diagnose(given: argparse.Namespace) -> None:
+    diagnosis = diagnose(
+        read_matrix(given.features, "features", stack=True),
+        read_matrix(given.theta, "theta"),
+        noise=given.noise,
+        rounds=given.rounds,
+        scalarization=RoundRobin() if given.round_robin else RandomWeights(given.weights),
+    )
+    print(diagnosis.to_json() if given.json else diagnosis)
+    if given.html is not None:
+        _write_page(page("mogro: diagnosis", f"<pre>{text(diagnosis)}</pre>"), given.html)
+
+
+def _evaluate(given: argparse.Namespace) -> None:
+    with _rows(given.log) as rows:
+        print(what_if(rows, given.weights))
+        if given.html is not None:
+            _write_page(make_page(rows, given.weights or []), given.html)
+
+
+@contextlib.contextmanager
+def _rows(log: str) -> Iterator[object]:
+    """Give what holds the rows: Parquet files, or the table of an agent."""
+    if Path(log).is_dir() or log.endswith(".parquet"):
+        yield log
+        return
+    with Agent.open(log) as agent:
+        yield agent.log()
+
+
+def _write_page(page: str, path: Path) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"--html: {error}") from error
+
+
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"file {text!r} does not exist")
+    return Path(text)
+
+
+def _concentration(text: str) -> float | tuple[float, ...]:
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected numbers and commas, got {text}") from None
+    return values[0] if len(values) == 1 else values
+
+
+def _named_weights(text: str) -> dict[str, float]:
+    """Return ``click=1,subscribe=4`` as weights by name."""
+    try:
+        pairs = (part.rsplit("=", 1) for part in text.split(","))
+        return {name.strip(): float(weight) for name, weight in pairs}
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected names and numbers such as click=1,subscribe=4, got {text}"
+        ) from None

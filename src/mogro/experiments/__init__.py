@@ -1,4 +1,0 @@
-"""The paper's experiments, and some beyond it.
-
-``figures`` has one file a figure, ``lab`` what runs them, ``report`` what judges and shows them.
-"""

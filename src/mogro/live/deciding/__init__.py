@@ -1,1 +1,0 @@
-"""From a question to a decision, and what it was based on."""

@@ -1,1 +1,0 @@
-"""Decisions with their rewards as tables: written, read, moved to files."""

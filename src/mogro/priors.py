@@ -1,0 +1,143 @@
+"""What is believed before the first observation: a mean, and how firmly, feature by feature.
+
+A prior is a diagonal precision Lambda, in units of the noise (a precision of 1 weighs as much as
+one observation of a unit feature), and a mean.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mogro._validation import FloatArray, floats
+
+# The flat prior, as a share of a feature's mean square: far below one observation, far above
+# rounding. 1e-11 makes some wrong choices in subspaces, 1e-13 cannot be factorised.
+_FLAT = 1e-9
+
+# No precision is below this share of V's diagonal, the rounding of V: a direction that was never
+# observed stays unknown, however often the others are.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+class Prior(Protocol):
+    """What a posterior asks of a prior."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the precision is relative to the sums, and fades with them."""
+
+    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """Return Lambda (..., d), given the mean squares of features and the diagonal of V."""
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters, (M, d)."""
+
+
+@final
+@dataclass(frozen=True)
+class Flat:
+    """So weak that it vanishes beside one observation: ordinary least squares, as in the paper.
+
+    It is relative to the size of each feature, so that no unit decides anything. Until every
+    direction has been observed, estimates are near the least-squares solution of least norm, and
+    their standard errors are large.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> policy = mogro.MOGRO(dim=2, objectives=1)  # flat by default
+    >>> policy.learn([[1.0, 0.0], [1.0, 2.0]], [[1.0], [5.0]])
+    >>> policy.theta.round(6)
+    array([[1., 2.]])
+    """
+
+    @property
+    def relative(self) -> bool:
+        """Whether the precision is relative to the sums: yes."""
+        return True
+
+    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """Return Lambda (..., d)."""
+        return np.asarray(np.maximum(_FLAT * squares, _ROUNDING * diagonal))
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters: zero."""
+        return np.zeros((objectives, dim))
+
+
+@final
+@dataclass(frozen=True)
+class Fixed:
+    """Known beforehand: ridge regression, a warm start, "start from the best".
+
+    Parameters
+    ----------
+    precision
+        Lambda: a number above 0, or one for each feature.
+    mean
+        What the parameters are believed to be: a number, or one for each feature, (d,), or for
+        each objective and feature, (M, d).
+
+    Examples
+    --------
+    >>> import mogro
+    >>> prior = mogro.priors.Fixed(9.0, mean=[[1.0, 0.5]])
+    >>> policy = mogro.MOGRO(dim=2, objectives=1, prior=prior)
+    >>> policy.update([1.0, 0.0], [2.0])
+    >>> policy.theta.round(3)  # a tenth of the way from 1 to 2
+    array([[1.1, 0.5]])
+    """
+
+    precision: float | Sequence[float] = 1.0
+    mean: float | Sequence[float] | Sequence[Sequence[float]] = 0.0
+
+    def __post_init__(self) -> None:
+        precision = _numbers(self.precision, "precision", axes=1)
+        if not (precision > 0).all():
+            raise ValueError(f"precision: expected numbers above 0, got {self.precision!r}")
+        object.__setattr__(self, "precision", _plain(precision))
+        object.__setattr__(self, "mean", _plain(_numbers(self.mean, "mean", axes=2)))
+
+    @property
+    def relative(self) -> bool:
+        """Whether the precision is relative to the sums: no."""
+        return False
+
+    def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
+        """Return Lambda (..., d)."""
+        known = np.asarray(self.precision)
+        if known.ndim and len(known) != squares.shape[-1]:
+            raise ValueError(
+                f"precision: expected one number for each of {squares.shape[-1]} features, "
+                f"got {len(known)}"
+            )
+        # Beside very large sums a weak prior is one of their rounding.
+        return np.asarray(np.maximum(known, _ROUNDING * diagonal))
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters, (M, d)."""
+        try:
+            return np.broadcast_to(np.asarray(self.mean, dtype=np.float64), (objectives, dim))
+        except ValueError:
+            shape = np.shape(self.mean)
+            raise ValueError(
+                f"mean: expected the shape ({objectives}, {dim}) or ({dim},), got {shape}"
+            ) from None
+
+
+def _numbers(value: ArrayLike, name: str, *, axes: int) -> FloatArray:
+    array = floats(value, name, shape=(...,)).astype(np.float64)
+    if array.ndim > axes:
+        raise ValueError(f"{name}: expected at most {axes} axes, got shape {array.shape}")
+    return array
+
+
+def _plain(array: FloatArray) -> Any:
+    """Return numbers as tuples, which are frozen and compare."""
+    values = array.tolist()
+    if array.ndim == 2:
+        return tuple(tuple(row) for row in values)
+    return tuple(values) if array.ndim else values

@@ -1,0 +1,179 @@
+"""With what probability :func:`mogro.choice.choose` takes each arm: its twin."""
+
+import math
+
+import numpy as np
+
+from mogro._algebra import distinct, rounding
+from mogro._streams import Rng, part_of
+from mogro._validation import FloatArray, IntArray, floats
+from mogro.beliefs import Beliefs
+from mogro.choice import Arms, Rule, choose, listed, values_in_round
+from mogro.exploration import ExplorationContext
+from mogro.probability import Probabilities, selection_probabilities
+from mogro.scalarization import FixedWeights, RoundRobin
+from mogro.selection import Selection, is_front
+
+_CHOICES = 1024  # whole choices, where probabilities can only be counted
+_DRAWN = 2**18  # features of arms that are drawn at once then
+
+
+def probabilities(
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    *,
+    step: int,
+    rng: Rng,
+    explore: ExplorationContext | None,
+    selection: Selection | None = None,
+    epsilon: float = 0.0,
+) -> Probabilities:
+    """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
+
+    Errors are 0 where probabilities are exact. Parameters are those of :func:`choose`.
+    """
+    offered = floats(listed(arms), "features", shape=(..., "K", "d"))
+    batch, shape = beliefs.batch, offered.shape[-2:]
+    exploring = [] if explore is None else explore.learners.tolist()
+    share = 1 - (1 - epsilon) * (1 - policy.epsilon)
+    everywhere = np.broadcast_to(offered, (*batch, *shape)).reshape(-1, *shape)
+    parts = []
+    for learner, features in enumerate(everywhere):
+        source = part_of(rng, np.array([learner])) if batch else rng
+        if share == 1:
+            part = _exactly(np.full(shape[0], 1 / shape[0]))
+        elif explore is not None and learner in exploring:
+            place = np.array([exploring.index(learner)])
+            part = _when_exploring(policy, explore.only(place), source)
+        else:
+            known = beliefs.take(np.array([learner]))
+            how = selection or policy.selection
+            part = _when_exploiting(policy, features, known, step, source, how)
+        parts.append(_mixed(part, share))
+    columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
+    return Probabilities(*columns)
+
+
+def probabilities_of_values(
+    values: FloatArray,
+    arms: FloatArray,
+    theta: FloatArray,
+    *,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    epsilon: float = 0.0,
+) -> Probabilities:
+    """Return what :func:`probabilities` does for one learner, by what arms are worth to it, (K, M).
+
+    It is the same to the bit if the learner did not explore, and its values were not random. Arms
+    are (K, d) and estimates (M, d); ``epsilon`` includes the policy's own.
+    """
+    return _mixed(_by_values(values, arms, theta, step, _source(rng), selection), epsilon)
+
+
+def _mixed(part: Probabilities, share: float) -> Probabilities:
+    """Return probabilities with a share of uniform draws."""
+    return Probabilities(
+        share / len(part.values) + (1 - share) * part.values, (1 - share) * part.errors
+    )
+
+
+def _source(rng: Rng) -> np.random.Generator:
+    """Return a generator for estimates."""
+    return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
+
+
+def _when_exploring(policy: Rule, explore: ExplorationContext, rng: Rng) -> Probabilities:
+    """Return the probabilities of the arms of one learner that explores."""
+    assert policy.exploration is not None
+    tell = getattr(policy.exploration, "probabilities", None)
+    if tell is not None:
+        return _exactly(np.asarray(tell(explore)[0]))
+    drawn = [int(policy.exploration.choose(explore, rng=rng)[0]) for _ in range(_CHOICES)]
+    return _counted(np.array(drawn), explore.arms.shape[-2])
+
+
+def _when_exploiting(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> Probabilities:
+    """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
+    count = len(arms)
+    source = _source(rng)
+    before = source.bit_generator.state
+    optimism = policy.optimism(beliefs, step)
+    values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
+    if source.bit_generator.state != before:  # values that are random themselves
+        drawn = _drawn_choices(policy, arms, beliefs, step, source, selection)
+        return _counted(drawn, count)
+    return _by_values(values, arms, beliefs.theta[0], step, source, selection)
+
+
+def _by_values(
+    values: FloatArray,
+    arms: FloatArray,
+    theta: FloatArray,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+) -> Probabilities:
+    """Return the probabilities of arms (K, d) that are worth (K, M)."""
+    rows = np.flatnonzero(values[:, 0] > -math.inf)
+    if not is_front(selection):
+        rows = distinct(arms, rows)
+        values, selection = _as_compared(values[rows], arms[rows], theta, selection, step)
+    else:
+        values = values[rows]
+    whole = np.zeros((2, len(arms)))
+    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng)
+    return Probabilities(*whole)
+
+
+def _as_compared(
+    values: FloatArray, arms: FloatArray, theta: FloatArray, selection: Selection, step: int
+) -> tuple[FloatArray, Selection]:
+    """Return values (K, M) in which all that rounding may have set apart is equal.
+
+    A choice draws among arms whose scores differ by the rounding of products. It grows with the
+    sizes of arms (K, d) and estimates (M, d), which values do not show. Weights that are known
+    beforehand make one score of them.
+    """
+    if isinstance(selection, FixedWeights | RoundRobin):
+        weights = selection.weights(len(theta), step=step, batch=(), rng=np.random.default_rng(0))
+        values, theta = values @ weights[:, None], weights[None] @ theta
+        selection = FixedWeights([1.0])
+    sizes = np.abs(arms) @ np.abs(theta).T
+    errors = 2 * rounding(arms.shape[-1]) * (sizes + np.abs(values))
+    merged = np.empty_like(values)
+    for m, (value, error) in enumerate(zip(values.T, errors.T, strict=True)):
+        low = value - error
+        order = low.argsort()
+        reach = np.searchsorted(low[order], value + error, side="right") - 1
+        merged[:, m] = np.maximum.accumulate(value[order])[reach]
+    return merged, selection
+
+
+def _drawn_choices(
+    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+) -> IntArray:
+    """Return the arms of many selections of one learner, drawn as a batch of equal learners."""
+    drawn = []
+    at_once = max(1, _DRAWN // arms.size)
+    for start in range(0, _CHOICES, at_once):
+        copies = beliefs.take(np.zeros(min(at_once, _CHOICES - start), dtype=np.int64))
+        choice = choose(policy, arms, copies, step=step, rng=rng, explore=None, selection=selection)
+        drawn.append(choice.arm[~choice.uniform])
+    return np.concatenate(drawn)
+
+
+def _exactly(values: FloatArray) -> Probabilities:
+    return Probabilities(values, np.zeros(len(values)))
+
+
+def _counted(chosen: IntArray, arms: int) -> Probabilities:
+    """Return shares of draws; one more draw, far off, keeps their errors from zero."""
+    draws = len(chosen)
+    shares = np.bincount(chosen, minlength=arms) / draws
+    errors = np.sqrt((draws * shares * (1 - shares) + 1) / (draws * (draws - 1)))
+    return Probabilities(shares, errors)

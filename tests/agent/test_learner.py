@@ -1,0 +1,163 @@
+"""What is observed plus what is in flight: one invariant, whatever happens in between."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import mogro
+from mogro.agent.state.learner import Learner
+
+Floats = NDArray[np.float64]
+
+POOL = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 2], [1, -1, 1], [0, 0, 0]], float)
+HALF_LIVES = [None, mogro.HalfLife(updates=3.0), mogro.HalfLife(time=20.0)]
+
+
+@dataclass
+class Flying:
+    """A decision, and for which objectives it is observed, lost or in flight."""
+
+    x: Floats
+    time: float
+    state: list[str]
+
+
+class Slow:
+    """The sums of outer products, added up anew whenever they are asked for."""
+
+    def __init__(self, objectives: int, half_life: mogro.HalfLife | None) -> None:
+        self.half_life = half_life
+        self.made: list[Flying] = []
+        self.arrived: list[list[tuple[Flying, float]]] = [[] for _ in range(objectives)]
+        self.now = 0.0
+
+    def weight(self, time: float) -> float:
+        if self.half_life is None or self.half_life.time is None:
+            return 1.0
+        return float(0.5 ** ((self.now - time) / self.half_life.time))
+
+    def arrive(self, one: Flying, m: int) -> None:
+        one.state[m] = "observed"
+        if self.half_life is not None and self.half_life.updates is not None:
+            keep = 0.5 ** (1 / self.half_life.updates)
+            self.arrived[m] = [(other, weight * keep) for other, weight in self.arrived[m]]
+        self.arrived[m].append((one, 1.0))
+
+    def gram(self, m: int) -> Floats:
+        total = np.zeros((3, 3))
+        for one, weight in self.arrived[m]:
+            total += weight * self.weight(one.time) * np.outer(one.x, one.x)
+        for one in self.made:
+            if one.state[m] == "flying":
+                total += self.weight(one.time) * np.outer(one.x, one.x)
+        return total
+
+
+def check(learner: Learner, slow: Slow, objectives: int) -> None:
+    """Variances are those of the sums; of what they have nothing of, far larger."""
+    expected = np.broadcast_to(learner.beliefs().expected.S, (objectives, 3, 3))
+    for m in range(objectives):
+        values, vectors = np.linalg.eigh(slow.gram(m))
+        variances = np.vecdot(vectors.T, vectors.T @ expected[m])
+        known, unknown = values > 1e-3, values < 1e-12
+        assert variances[known] == pytest.approx(1 / values[known], rel=1e-4)
+        if known.any():
+            assert (variances[unknown] > 1e4 / values[known].max()).all()
+
+
+def make(roots: tuple[int, ...] = (0, 1), size: int = 3, **options: Any) -> Learner:
+    usual: dict[str, Any] = {"prior": mogro.priors.Flat(), "half_life": None, "explores": True}
+    return Learner(size, roots, **(usual | options))
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(HALF_LIVES), st.booleans())
+def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
+    data: st.DataObject, half_life: mogro.HalfLife | None, asked: bool
+) -> None:
+    learner = make(half_life=half_life)
+    slow = Slow(2, half_life)
+    for _ in range(data.draw(st.integers(1, 40))):
+        what = data.draw(st.sampled_from(["depart", "depart", "arrive", "lose", "wait", "copy"]))
+        flying = [one for one in slow.made if "flying" in one.state]
+        if what == "depart":
+            x = POOL[data.draw(st.integers(0, 5))]
+            slow.made.append(Flying(x, slow.now, ["flying", "flying"]))
+            learner.advance(slow.now)
+            learner.depart(x, slow.now)
+        elif what == "wait":
+            slow.now += data.draw(st.sampled_from([1.0, 10.0]))
+            learner.advance(slow.now)
+        elif what == "copy":
+            learner = learner.copy()
+        elif flying:
+            one = data.draw(st.sampled_from(flying))
+            which = np.array([state == "flying" for state in one.state])
+            if which.all():
+                which &= np.array(data.draw(st.sampled_from([(1, 1), (1, 0), (0, 1)])), bool)
+            for m in np.flatnonzero(which).tolist():
+                if what == "arrive":
+                    slow.arrive(one, m)
+                else:
+                    one.state[m] = "lost"
+            if what == "arrive":
+                learner.learn(one.x, np.ones(2), which, one.time)
+            else:
+                learner.lose(one.x[None], which[None], np.array([one.time]))
+        if asked and data.draw(st.booleans()):
+            check(learner, slow, 2)
+    check(learner, slow, 2)
+
+
+def test_what_is_taken_out_leaves_no_direction_behind() -> None:
+    """The only decision along an axis comes and goes a thousand times, beside large ones."""
+    learner = make((0,), 2)
+    learner.depart(np.array([1e3, 0.0]), 0.0)  # stays in flight
+    for n in range(1000):
+        x = np.array([np.sin(n), 1.0 + np.cos(n)])
+        learner.depart(x, 0.0)
+        learner.lose(x[None], np.ones((1, 1), bool), np.zeros(1))
+    expected = learner.beliefs().expected.S[0]
+    assert expected[0, 0] == pytest.approx(1e-6, rel=1e-6)
+    assert expected[1, 1] > 1e3
+
+
+def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
+    learner = make((0,), 2)
+    ordinary, huge = np.array([1.0, 2.0]), np.array([1e12, 1e12])
+    learner.depart(ordinary, 0.0)
+    learner.depart(huge, 0.0)
+    learner.lose(huge[None], np.ones((1, 1), bool), np.zeros(1))
+    assert (np.linalg.eigvalsh(learner.beliefs().expected.S[0]) > 0).all()
+    learner.learn(ordinary, np.ones(1), None, 0.0)
+    assert learner.theta @ ordinary == pytest.approx(1.0)
+
+
+def test_an_objective_with_a_condition_is_explored_as_its_condition_is() -> None:
+    learner = make((1, 1), 2)
+    x = np.array([1.0, 2.0])
+    learner.depart(x, 0.0)
+    learner.lose(x[None], np.array([[True, False]]), np.zeros(1))
+    expected = learner.beliefs().expected.S
+    assert x @ expected[0] @ x == pytest.approx(1.0)
+    assert (expected[1] == expected[0]).all()
+
+
+def test_decisions_that_count_for_nothing_any_more_are_in_flight_until_they_land() -> None:
+    """After two thousand half-lives the weight of a decision is zero, to the last bit."""
+    learner = make((0,), 2, half_life=mogro.HalfLife(time=1.0))
+    old, new = np.array([[1.0, 0.0]]), np.array([0.0, 1.0])
+    learner.depart(old[0], 0.0)
+    learner.advance(2000.0)
+    learner.learn(old[0], np.ones(1), None, 0.0)
+    learner.depart(new, 2000.0)
+    learner.advance(2001.0)
+    expected = learner.beliefs().expected.S[0]
+    assert expected[1, 1] == pytest.approx(2.0)
+    assert expected[0, 0] > 1e6

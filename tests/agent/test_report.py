@@ -1,0 +1,97 @@
+"""The page about an agent: it opens by itself, whatever the agent has seen."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro import Agent, Objective
+
+
+class Words(HTMLParser):
+    """Collects the words of a page, and refuses what would have to be loaded."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.drawings = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not {"src", "href"} & {name for name, _ in attrs}
+        self.drawings += tag == "svg"
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(agent: Agent, folder: Path) -> Words:
+    path = folder / "agent.html"
+    agent.report(path)
+    return Words(path.read_text())
+
+
+def live(agent: Agent, visits: int, **more: object) -> None:
+    rng = np.random.default_rng(0)
+    arms = {"<news>": [1.0, 0.0], "film": [0.0, 1.0]}
+    for visit in range(visits):
+        decision = agent.decide(arms, now=float(visit), **more)  # type: ignore[arg-type]
+        agent.reward(decision.id, {"click": float(rng.random() < 0.4)}, now=float(visit))
+
+
+def test_an_agent_with_a_journal(tmp_path: Path) -> None:
+    objectives = [Objective("click"), Objective("cost", direction="min", window=5.0, default=2.0)]
+    path = tmp_path / "agent.db"
+    with Agent.open(path, objectives, arms=2, seed=1, epsilon=0.2) as agent:
+        live(agent, 40)
+        page = read(agent, tmp_path)
+        text = " ".join(page.words)
+        assert page.drawings == 2 + 2 + 1 + 2  # objectives, arms, exploration, surprises
+        assert "click by time" in text
+        assert "<news>" in text  # escaped in the page
+        counted = page.words[page.words.index("cost") :]
+        assert "35" in counted  # defaults of windows that have closed
+        assert "arm 1" in text
+
+
+def test_an_agent_in_memory(tmp_path: Path) -> None:
+    agent = Agent([Objective("click")], arms=2, seed=1)
+    live(agent, 10)
+    page = read(agent, tmp_path)
+    assert any("epsilon=" in word for word in page.words)  # nothing could be evaluated
+    assert any("with a journal" in word for word in page.words)
+
+
+def test_contexts_have_names(tmp_path: Path) -> None:
+    agent = Agent([Objective("click")], arms=2, context=1, seed=1)
+    rng = np.random.default_rng(0)
+    for visit in range(30):
+        decision = agent.decide({"a": [1.0, 0.0], "b": [0.0, 1.0]}, context=[rng.random()])
+        agent.reward(decision.id, {"click": float(visit % 2)})
+    assert "context 0 * arm 0" in read(agent, tmp_path).words
+
+
+def test_contexts_in_a_journal(tmp_path: Path) -> None:
+    with Agent.open(
+        tmp_path / "agent.db", [Objective("click")], arms=2, context=1, seed=1
+    ) as agent:
+        live(agent, 10, context=[0.5])
+        assert "best for some weights" in read(agent, tmp_path).words
+
+
+@pytest.mark.parametrize("visits", [0, 1])
+def test_an_agent_that_has_seen_nothing(tmp_path: Path, visits: int) -> None:
+    agent = Agent([Objective("click"), Objective("cost")], arms=2, seed=1)
+    live(agent, visits)
+    assert "nothing yet" in read(agent, tmp_path).words
+
+
+def test_drawing_of_a_front() -> None:
+    agent = Agent([Objective("click"), Objective("cost", direction="min")], arms=2, seed=1)
+    front = agent.front({"a": [1.0, 0.0], "b": [0.0, 1.0]})
+    axes = front.plot().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "cost")
+    alone = mogro.Agent([Objective("click")], arms=1, seed=1).front({"a": [1.0]})
+    assert alone.plot().axes[0].get_xlabel() == "click"

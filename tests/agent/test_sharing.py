@@ -1,0 +1,134 @@
+"""What an agent hands out cannot be used to change it; copies are agents of their own."""
+
+import copy
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mogro
+
+ARMS = {"x": [1.0, 0.0], "y": [0.0, 1.0], "z": [1.0, 0.9]}
+OBJECTIVES = [mogro.Objective("a"), mogro.Objective("b", window=50.0, default=0.0)]
+
+
+class Shared:
+    """Weights that give away their own array."""
+
+    def __init__(self) -> None:
+        self.vector = np.array([0.5, 0.5])
+
+    def weights(self, objectives: int, **_: object) -> np.ndarray:
+        return self.vector
+
+
+def greedy(dim: int, objectives: int) -> mogro.EpsilonGreedy:
+    return mogro.EpsilonGreedy(dim, objectives, epsilon=0.0)
+
+
+def lived() -> mogro.Agent:
+    agent = mogro.Agent(OBJECTIVES, arms=2, seed=3, half_life=mogro.HalfLife(updates=30.0))
+    for n in range(20):
+        decision = agent.decide(ARMS, now=float(n))
+        agent.reward(decision.id, {"a": float(n % 3), "b": float(n % 2)}, now=float(n))
+    return agent
+
+
+def test_propensities_cannot_be_changed() -> None:
+    agent = lived()
+    one, two = (agent.decide(ARMS, now=20.0).propensities for _ in range(2))
+    assert isinstance(one.arms, tuple)
+    for array in (one.values, one.errors):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    assert two.arms == tuple(ARMS)
+
+
+def test_a_decision_cannot_be_changed() -> None:
+    decision = lived().decide(ARMS, now=20.0)
+    for name in ("id", "arm", "exploring", "uniform", "time", "weights", "estimates", "more"):
+        with pytest.raises(AttributeError):
+            setattr(decision, name, "other")
+    with pytest.raises(ValueError, match="read-only"):
+        decision.inputs.arms.features[:] = 0
+
+
+def test_who_is_told_of_events_cannot_change_the_agent() -> None:
+    told: list[Any] = []
+    agent = mogro.Agent(OBJECTIVES, arms=2, seed=3, on_event=told.append, policy=greedy)
+    agent.decide(ARMS, weights=[1, 1], now=0.0)
+    agent.observe(ARMS, arm="y", now=0.0)
+    for event in told:
+        for array in (event.features, event.weights, event.estimates):
+            if array is not None:
+                with pytest.raises(ValueError, match="read-only"):
+                    array[0] = 9.0
+    assert any(event.weights is not None for event in told)
+
+
+def test_weights_of_ones_own_stay_ones_own() -> None:
+    mine = Shared()
+    agent = lived()
+    decision = agent.decide(ARMS, weights=mine, now=20.0)
+    mine.vector[:] = 1.0, 0.0
+    assert decision.weights == {"a": 0.5, "b": 0.5}
+
+
+def test_nothing_is_remembered_of_other_callers() -> None:
+    names = ["x", "y"]
+    one, two = (mogro.Agent([mogro.Objective("a")], arms=1, seed=s) for s in (0, 1))
+    first = one.decide(names, [[1.0], [2.0]])
+    names[1] = "other"
+    second = two.decide(["x", "y"], [[1.0], [2.0]])
+    assert first.propensities.arms == second.propensities.arms == ("x", "y")
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
+def test_a_copy_goes_on_by_itself(how: "partial[mogro.Agent]") -> None:
+    agent = lived()
+    other = how(agent)
+    assert repr(other) == repr(agent)
+    expected = agent.theta
+    arms = [other.decide(ARMS, id=str(n), now=20.0).arm for n in range(10)]
+    other.reward("0", {"a": 99.0}, now=20.0)
+    assert (agent.theta == expected).all()
+    assert agent.counters["decisions"] == 20
+    assert [agent.decide(ARMS, id=str(n), now=20.0).arm for n in range(10)] == arms
+
+
+def test_a_decision_can_be_copied_and_pickled() -> None:
+    decision = lived().decide(ARMS, now=20.0)
+    assert copy.copy(decision) == copy.deepcopy(decision) == decision
+    bare = pickle.loads(pickle.dumps(decision))
+    assert bare == decision
+    assert bare.estimates == decision.estimates
+    with pytest.raises(ValueError, match="its inputs are known only"):
+        _ = bare.propensity
+    expected = decision.propensity
+    assert pickle.loads(pickle.dumps(decision)).propensity == expected
+
+
+def test_an_error_can_be_pickled() -> None:
+    agent = mogro.Agent([mogro.Objective("a")], arms=1, seed=0)
+    agent.reward(agent.decide({"x": [1.0]}).id, {"a": 1.0})
+    with pytest.raises(mogro.agent.InfeasibleConstraints) as caught:
+        agent.decide({"x": [1.0]}, at_least={"a": 2.0})
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.best, str(again)) == (caught.value.best, str(caught.value))
+
+
+def test_decisions_keep_what_they_were_based_on() -> None:
+    """Learning goes on; propensities and explanations stay those of the moment."""
+    agent = lived()
+    before = copy.deepcopy(agent).decide(ARMS, id="early", now=20.0).propensities.values
+    early = agent.decide(ARMS, id="early", now=20.0)
+    twin = copy.deepcopy(agent)
+    expected = twin.decide(ARMS, id="other", now=20.0)
+    values = expected.propensities.values.copy()
+    later = agent.decide(ARMS, id="other", now=20.0)
+    for n in range(100):
+        agent.reward(agent.decide(ARMS, now=20.0 + n).id, {"a": float(n), "b": -1.0}, now=20.0 + n)
+    assert (later.propensities.values == values).all()
+    assert (early.propensities.values == before).all()

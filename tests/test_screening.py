@@ -1,0 +1,128 @@
+"""What a batch that shares its arms chooses is what every learner would choose alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mogro
+from mogro._screening import clearly_best, is_shared, scores_of, shared_scores, shared_variances
+from mogro.environments import FixedArms
+
+KINDS = ("usual", "ties", "copies", "nearly", "subspace", "units")
+
+
+def some_arms(kind: str, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    if kind == "ties":
+        return rng.integers(-1, 2, shape).astype(float)
+    arms = rng.normal(size=shape)
+    if kind == "copies":
+        arms[..., shape[-2] // 2 :, :] = arms[..., : shape[-2] - shape[-2] // 2, :]
+    elif kind == "nearly":
+        arms[..., 1:, :] = arms[..., :1, :] * (1 + 1e-15 * rng.normal(size=arms[..., 1:, :].shape))
+    elif kind == "subspace":
+        arms[..., -1] = arms[..., 0]
+    elif kind == "units":
+        arms *= 10.0 ** np.arange(-4, -4 + 2 * shape[-1], 2)
+    return arms
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    lead=st.sampled_from([(), (1,), (1, 1), (2, 1)]),
+    sizes=st.tuples(st.integers(1, 12), st.integers(2, 5), st.integers(1, 4)),
+    threshold=st.sampled_from([None, 0.5]),
+    seed=st.integers(0, 10_000),
+)
+def test_a_batch_is_its_learners(
+    kind: str, lead: tuple[int, ...], sizes: tuple[int, int, int], threshold: Any, seed: int
+) -> None:
+    (K, d, M), rng = sizes, np.random.default_rng(seed)
+    batch = {0: (3,), 1: (3,), 2: (2, 3)}[len(lead)]
+    arms = some_arms(kind, rng, (*lead, K, d))
+    everywhere = np.broadcast_to(arms, (*batch, K, d))
+    theta = rng.integers(-2, 3, (M, d)).astype(float)
+    together = mogro.MOGRO(d, M, threshold=threshold, batch=batch)
+    generators = np.empty(batch, dtype=object)
+    alone = {}
+    for learner in np.ndindex(*batch):
+        generators[learner] = np.random.default_rng([seed, *learner])
+        source = np.random.default_rng([seed, *learner])
+        alone[learner] = mogro.MOGRO(d, M, threshold=threshold), source
+    streams = mogro.Streams(generators)
+    for _ in range(40):
+        chosen: Any = together.select(arms, rng=streams)
+        x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
+        y = np.einsum("...d,md->...m", x, theta) + 0.1 * rng.normal(size=(*batch, M)).round(1)
+        for learner, (policy, source) in alone.items():
+            assert policy.select(everywhere[learner], rng=source) == chosen[learner]
+            assert policy.exploring == together.exploring[learner]  # type: ignore[index]
+            policy.update(x[learner], y[learner])
+        together.update(x, y)
+    for learner, (policy, _) in alone.items():
+        assert np.array_equal(policy.theta, together.theta[learner])
+
+
+@settings(max_examples=100, deadline=None)
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), dim=st.integers(2, 12))
+def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
+    rng = np.random.default_rng(seed)
+    arms = some_arms(kind, rng, (1, 9, dim))
+    directions = rng.normal(size=(4, dim))
+    precise: Any = arms[0].astype(np.longdouble)
+    scores, error = shared_scores(arms, directions)
+    assert (np.abs(scores - directions @ precise.T) <= error).all()
+    roots = rng.normal(size=(4, dim, dim)) * 10.0 ** rng.integers(-6, 6, (4, 1, dim))
+    S = np.swapaxes(roots, 1, 2) @ roots
+    variances, error = shared_variances(arms, S)
+    exact = np.einsum("ki,rij,kj->rk", precise, S.astype(np.longdouble), precise)
+    assert (np.abs(variances - exact) <= error).all()
+
+
+def test_what_is_shared() -> None:
+    assert is_shared(np.ones((5, 2)))
+    assert is_shared(np.ones((1, 5, 2)))
+    assert is_shared(np.ones((4, 1, 5, 2)))
+    assert not is_shared(np.ones((3, 5, 2)))
+    assert not is_shared(np.ones((1, 3, 5, 2)))
+
+
+def test_the_best_is_clear_only_beyond_the_slack() -> None:
+    scores = np.array([[1.0, 3.0, 2.0], [1.0, 2.0, 2.0], [0.0, 1.0, np.nan], [-1.0, -1.5, -2.0]])
+    best, doubtful = clearly_best(scores.copy(), 0.0)
+    assert best[[0, 3]].tolist() == [1, 0]
+    assert doubtful.tolist() == [1, 2]
+    assert clearly_best(scores[::3].copy(), 0.4)[1].tolist() == []
+    assert clearly_best(scores[::3].copy(), 0.5)[1].tolist() == [1]
+    assert clearly_best(np.array([[7.0]]), 1.0)[1].size == 0  # a single arm
+    assert scores_of(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
+def test_bad_features_are_refused_as_for_one_learner(bad: float) -> None:
+    world = FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(0))
+    policy, rng = mogro.MOGRO(3, 2, threshold=0.1, batch=(4,)), np.random.default_rng(1)
+    for _ in range(50):
+        arms: Any = policy.select(world.features, rng=rng)
+        policy.update(world.features[arms], world.means[arms])
+    assert not np.any(policy.exploring)
+    features = np.array(world.features)
+    features[5, 1] = bad
+    with pytest.raises(ValueError, match="features: expected"):
+        policy.select(features, rng=rng)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e5, 1e25])
+def test_variances_of_single_precision_are_off_by_no_more_than_is_said(size: float) -> None:
+    """Products of features have twice their digits."""
+    rng = np.random.default_rng(0)
+    arms = (size * rng.standard_normal((20, 4))).astype(np.float32)
+    roots = rng.standard_normal((3, 4, 4))
+    S = roots @ np.swapaxes(roots, -1, -2)
+    values, error = shared_variances(arms, S)
+    wide = arms.astype(np.longdouble)
+    exact = np.einsum("ki,nij,kj->nk", wide, S.astype(np.longdouble), wide)
+    assert np.abs(values - exact).max() <= error < 1e-12 * np.abs(exact).max()
