@@ -49,6 +49,25 @@ def test_rows_that_were_used_again_make_no_difference(tmp_path: Path) -> None:
     assert (loaded.theta == agent.theta).all()
 
 
+def test_a_window_that_had_closed_before_the_file_was_written_makes_no_difference(
+    tmp_path: Path,
+) -> None:
+    objectives = [
+        mogro.Objective("sale"),
+        mogro.Objective("returned", given="sale", window=10.0, default=0.0),
+    ]
+    agent = mogro.Agent(objectives, arms=2, seed=1)
+    agent.decide({"a": [1, 0], "b": [0, 1]}, now=0.0)
+    agent.expire(15.0)
+    agent.decide({"a": [1, 0], "b": [0, 1]}, now=15.0)
+    agent.save(tmp_path / "agent")
+    loaded = mogro.Agent.load(tmp_path / "agent")
+    for path, each in ((tmp_path / "one", agent), (tmp_path / "two", loaded)):
+        each.expire(15.0)
+        each.save(path)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 def test_an_agent_that_lived_nothing(tmp_path: Path) -> None:
     agent = mogro.Agent(OBJECTIVES, arms=1, seed=0)
     agent.save(tmp_path / "agent")

@@ -190,6 +190,8 @@ class Learner:
 
         Values (n, M) are learned where ``learned``; nothing will be learned where ``lost``.
         """
+        if not len(x):  # only windows of what had become final before
+            return
         rows = np.flatnonzero(learned.any(axis=1))
         if len(rows) > _FEW:
             self._observe_many(x, values, learned, times)
