@@ -11,7 +11,7 @@ import numpy as np
 import mogro
 
 ROOT = str(Path(mogro.__file__).parent) + "/"
-DECISION, WITH_JOURNAL, ROUND = 19, 27, 15
+DECISION, WITH_JOURNAL, ROUND = 18, 24, 15
 
 
 def passed(work: Callable[[], object]) -> set[str]:
@@ -47,7 +47,7 @@ def test_a_live_decision() -> None:
     agent = mogro.Agent(OBJECTIVES, arms=5, seed=0)
     arms = lived(agent)
     files = passed(lambda: agent.decide(arms, id="visit"))
-    assert {"agent/agent.py", "agent/proposal.py", "agent/inputs.py", "choice.py"} <= files
+    assert {"agent/agent.py", "agent/decision.py", "agent/request.py", "choice.py"} <= files
     assert len(files) <= DECISION, sorted(files)
     reward = passed(lambda: agent.reward("visit", dict.fromkeys("abc", 1.0)))
     assert {"agent/state/state.py", "agent/state/learner.py", "posterior.py"} <= reward
@@ -58,7 +58,7 @@ def test_a_live_decision_with_a_journal(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", OBJECTIVES, arms=5, seed=0) as agent:
         arms = lived(agent)
         files = passed(lambda: agent.decide(arms))
-    assert {"agent/proposal.py", "agent/evidence.py", "agent/journal/sqlite.py"} <= files
+    assert {"agent/decision.py", "agent/records.py", "agent/journal/sqlite.py"} <= files
     assert len(files) <= WITH_JOURNAL, sorted(files)
 
 

@@ -14,8 +14,8 @@ from tests.agent.test_threads import together
 import mogro
 from mogro._validation import FloatArray
 from mogro.agent import events
+from mogro.agent.decision import DecisionInputs
 from mogro.agent.features.products import FeatureMap
-from mogro.agent.inputs import DecisionInputs
 from mogro.exploration import explorers
 
 A, C, K = 3, 2, 6

@@ -90,7 +90,7 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
             x = POOL[data.draw(st.integers(0, 5))]
             slow.made.append(Flying(x, slow.now, ["flying", "flying"]))
             learner.advance(slow.now)
-            learner.depart(x, slow.now)
+            learner.add_pending(x, slow.now)
         elif what == "wait":
             slow.now += data.draw(st.sampled_from([1.0, 10.0]))
             learner.advance(slow.now)
@@ -109,7 +109,7 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
             if what == "arrive":
                 learner.learn(one.x, np.ones(2), which, one.time)
             else:
-                learner.lose(one.x[None], which[None], np.array([one.time]))
+                learner.remove_pending(one.x[None], which[None], np.array([one.time]))
         if asked and data.draw(st.booleans()):
             check(learner, slow, 2)
     check(learner, slow, 2)
@@ -118,11 +118,11 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
 def test_what_is_taken_out_leaves_no_direction_behind() -> None:
     """The only decision along an axis comes and goes a thousand times, beside large ones."""
     learner = make((0,), 2)
-    learner.depart(np.array([1e3, 0.0]), 0.0)  # stays in flight
+    learner.add_pending(np.array([1e3, 0.0]), 0.0)  # stays in flight
     for n in range(1000):
         x = np.array([np.sin(n), 1.0 + np.cos(n)])
-        learner.depart(x, 0.0)
-        learner.lose(x[None], np.ones((1, 1), bool), np.zeros(1))
+        learner.add_pending(x, 0.0)
+        learner.remove_pending(x[None], np.ones((1, 1), bool), np.zeros(1))
     expected = learner.beliefs().expected.S[0]
     assert expected[0, 0] == pytest.approx(1e-6, rel=1e-6)
     assert expected[1, 1] > 1e3
@@ -131,9 +131,9 @@ def test_what_is_taken_out_leaves_no_direction_behind() -> None:
 def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
     learner = make((0,), 2)
     ordinary, huge = np.array([1.0, 2.0]), np.array([1e12, 1e12])
-    learner.depart(ordinary, 0.0)
-    learner.depart(huge, 0.0)
-    learner.lose(huge[None], np.ones((1, 1), bool), np.zeros(1))
+    learner.add_pending(ordinary, 0.0)
+    learner.add_pending(huge, 0.0)
+    learner.remove_pending(huge[None], np.ones((1, 1), bool), np.zeros(1))
     assert (np.linalg.eigvalsh(learner.beliefs().expected.S[0]) > 0).all()
     learner.learn(ordinary, np.ones(1), None, 0.0)
     assert learner.theta @ ordinary == pytest.approx(1.0)
@@ -142,8 +142,8 @@ def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
 def test_an_objective_with_a_condition_is_explored_as_its_condition_is() -> None:
     learner = make((1, 1), 2)
     x = np.array([1.0, 2.0])
-    learner.depart(x, 0.0)
-    learner.lose(x[None], np.array([[True, False]]), np.zeros(1))
+    learner.add_pending(x, 0.0)
+    learner.remove_pending(x[None], np.array([[True, False]]), np.zeros(1))
     expected = learner.beliefs().expected.S
     assert x @ expected[0] @ x == pytest.approx(1.0)
     assert (expected[1] == expected[0]).all()
@@ -153,10 +153,10 @@ def test_decisions_that_count_for_nothing_any_more_are_in_flight_until_they_land
     """After two thousand half-lives the weight of a decision is zero, to the last bit."""
     learner = make((0,), 2, half_life=mogro.HalfLife(time=1.0))
     old, new = np.array([[1.0, 0.0]]), np.array([0.0, 1.0])
-    learner.depart(old[0], 0.0)
+    learner.add_pending(old[0], 0.0)
     learner.advance(2000.0)
     learner.learn(old[0], np.ones(1), None, 0.0)
-    learner.depart(new, 2000.0)
+    learner.add_pending(new, 2000.0)
     learner.advance(2001.0)
     expected = learner.beliefs().expected.S[0]
     assert expected[1, 1] == pytest.approx(2.0)

@@ -13,8 +13,9 @@ import pytest
 from tests.agent.test_agreement import POLICIES
 
 import mogro
-from mogro.agent.events import Offered, offered
-from mogro.agent.inputs import DecisionInputs
+from mogro.agent.decision import DecisionInputs
+from mogro.agent.events import Offered
+from mogro.agent.features.arms import offered
 
 NAMES = ("a", "b", "c")
 FEATURES = np.random.default_rng(8).standard_normal((7, 4))

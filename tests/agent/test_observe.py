@@ -83,15 +83,15 @@ def test_refusals() -> None:
 def test_rewards_are_read_by_the_objectives_of_the_moment(monkeypatch: Any) -> None:
     objectives = [mogro.Objective("a"), mogro.Objective("b")]
     agent = mogro.Agent(objectives, arms=1, seed=0)
-    request = agent._request
+    read = agent._read
 
     def retiring(*args: Any, **kwargs: Any) -> Any:
-        asked = request(*args, **kwargs)
-        monkeypatch.setattr(agent, "_request", request)
+        asked = read(*args, **kwargs)
+        monkeypatch.setattr(agent, "_read", read)
         agent.retire("b")
         return asked
 
-    monkeypatch.setattr(agent, "_request", retiring)
+    monkeypatch.setattr(agent, "_read", retiring)
     with pytest.raises(ValueError, match="'b'"):
         agent.observe({"x": [1.0]}, arm="x", rewards={"b": 1.0}, id="o")
     with pytest.raises(mogro.errors.UnknownDecision):

@@ -1,7 +1,7 @@
 """Live use: decisions with ids, late and partial rewards, arms that come and go."""
 
 from mogro.agent.agent import Agent
-from mogro.agent.decision import Decision, DecisionRecord, Propensities
+from mogro.agent.decision import Decision, DecisionRecord, Propensities, draws
 from mogro.agent.errors import (
     BadReward,
     ClosedAgent,
@@ -19,7 +19,6 @@ from mogro.agent.errors import (
 from mogro.agent.features.catalogue import Catalogue, ExactIndex, Index
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
-from mogro.agent.inputs import draws
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.state.counters import Outcome
 from mogro.agent.views import Estimates, Explanation, Front, Rival

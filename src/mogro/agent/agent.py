@@ -9,13 +9,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._files import write_whole
 from mogro._validation import FloatArray, count, folder_or_file, real, share
-from mogro.agent import changes, proposal, views
+from mogro.agent import changes, records, views
 from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
-from mogro.agent.decision import Decision, DecisionRecord, Propensities
+from mogro.agent.decision import (
+    Decision,
+    DecisionRecord,
+    Propensities,
+    compute_propensities,
+    make_decision,
+    make_inputs,
+)
 from mogro.agent.errors import DifferentConfig
 from mogro.agent.events import (
     Activated,
@@ -30,10 +38,10 @@ from mogro.agent.events import (
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.products import FeatureSpec, Interactions
+from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
-from mogro.agent.proposal import Proposed
 from mogro.agent.report import last_arms, make_report
 from mogro.agent.request import (
     Question,
@@ -258,7 +266,7 @@ class Agent:
         every = count(snapshot_every, "snapshot_every")
         journal, first = open_journal(path, name, config, types=types, timeout=timeout)
         agent._begin(State(first), on_event)
-        agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._go_on_from)
+        agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._set_state)
         if config is not None:
             try:
                 check_config(journal.path, config, first, agent._config)
@@ -322,16 +330,18 @@ class Agent:
         <Decision '0-0': arm 'b', exploring, expecting sales 0>
         """
         check_new_id(id)
-        question = Question(
-            arms, features, context, weights, eligible, at_least, at_most, now, activate
-        )
-        asked = self._request(question, written=True)
+        question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
+        asked = self._checked(lambda: self._read(question))
 
         def make() -> Decision:
-            if id is not None and id in self._state.ledger.rows:
-                return proposal.recall(self._state, id)
-            request = self._latest(asked)
-            return self._carry_out(request, proposal.propose(self._state, id, request))
+            state = self._state
+            if id is not None and id in state.ledger.rows:
+                return records.recall(state, id)
+            request = asked if asked.config is state.config else self._read(question)
+            decision = make_decision(state, id, request)
+            if request.offer is not None:
+                decision = records.with_evidence(state, request, decision)
+            return self._commit_decision(request, decision)
 
         return self._perform(make)
 
@@ -367,16 +377,17 @@ class Agent:
         """
         check_new_id(id)
         wanted = count(top, "top")
-        question = Question(
-            arms, features, context, weights, eligible, at_least, at_most, now, activate
-        )
-        asked = self._request(question, written=True)
+        question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
+        asked = self._checked(lambda: self._read(question))
 
         def make() -> tuple[Decision, ...]:
-            proposal.check_group(self._state, id, min(wanted, len(asked.arms)))
-            request = self._latest(asked)
-            proposed = proposal.propose_several(self._state, id, request, wanted)
-            return tuple(self._carry_out(request, each) for each in proposed)
+            check_group(self._state, id, min(wanted, len(asked.arms)))
+            request = asked if asked.config is self._config else self._read(question)
+            group = make_group(self._state, id, request, wanted)
+            for decision, new in group:
+                if new:
+                    self._commit_decision(request, decision)
+            return tuple(decision for decision, _ in group)
 
         return self._perform(make)
 
@@ -404,12 +415,14 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        question = Question(
-            arms, features, context, weights, eligible, at_least, at_most, now, True
-        )
-        request = self._request(question)
+        question = (arms, features, context, weights, eligible, at_least, at_most, True, now)
+        asked = self._checked(lambda: self._read(question, written=False))
         with self._current():
-            return proposal.would_choose(self._state, self._latest(request))
+            state = self._state
+            if asked.config is not state.config:
+                asked = self._read(question, written=False)
+            inputs = make_inputs(state, state.ahead(asked.time), asked)
+            return compute_propensities("", inputs, state.config)
 
     def observe(
         self,
@@ -453,19 +466,19 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
         self._rewards(given, "rewards")
-        question = Question(arms, features, context, eligible=eligible, now=now)
-        asked = self._request(question, written=True)
+        question = (arms, features, context, None, eligible, None, None, True, now)
+        asked = self._checked(lambda: self._read(question))
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
             values = read_rewards(given, self._config.units, "rewards")  # as objectives are now
             if id is not None and id in self._state.ledger.rows:
-                decision = proposal.recall(self._state, id)
+                decision = records.recall(self._state, id)
             else:
-                request = self._latest(asked)
-                proposed = proposal.propose_observed(self._state, id, request, arm, chance)
-                decision = self._carry_out(request, proposed)
+                request = asked if asked.config is self._config else self._read(question)
+                decision = records.observed_decision(self._state, id, request, arm, chance)
+                self._commit_decision(request, decision)
             if values:
                 self._commit(Rewarded(decision.id, values, asked.time))
             return decision
@@ -614,10 +627,10 @@ class Agent:
         """
         check_id(id)
         with self._current():
-            record = proposal.record(self._state, id)
+            record = records.record(self._state, id)
             if self._queue is None:
                 return record
-            block, i = proposal.find_row(self._state, id)
+            block, i = records.find_row(self._state, id)
             position = block.position.item(i)
             if position <= max(self._state.changes, default=0):  # other objectives
                 return record
@@ -627,7 +640,7 @@ class Agent:
             offered = self._queue.event(event.offered)
             if not isinstance(offered, Offered):
                 return record
-            decision = proposal.recall_written(self._state, event, offered)
+            decision = records.recall_written(self._state, event, offered)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -646,8 +659,8 @@ class Agent:
         with self._current():
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
-            records = [proposal.record(self._state, ledger.ids[row]) for row in rows.tolist()]
-        return tuple(each for each in records if pending is None or each.pending == pending)
+            listed = [records.record(self._state, ledger.ids[row]) for row in rows.tolist()]
+        return tuple(each for each in listed if pending is None or each.pending == pending)
 
     def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
         """Return all decisions that are held with their rewards as an Arrow table, in order.
@@ -839,8 +852,8 @@ class Agent:
         def make(recorded: Collection[str]) -> Erased:
             held = gone & self._state.ledger.rows.keys()
             for id in gone - held - set(recorded):
-                proposal.find_row(self._state, id)  # raises
-            places = [proposal.find_row(self._state, id) for id in sorted(held)]
+                records.find_row(self._state, id)  # raises
+            places = [records.find_row(self._state, id) for id in sorted(held)]
             return Erased(tuple(sorted(block.serial.item(i) for block, i in places)))
 
         if self._queue is None:
@@ -931,9 +944,9 @@ class Agent:
         self._lock = threading.RLock()
         self._reader = ArmReader(state.config.features)
         self._queue: CommitQueue | None = None  # with a journal
-        self._go_on_from(state)
+        self._set_state(state)
 
-    def _go_on_from(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         self._state = state
 
     @property
@@ -960,12 +973,10 @@ class Agent:
 
         self._perform(work)
 
-    def _request(self, question: Question, *, written: bool = False) -> Request:
-        """Check what is asked for; its arms are to be ``written`` down if there is a journal."""
+    def _read(self, question: Question, *, written: bool = True) -> Request:
+        """Check what is asked for, by the objectives of now; ``written`` to a journal, if any."""
         written = written and self._queue is not None
-        return self._checked(
-            lambda: read_request(question, self._config, self._reader, written=written)
-        )
+        return read_request(question, self._config, self._reader, written=written)
 
     def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name."""
@@ -981,19 +992,12 @@ class Agent:
         with self._current():
             return check()
 
-    def _latest(self, request: Request) -> Request:
-        """Return a request as the objectives are now."""
-        if request.config is self._config:
-            return request
-        return self._request(request.question, written=request.offer is not None)
-
-    def _carry_out(self, request: Request, proposed: Proposed) -> Decision:
+    def _commit_decision(self, request: Request, decision: Decision) -> Decision:
         """Let a decision happen, after the arms on offer have been written down."""
-        if proposed.event is not None:
-            if request.offer is not None and proposal.is_new(self._state, request.offer):
-                self._commit(request.offer)
-            self._commit(proposed.event)
-        return proposed.decision
+        if request.offer is not None and request.offer.digest not in self._state.offers:
+            self._commit(request.offer)
+        self._commit(decision.event)
+        return decision
 
     def _perform(self, work: Callable[[], T]) -> T:
         """Carry out what changes the agent, by itself; with a journal until it is committed."""
@@ -1009,5 +1013,8 @@ class Agent:
         if isinstance(result, Exception):
             raise result
         if self._on_event is not None:
+            for field in event:
+                if isinstance(field, np.ndarray):
+                    field.flags.writeable = False  # a decision may hold it
             self._on_event(event)
         return result

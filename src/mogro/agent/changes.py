@@ -67,10 +67,10 @@ def _changed(
     count = len(Units(objectives))
     try:
         if policy is None:
-            made = _policy_for(config.rule, count)
+            made = _policy_for(config.policy, count)
         else:
             made = make_policy(policy, config.features.size, count)
-        selection = config.changed(objectives, made).rule.selection
+        selection = config.changed(objectives, made).policy.selection
         if hasattr(selection, "weights"):
             drawn = selection.weights(count, step=0, batch=(), rng=np.random.default_rng(0))
             np.broadcast_to(drawn, (count,))

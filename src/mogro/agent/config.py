@@ -49,7 +49,7 @@ class AgentConfig:
     context: FeatureSpec | None = None
     interactions: Interactions = True
     seed: int
-    policy: MakePolicy | LinearPolicy = MOGRO
+    policy: Any = MOGRO  # once checked, the policy itself; what it has learned stays empty
     prior: Any = None
     epsilon: float = 0.0
     half_life: HalfLife | None = None
@@ -94,14 +94,9 @@ class AgentConfig:
         return self.features.size
 
     @cached_property
-    def rule(self) -> LinearPolicy:
-        """How to choose; what it has learned itself stays empty."""
-        return cast("LinearPolicy", self.policy)
-
-    @cached_property
     def types(self) -> tuple[type[Any], ...]:
         """Classes of the policy and its parts that are not mogro's own."""
-        return tuple(foreign_types((self.rule, self.prior)))
+        return tuple(foreign_types((self.policy, self.prior)))
 
     @cached_property
     def windowed(self) -> bool:

@@ -4,11 +4,8 @@ An event says what was asked for and what was chosen, never how the state change
 :func:`to_plain` makes it what JSON can hold.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
-
-import numpy as np
 
 from mogro import _codec
 from mogro._codec import by_name, to_plain
@@ -32,7 +29,6 @@ __all__ = [
     "Rewarded",
     "Withdrawn",
     "from_plain",
-    "offered",
     "to_plain",
 ]
 
@@ -53,14 +49,6 @@ class Offered(NamedTuple):
     digest: str
     ids: tuple[str, ...]
     features: FloatArray
-
-
-def offered(ids: Sequence[str], features: FloatArray) -> Offered:
-    """Return the event that writes arms down."""
-    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
-    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
-    digest.update(numbers.data)
-    return Offered(digest.hexdigest(), names, numbers)
 
 
 class Evidence(NamedTuple):

@@ -44,11 +44,11 @@ from mogro._codec import to_plain
 from mogro._files import write_whole
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
-from mogro.agent.decision import chance_of_arm
+from mogro.agent.decision import compute_propensities, propensity_of
 from mogro.agent.events import Changed, Decided, Imported, Offered
-from mogro.agent.evidence import offered_arms, written_inputs
 from mogro.agent.journal.tables import Journal
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
+from mogro.agent.records import offered_arms, written_inputs
 from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.ledger import EXPLORED, GROUPED, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
@@ -186,7 +186,7 @@ def _evidence(written: Written | None, units: Units, *, step: int, max_arms: int
         return row
     if evidence.propensity is None and not event.observed:
         inputs = written_inputs(event, written.offered, config, step=step)
-        value, error = chance_of_arm(event.id, event.arm, inputs, config)
+        value, error = propensity_of(event.arm, compute_propensities(event.id, inputs, config))
         row = row._replace(propensity=value, propensity_error=error)
     arms = offered_arms(evidence, written.offered, config)
     if len(arms) > max_arms:
@@ -198,7 +198,7 @@ def _evidence(written: Written | None, units: Units, *, step: int, max_arms: int
             values[:, m] = believed[:, config.units.index[name]]
     return row._replace(
         offered=tuple(map(utf8, arms.ids)),
-        offered_features=arms.given.ravel(),
+        offered_features=arms.raw.ravel(),
         offered_estimates=values.ravel(),
     )
 

@@ -166,14 +166,14 @@ class Retention:
             object.__setattr__(self, "decisions", count(self.decisions, "decisions", minimum=0))
 
 
-class Finalized(NamedTuple):
+class Resolved(NamedTuple):
     """What became final of one decision: objectives with values to learn, and those without."""
 
     learned: list[tuple[int, float]]
-    lost: list[int]
+    unobserved: list[int]
 
 
-NOTHING = Finalized([], [])
+NOTHING = Resolved([], [])
 
 
 class Units:
@@ -205,17 +205,17 @@ class Units:
         self.revise = tuple(objective.revise for objective in objectives)
         self.stamped = "last" in self.revise  # whether the times of values matter
         # Learned when the window closes, not when a value comes.
-        self.held = tuple(
+        self.at_close = tuple(
             objective.default is not None or objective.revise is not None
             for objective in objectives
         )
-        self.given = tuple(self._condition(objective) for objective in objectives)
+        self.conditions = tuple(self._condition(objective) for objective in objectives)
         # Conditions first.
         self.order = sorted(range(len(self)), key=lambda m: (len(self._chain(m)), m))
         # Every objective with its first condition, which stands for it where exploration is due.
         self.roots: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
         # Nothing has a window or a condition: every value is final when it comes.
-        self.at_once = self.nearest == math.inf and not any(c is not None for c in self.given)
+        self.at_once = self.nearest == math.inf and not any(c is not None for c in self.conditions)
         self.limits = tuple(
             LARGEST * objective.unit for objective in objectives
         )  # of values, from the offset
@@ -223,18 +223,18 @@ class Units:
     def __len__(self) -> int:
         return len(self.names)
 
-    def finalize(
+    def resolve(
         self, states: list[int], values: list[float], start: float, now: float | None
-    ) -> Finalized:
+    ) -> Resolved:
         """Find out what is final by now of a decision shown then, and note it in the states."""
         learned: list[tuple[int, float]] = []
-        lost: list[int] = []
+        unobserved: list[int] = []
         before = states.copy()
         for m in self.order:
             if states[m] != PENDING:
                 continue
             value, default = values[m], self.defaults[m]
-            condition = self.given[m]
+            condition = self.conditions[m]
             if condition is not None:
                 if states[condition] == PENDING:
                     continue
@@ -242,10 +242,10 @@ class Units:
                 # default, perhaps, that is another one now.
                 if before[condition] == PENDING and not self._met(condition, states, values):
                     states[m] = UNMET
-                    lost.append(m)
+                    unobserved.append(m)
                     continue
             closed = now is not None and start + self.windows[m] <= now
-            if not closed and (value != value or self.held[m]):
+            if not closed and (value != value or self.at_close[m]):
                 continue
             if value == value:
                 states[m] = LEARNED
@@ -255,8 +255,8 @@ class Units:
                 learned.append((m, default))
             else:
                 states[m] = MISSING
-                lost.append(m)
-        return Finalized(learned, lost)
+                unobserved.append(m)
+        return Resolved(learned, unobserved)
 
     def next_closing(self, states: list[int], start: float, now: float) -> float:
         """Return when the next window of a decision closes after now; infinity if none does."""
@@ -302,7 +302,7 @@ class Units:
     def _chain(self, m: int) -> list[int]:
         """Return an objective, its condition, the condition of that, and so on."""
         chain = [m]
-        while (condition := self.given[chain[-1]]) is not None:
+        while (condition := self.conditions[chain[-1]]) is not None:
             if condition in chain:
                 circle = [self.names[place] for place in chain]
                 raise ValueError(f"given: expected conditions without a circle, got {circle}")

@@ -9,40 +9,67 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import real
+from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.config import AgentConfig
-from mogro.agent.errors import BadReward, UnknownObjective
+from mogro.agent.errors import BadReward, InfeasibleConstraints, UnknownObjective
 from mogro.agent.events import Offered
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
-from mogro.agent.inputs import Constraints, read_constraints
 from mogro.agent.objective import Units
+from mogro.policies import LinearPolicy
 from mogro.policies.persistence import OWN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
 
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
 
+# A choice as a caller asks for it: arms, features, context, weights, eligible, at_least, at_most,
+# activate, now.
+Question = tuple[
+    Arms,
+    Features | None,
+    Context | None,
+    Weights | None,
+    ArrayLike | None,
+    Mapping[str, float] | None,
+    Mapping[str, float] | None,
+    bool,
+    float | None,
+]
+
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
-class Question(NamedTuple):
-    """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
+class Constraints(NamedTuple):
+    """Bounds on the estimates, by objective, in the user's units."""
 
-    arms: Arms
-    features: Features | None
-    context: Context | None
-    weights: Weights | None = None
-    eligible: ArrayLike | None = None
-    at_least: Mapping[str, float] | None = None
-    at_most: Mapping[str, float] | None = None
-    now: float | None = None
-    activate: bool = True
+    at_least: dict[str, float]
+    at_most: dict[str, float]
+
+    def are_met(self, estimates: FloatArray, units: Units) -> BoolArray:
+        """Tell which arms with estimates (K, M), as the learner sees them, meet all bounds."""
+        met: BoolArray = np.ones(len(estimates), dtype=np.bool_)
+        best = {}
+        outward = units.outward(estimates)
+        for bounds, sign in ((self.at_least, 1), (self.at_most, -1)):
+            for name, bound in bounds.items():
+                column = outward[:, units.index[name]]
+                met &= sign * column >= sign * bound
+                best[name] = float(sign * (sign * column).max())
+        if not met.any():
+            raise InfeasibleConstraints(str(self), best)
+        return met
+
+    def __str__(self) -> str:
+        words = [f"{name} >= {bound:g}" for name, bound in self.at_least.items()]
+        return ", ".join(words + [f"{name} <= {bound:g}" for name, bound in self.at_most.items()])
 
 
 class Request(NamedTuple):
-    """The same, checked; with a journal, with the event that writes the arms down."""
+    """A choice that a caller asks for, checked: see :meth:`mogro.Agent.decide`.
 
-    question: Question
+    With a journal, there is the event that writes the arms down.
+    """
+
     config: AgentConfig  # by which it was checked
     arms: ArmSet
     selection: Selection
@@ -56,21 +83,35 @@ def read_request(
     question: Question, config: AgentConfig, reader: ArmReader, *, written: bool
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    arms, features, context, weights, eligible, at_least, at_most, now, activate = question
-    if not isinstance(activate, bool):
+    arms, features, context, weights, eligible, at_least, at_most, activate, now = question
+    if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
-    timed = config.timed or (not activate and config.timeout < math.inf)
+    policy: LinearPolicy = config.policy
     return Request(
-        question,
         config,
         offered,
-        config.rule.selection if weights is None else read_weights(weights, config.units),
-        read_constraints(at_least, at_most, config.units),
-        read_time(now, needed=timed),
+        policy.selection if weights is None else read_weights(weights, config.units),
+        read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
+        read_time(now, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
         reader.written(offered) if written else None,
     )
+
+
+def read_constraints(
+    at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None, units: Units
+) -> Constraints:
+    """Check bounds on estimates."""
+    bounds = []
+    for argument, given in (("at_least", at_least), ("at_most", at_most)):
+        for name in given or ():
+            if name not in units.index:
+                raise ValueError(
+                    f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+                )
+        bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (given or {}).items()})
+    return Constraints(*bounds)
 
 
 def read_weights(weights: Weights, units: Units) -> Selection:

@@ -7,9 +7,8 @@ import numpy as np
 from mogro import _page
 from mogro._validation import FloatArray
 from mogro.agent.config import AgentConfig
-from mogro.agent.decision import Decision
+from mogro.agent.decision import Decision, DecisionInputs
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.inputs import DecisionInputs
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.pareto import learned_front as pareto_front
@@ -236,7 +235,7 @@ def _reason(decision: Decision) -> str:
 
 def _heading(state: State) -> str:
     counters, ledger = state.counters, state.ledger
-    policy = " ".join(repr(state.config.rule).split())
+    policy = " ".join(repr(state.config.policy).split())
     policy = policy if len(policy) <= 100 else f"{policy[:97]}..."
     learned = counters.learned + counters.defaulted
     return (

@@ -96,7 +96,7 @@ def replay(
     known, source = read_log(log), generator(rng, "rng")
     wanted = None if rounds is None else count(rounds, "rounds")
     least = None if minimum is None else real(minimum, "minimum", above=0)
-    if any(name is not None for name in known.units.given):
+    if any(name is not None for name in known.units.conditions):
         raise ValueError(
             "log: expected objectives without given=, because a policy learns from whole rewards, "
             "got some with it"

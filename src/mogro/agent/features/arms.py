@@ -1,5 +1,6 @@
 """What a decision chooses among: arms on offer."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from mogro._validation import (
     floats,
     unique_strings,
 )
-from mogro.agent.events import Offered, offered
+from mogro.agent.events import Offered
 from mogro.agent.features.catalogue import Catalogue, Version
 from mogro.agent.features.encoder import Record
 from mogro.agent.features.products import FeatureMap, View
@@ -48,7 +49,7 @@ class ArmSet:
     def __init__(
         self,
         ids: Sequence[str],
-        given: FloatArray,
+        raw: FloatArray,
         view: View,
         *,
         version: Version | None = None,
@@ -56,7 +57,7 @@ class ArmSet:
         seen: FloatArray | None = None,
     ) -> None:
         self._ids = ids  # of all arms, also of those that are not eligible
-        self._given = given  # their features as the user gave them
+        self._raw = raw  # their features as the user gave them
         self._seen = seen  # the features of the eligible ones that a policy sees, once computed
         self.view = view
         self.version = version
@@ -83,7 +84,7 @@ class ArmSet:
             every = self.version.seen
             self._seen = every if self.rows is None else every[self.rows]
         elif self._seen is None:
-            self._seen = self.view(self.given)
+            self._seen = self.view(self.raw)
             self._seen.flags.writeable = False
         return self._seen
 
@@ -91,12 +92,12 @@ class ArmSet:
         """Return the features of one arm that a policy sees, (1 + A,)."""
         if self._seen is not None:
             return np.asarray(self._seen[place])
-        return self.view(self._given[self._row(place)])
+        return self.view(self._raw[self._row(place)])
 
     def learned(self, place: int) -> FloatArray:
         """Return the features of one arm that the learner sees, (p,)."""
         if self.view.contextual:
-            return self.view.products(self._given[self._row(place)])
+            return self.view.products(self._raw[self._row(place)])
         return self.arm(place)
 
     def project(self, beliefs: Beliefs) -> Beliefs:
@@ -113,7 +114,7 @@ class ArmSet:
     def some(self, places: slice) -> "ArmSet":
         """Return the arms at some places."""
         every = np.arange(len(self)) if self.rows is None else self.rows
-        return ArmSet(self._ids, self._given, self.view, rows=every[places])
+        return ArmSet(self._ids, self._raw, self.view, rows=every[places])
 
     def best(self, direction: FloatArray) -> IntArray:
         """Return the places of the arms of a catalogue that are best for a direction (1 + A,)."""
@@ -132,7 +133,7 @@ class ArmSet:
 
     def written(self) -> Offered:
         """Return the event that writes all arms down, also those that are not eligible."""
-        return offered(self._ids, self._given)
+        return offered(self._ids, self._raw)
 
     @property
     def context(self) -> FloatArray | None:
@@ -140,14 +141,14 @@ class ArmSet:
         return self.view.context if self.view.contextual else None
 
     @property
-    def given(self) -> FloatArray:
+    def raw(self) -> FloatArray:
         """The features as the caller gave them, (K, A)."""
-        return self._given if self.rows is None else self._given[self.rows]
+        return self._raw if self.rows is None else self._raw[self.rows]
 
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
-        return ArmSet(self._ids, self._given, self.view, version=self.version, rows=rows)
+        return ArmSet(self._ids, self._raw, self.view, version=self.version, rows=rows)
 
     def _row(self, place: int) -> int:
         return place if self.rows is None else int(self.rows[place])
@@ -170,7 +171,8 @@ class ArmReader:
         eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
-        view = self._features.at(context)
+        known = self._features
+        view = known.alone if context is known.context is None else known.at(context)
         if isinstance(arms, Catalogue):
             offer = self._registered(arms, features, view)
         else:
@@ -221,6 +223,14 @@ class ArmReader:
             )
         version = arms.version()
         return ArmSet(version.ids, version.features, view, version=version)
+
+
+def offered(ids: Sequence[str], features: FloatArray) -> Offered:
+    """Return the event that writes arms down."""
+    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
+    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(numbers.data)
+    return Offered(digest.hexdigest(), names, numbers)
 
 
 def _mask(eligible: ArrayLike, arms: int) -> BoolArray:

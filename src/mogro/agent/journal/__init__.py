@@ -37,7 +37,7 @@ def open_journal(
         others = (*types, *(() if config is None else config.types))
         first = config_from_plain(journal.config, others)
         if config is not None:
-            now = first.changed(config.objectives, config.rule)  # these can be others
+            now = first.changed(config.objectives, config.policy)  # these can be others
             check_config(journal.path, config, first, now)
         journal.types = by_name((*KNOWN, *KINDS.values(), Evidence), others)
     except DifferentConfig:

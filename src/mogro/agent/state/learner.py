@@ -62,13 +62,13 @@ class Learner:
         self.cache = ExplorationCache()
         updates = half_life.updates if half_life else None
         # What an objective keeps of the past at each of its observations.
-        self._keep = None if updates is None else 0.5 ** (1 / updates)
+        self._retained = None if updates is None else 0.5 ** (1 / updates)
         self._period = half_life.time if half_life else None
         self._explores = explores
         self._roots = None if list(roots) == list(range(len(roots))) else np.array(roots)
-        self._waiting = [0]  # how many are in flight
-        self._flight: FloatArray = np.zeros((1, size, size))  # sums of x x' of these
-        self._departed: list[FloatArray] = []  # the last ones, not in the sums yet
+        self._pending = [0]  # how many are in flight
+        self._pending_sums: FloatArray = np.zeros((1, size, size))  # sums of x x' of these
+        self._recent: list[FloatArray] = []  # the last ones, not in the sums yet
         self._summed = False  # whether the sums may be other than zero
         # The second posterior, if it was asked for, and how many of the last ones are in it.
         self._expected: Posterior | None = None
@@ -97,41 +97,41 @@ class Learner:
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
-        beliefs = self.observed.beliefs(self._expectation())
+        beliefs = self.observed.beliefs(self._expected_posterior())
         expected: Any = beliefs.expected
         expected.version += self._switches << 32
         if self._roots is not None and self.observed.apart:
-            beliefs.expected = _OfRoots(expected, self._roots)
+            beliefs.expected = _KnownOfRoots(expected, self._roots)
         return beliefs
 
-    def _expectation(self) -> Posterior | None:
+    def _expected_posterior(self) -> Posterior | None:
         """Return the posterior over what was observed plus what is in flight, if that is more."""
-        if not any(self._waiting):
+        if not any(self._pending):
             return None
         if self._expected is None:
-            flight = self._flight + _outer_sum(self._departed, self._flight[0])
-            self._expected = self.observed.expecting(flight, np.array(self._waiting, float))
-            self._included = len(self._departed)
+            flight = self._pending_sums + _outer_sum(self._recent, self._pending_sums[0])
+            self._expected = self.observed.expecting(flight, np.array(self._pending, float))
+            self._included = len(self._recent)
             self._switches += 1
-        self._include()
+        self._update_expected()
         return self._expected
 
-    def _include(self) -> None:
+    def _update_expected(self) -> None:
         """Let the second posterior know of the last decisions in flight."""
-        if self._expected is not None and self._included < len(self._departed):
+        if self._expected is not None and self._included < len(self._recent):
             nothing = np.zeros(self.observed.objectives)
-            for x in self._departed[self._included :]:
+            for x in self._recent[self._included :]:
                 self._expected.update(x, nothing)
-        self._included = len(self._departed)
+        self._included = len(self._recent)
 
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
         other = copy.copy(self)
         other.observed = self.observed.copy()
         other.cache = ExplorationCache()
-        other._flight = self._flight.copy()
+        other._pending_sums = self._pending_sums.copy()
         other._expected = None if self._expected is None else self._expected.copy()
-        other._departed = self._departed.copy()
+        other._recent = self._recent.copy()
         return other
 
     def fades(self, now: float | None) -> bool:
@@ -151,18 +151,18 @@ class Learner:
             assert self._period is not None
             factor = 0.5 ** ((now - self.time) / self._period)
             self.observed.decay(factor)
-            self._gather()
-            self._flight *= factor
-            self._forget_expectation()
+            self._sum_recent()
+            self._pending_sums *= factor
+            self._discard_expected()
         self.time = now
 
-    def depart(self, x: FloatArray, time: float) -> None:
+    def add_pending(self, x: FloatArray, time: float) -> None:
         """Count a decision (p,) made at a time that is now in flight for every objective."""
         if not self._explores:
             return
         weight = self._weight(time)
-        self._departed.append(x if weight == 1 else math.sqrt(weight) * x)
-        self._waiting = [count + 1 for count in self._waiting]
+        self._recent.append(math.sqrt(weight) * x)
+        self._pending = [count + 1 for count in self._pending]
 
     def learn(
         self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float
@@ -172,23 +172,23 @@ class Learner:
         None stands for all of them. What was in flight has arrived.
         """
         self._observe(x, values, which, time)
-        if which is None and max(self._waiting) == 1:
-            self._land_all()
+        if which is None and max(self._pending) == 1:
+            self._clear_pending()
         else:
             taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
-            self._remove(x[None], taken, self._weights(np.array([time])))
+            self._subtract_pending(x[None], taken, self._weights(np.array([time])))
 
-    def learn_closed(
+    def learn_block(
         self,
         x: FloatArray,
         values: FloatArray,
         learned: BoolArray,
-        lost: BoolArray,
+        unobserved: BoolArray,
         times: FloatArray,
     ) -> None:
         """Learn from decisions (n, p) whose windows close, one after the other.
 
-        Values (n, M) are learned where ``learned``; nothing will be learned where ``lost``.
+        Values (n, M) are learned where ``learned``; nothing will be learned where ``unobserved``.
         """
         if not len(x):  # only windows of what had become final before
             return
@@ -199,16 +199,16 @@ class Learner:
             for n in rows.tolist():
                 which = None if learned[n].all() else learned[n]
                 self._observe(x[n], values[n], which, times.item(n))
-        self._take_out(x, learned | lost, times)
-        if lost.any():
-            self._forget_expectation()
+        self._take_out_of_pending(x, learned | unobserved, times)
+        if unobserved.any():
+            self._discard_expected()
 
     def _observe(
         self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float
     ) -> None:
         weight = self._weight(time)
-        if self._keep is not None:
-            self._fade(np.ones(len(values)) if which is None else which)
+        if self._retained is not None:
+            self._decay(np.ones(len(values)) if which is None else which)
         weights = None
         if which is not None or weight != 1:
             weights = np.full(len(values), weight) if which is None else weight * which
@@ -218,22 +218,22 @@ class Learner:
         self, x: FloatArray, values: FloatArray, which: BoolArray, times: FloatArray
     ) -> None:
         weights = self._weights(times)[:, None] * which
-        if self._keep is not None:
+        if self._retained is not None:
             later = which[::-1].cumsum(axis=0)[::-1] - which
-            weights *= self._keep**later
-            self._fade(which.sum(axis=0))
+            weights *= self._retained**later
+            self._decay(which.sum(axis=0))
         self.observed.learn(x, np.where(which, values, 0.0), weights)
 
-    def lose(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
+    def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
-        self._take_out(x, which, times)
-        self._forget_expectation()
+        self._take_out_of_pending(x, which, times)
+        self._discard_expected()
 
-    def _take_out(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
+    def _take_out_of_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         if self._explores:
             if (which != which[:, :1]).any():
                 self.observed.separate()
-            self._remove(x, which, self._weights(times))
+            self._subtract_pending(x, which, self._weights(times))
 
     def take_over(
         self, other: "Learner", places: Sequence[int | None], factors: FloatArray
@@ -244,22 +244,24 @@ class Learner:
         """
         known = other.copy()
         known.observed.separate()
-        known._follow_separation()
+        known._split_pending()
         self.observed = known.observed.with_objectives(places, factors)
         self.time = other.time
-        known._gather()
-        none = np.zeros_like(known._flight[0])
-        self._flight = np.array([none if m is None else known._flight[m] for m in places])
-        self._waiting = [0 if m is None else known._waiting[m] for m in places]
+        known._sum_recent()
+        none = np.zeros_like(known._pending_sums[0])
+        self._pending_sums = np.array(
+            [none if m is None else known._pending_sums[m] for m in places]
+        )
+        self._pending = [0 if m is None else known._pending[m] for m in places]
         self._summed = True
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
         state: dict[str, NDArray[np.generic]] = {
             "time": np.array([self.time]),
-            "flight": self._flight.copy(),
-            "departed": np.array(self._departed).reshape(-1, self.observed.dim),
-            "waiting": np.array(self._waiting),
+            "pending_sums": self._pending_sums.copy(),
+            "recent": np.array(self._recent).reshape(-1, self.observed.dim),
+            "pending": np.array(self._pending),
         }
         learned = self.observed.save_state().items()
         return state | {f"posterior.{name}": array for name, array in learned}
@@ -270,71 +272,73 @@ class Learner:
         self.observed.load_state(
             {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
         )
-        self._follow_separation()
-        check_shape(arrays["flight"], "flight", self._flight.shape)
-        check_shape(arrays["waiting"], "waiting", (len(self._flight),))
-        departed = arrays["departed"].astype(np.float64)
-        check_shape(departed, "departed", (len(departed), self.observed.dim))
-        self._flight, self._departed = arrays["flight"].astype(np.float64), list(departed)
-        self._waiting = arrays["waiting"].astype(np.int64).tolist()
+        self._split_pending()
+        check_shape(arrays["pending_sums"], "pending_sums", self._pending_sums.shape)
+        check_shape(arrays["pending"], "pending", (len(self._pending_sums),))
+        recent = arrays["recent"].astype(np.float64)
+        check_shape(recent, "recent", (len(recent), self.observed.dim))
+        self._pending_sums, self._recent = arrays["pending_sums"].astype(np.float64), list(recent)
+        self._pending = arrays["pending"].astype(np.int64).tolist()
         self._summed = True
         self.time = float(arrays["time"].astype(np.float64).item())
-        self._forget_expectation()
+        self._discard_expected()
 
-    def _remove(self, x: FloatArray, which: BoolArray, weights: FloatArray) -> None:
+    def _subtract_pending(self, x: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         """Take decisions (n, p) of weights (n,) out of what is in flight, where ``which``."""
         if not self._explores:
             return
-        self._follow_separation()
-        taken = which[:, : len(self._waiting)].astype(np.float64)
+        self._split_pending()
+        taken = which[:, : len(self._pending)].astype(np.float64)
         gone = taken.sum(axis=0).astype(int).tolist()
-        self._waiting = [count - less for count, less in zip(self._waiting, gone, strict=True)]
-        if not any(self._waiting):
-            self._land_all()
+        self._pending = [count - less for count, less in zip(self._pending, gone, strict=True)]
+        if not any(self._pending):
+            self._clear_pending()
             return
-        self._gather()
+        self._sum_recent()
         scaled = np.sqrt(taken * weights[:, None]).T[..., None] * x  # (G, n, p)
-        self._flight -= np.swapaxes(scaled, -1, -2) @ scaled
+        self._pending_sums -= np.swapaxes(scaled, -1, -2) @ scaled
         # Rounding of what was taken out is left: it must not look like a direction.
-        left, removed = np.einsum("gii->gi", self._flight), np.square(scaled).sum(axis=1)
+        left, removed = np.einsum("gii->gi", self._pending_sums), np.square(scaled).sum(axis=1)
         vanished = (left <= _ROUNDING * removed) & (removed > 0)
-        vanished[[count == 0 for count in self._waiting]] = True
+        vanished[[count == 0 for count in self._pending]] = True
         if vanished.any():
-            self._flight[vanished] = 0
-            np.swapaxes(self._flight, -1, -2)[vanished] = 0
+            self._pending_sums[vanished] = 0
+            np.swapaxes(self._pending_sums, -1, -2)[vanished] = 0
 
-    def _land_all(self) -> None:
+    def _clear_pending(self) -> None:
         """Have nothing in flight."""
-        self._waiting = [0] * len(self._waiting)
-        if len(self._departed) != 1 or self._summed:
-            self._flight, self._summed = np.zeros_like(self._flight), False
-        self._departed = []
-        self._forget_expectation()
+        self._pending = [0] * len(self._pending)
+        if len(self._recent) != 1 or self._summed:
+            self._pending_sums, self._summed = np.zeros_like(self._pending_sums), False
+        self._recent = []
+        self._discard_expected()
 
-    def _gather(self) -> None:
+    def _sum_recent(self) -> None:
         """Add the last decisions in flight to the sums."""
-        if self._departed:
-            self._include()
-            self._flight = self._flight + _outer_sum(self._departed, self._flight[0])
-            self._departed, self._included, self._summed = [], 0, True
+        if self._recent:
+            self._update_expected()
+            self._pending_sums = self._pending_sums + _outer_sum(
+                self._recent, self._pending_sums[0]
+            )
+            self._recent, self._included, self._summed = [], 0, True
 
-    def _follow_separation(self) -> None:
+    def _split_pending(self) -> None:
         """Let every objective have its own in flight once it has its own sums."""
         objectives = self.observed.objectives
-        if self.observed.apart and len(self._waiting) < objectives:
-            self._flight = np.repeat(self._flight, objectives, axis=0)
-            self._waiting = self._waiting * objectives
-            self._forget_expectation()
+        if self.observed.apart and len(self._pending) < objectives:
+            self._pending_sums = np.repeat(self._pending_sums, objectives, axis=0)
+            self._pending = self._pending * objectives
+            self._discard_expected()
 
-    def _fade(self, observations: FloatArray | BoolArray) -> None:
+    def _decay(self, observations: FloatArray | BoolArray) -> None:
         """Let the past of objectives fade, by the number of new observations of each, (M,)."""
-        assert self._keep is not None
-        factors = self._keep ** np.asarray(observations, dtype=np.float64)
+        assert self._retained is not None
+        factors = self._retained ** np.asarray(observations, dtype=np.float64)
         together = bool((factors == factors[0]).all())
         self.observed.decay(float(factors[0]) if together else factors)
-        self._forget_expectation()
+        self._discard_expected()
 
-    def _forget_expectation(self) -> None:
+    def _discard_expected(self) -> None:
         """Make the second posterior anew when it is asked for."""
         if self._expected is not None:
             self._expected, self._included = None, 0
@@ -361,7 +365,7 @@ def _outer_sum(vectors: list[FloatArray], nothing: FloatArray) -> FloatArray:
     return np.asarray(rows.T @ rows)
 
 
-class _OfRoots:
+class _KnownOfRoots:
     """What is known of the conditions of objectives, in their place."""
 
     def __init__(self, whole: Known, roots: IntArray) -> None:

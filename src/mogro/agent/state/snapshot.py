@@ -180,12 +180,12 @@ def _state(
 
 def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
-    objectives, size = len(arrays["learner.posterior.y2"]), arrays["learner.flight"].shape[-1]
+    objectives, size = len(arrays["learner.posterior.y2"]), arrays["learner.pending_sums"].shape[-1]
     policy, known = config["policy"], by_name(KNOWN)
     sides = (from_plain(config[name], known) for name in ("arms", "context", "interactions"))
     learned = FeatureMap(*sides).size
     wanted = (len(config["objectives"]), learned)
-    if wanted != (objectives, size) or arrays["learner.flight"].size < size * size:
+    if wanted != (objectives, size) or arrays["learner.pending_sums"].size < size * size:
         raise ValueError(f"its settings are of {wanted}, its sums of {(objectives, size)}")
     sizes = (policy.get("dim", size), policy.get("objectives", objectives), policy.get("batch", []))
     if sizes != (size, objectives, []):

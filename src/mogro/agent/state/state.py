@@ -94,7 +94,7 @@ class State:
         learner = self.learner.copy()
         learner.advance(now)
         if closing is not None:
-            closing.teach(learner)
+            learner.learn_block(*closing.block)
         self._prepared = now, learner, closing
         return learner
 
@@ -133,7 +133,7 @@ class State:
         end = made + (self.units.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, serial, row)
-        self.learner.depart(event.features, made)
+        self.learner.add_pending(event.features, made)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
@@ -142,7 +142,7 @@ class State:
             return False
         row = self.ledger.rows[event.decision.id]
         block, i = self.ledger.writable(row)
-        learned, lost, states = [], [], []
+        learned, unobserved, states = [], [], []
         for m, name in enumerate(self.units.names):
             state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
             if value is not None and state != DEFAULTED:
@@ -151,9 +151,9 @@ class State:
                 assert value is not None
                 learned.append((m, value))
             else:
-                lost.append(m)
+                unobserved.append(m)
             states.append(state)
-        self._finalized(row, block, i, [PENDING] * len(states), states, learned, lost)
+        self._set_outcomes(row, block, i, [PENDING] * len(states), states, learned, unobserved)
         return True
 
     def refusal(self, event: events.Rewarded) -> ValueError | None:
@@ -185,7 +185,7 @@ class State:
             block, i = self.ledger.writable(row)
             if _is_untouched(block, i):  # as usual: nothing to refuse
                 self._advance(event.time)
-                return self._whole(event, row, block, i)
+                return self._store_all(event, row, block, i)
         refused = self.refusal(event)
         if refused is not None:
             return refused
@@ -196,14 +196,14 @@ class State:
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
         else:
-            outcome = self._given(event, row, block, i, stored)
+            outcome = self._store_values(event, row, block, i, stored)
         counters = self.counters
         counters.revised += outcome.revised
         counters.repeated += outcome.repeated
         counters.late += outcome.late
         return outcome
 
-    def _whole(self, event: events.Rewarded, row: int, block: Block, i: int) -> Outcome:
+    def _store_all(self, event: events.Rewarded, row: int, block: Block, i: int) -> Outcome:
         """Learn every objective of a decision at once."""
         units = self.units
         values = [event.values[name] for name in units.names]
@@ -218,7 +218,7 @@ class State:
         self._complete(row)
         return Outcome(len(values))
 
-    def _given(
+    def _store_values(
         self, event: events.Rewarded, row: int, block: Block, i: int, values: list[float]
     ) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
@@ -245,10 +245,10 @@ class State:
         block.values[i] = values
         before_now = states.copy()
         final = (
-            self.units.finalize(states, values, start, self.time) if start < math.inf else NOTHING
+            self.units.resolve(states, values, start, self.time) if start < math.inf else NOTHING
         )
-        if final.learned or final.lost:
-            self._finalized(row, block, i, before_now, states, final.learned, final.lost)
+        if final.learned or final.unobserved:
+            self._set_outcomes(row, block, i, before_now, states, final.learned, final.unobserved)
         learned = pending = 0
         for m in new:
             if before_now[m] != PENDING or states[m] not in (PENDING, LEARNED):
@@ -284,7 +284,7 @@ class State:
             return False
         start = block.time.item(i) if event.time is None else event.time
         block.start[i] = start
-        states = self._finalize(row, block, i)
+        states = self._learn_final(row, block, i)
         end = self.units.next_closing(states, start, -math.inf)
         self._windows.add(end, block.serial.item(i), row)
         return True
@@ -299,10 +299,10 @@ class State:
         block, i = self.ledger.writable(row)
         before = block.state[i].tolist()
         after = [WITHDRAWN if state == PENDING else state for state in before]
-        lost = [m for m, state in enumerate(before) if state == PENDING]
-        if lost:
-            self._finalized(row, block, i, before, after, [], lost)
-        return len(lost)
+        unobserved = [m for m, state in enumerate(before) if state == PENDING]
+        if unobserved:
+            self._set_outcomes(row, block, i, before, after, [], unobserved)
+        return len(unobserved)
 
     def _changed(self, event: events.Changed) -> bool | ValueError:
         """Go on with other objectives; what is known of those that stay is kept."""
@@ -338,7 +338,7 @@ class State:
             if row not in waiting and row not in done:
                 self._complete(row)
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
-            self._finalize(row, *self.ledger.writable(row))
+            self._learn_final(row, *self.ledger.writable(row))
         self.find_windows()
         return True
 
@@ -353,18 +353,18 @@ class State:
                 for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
                     self.defaults.setdefault((serial, name), default)
 
-    def _finalize(self, row: int, block: Block, i: int) -> list[int]:
+    def _learn_final(self, row: int, block: Block, i: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
         states: list[int] = block.state[i].tolist()
         start = block.start.item(i)
         if start < math.inf:
             before = states.copy()
-            final = self.units.finalize(states, block.values[i].tolist(), start, None)
-            if final.learned or final.lost:
-                self._finalized(row, block, i, before, states, final.learned, final.lost)
+            final = self.units.resolve(states, block.values[i].tolist(), start, None)
+            if final.learned or final.unobserved:
+                self._set_outcomes(row, block, i, before, states, final.learned, final.unobserved)
         return states
 
-    def _finalized(
+    def _set_outcomes(
         self,
         row: int,
         block: Block,
@@ -372,7 +372,7 @@ class State:
         before: list[int],
         states: list[int],
         learned: list[tuple[int, float]],
-        lost: list[int],
+        unobserved: list[int],
     ) -> None:
         """Learn what became final of one decision."""
         block.state[i] = states
@@ -380,10 +380,10 @@ class State:
         if learned:
             values, which = self._inward(learned)
             self.learner.learn(block.features[i], values, which, time)
-        if lost:
+        if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
-            which[0, lost] = True
-            self.learner.lose(block.features[i][None], which, np.array([time]))
+            which[0, unobserved] = True
+            self.learner.remove_pending(block.features[i][None], which, np.array([time]))
         self.counters.count(before, states)
         if PENDING not in states:
             self._complete(row)
@@ -411,7 +411,7 @@ class State:
             closing = self._windows.closing(now, self.ledger, self.units)
             self.learner.advance(now)
             if closing is not None:
-                closing.teach(self.learner)
+                self.learner.learn_block(*closing.block)
         self.time = now
         if self.config.oldest < math.inf:
             self.counters.forgotten += self.ledger.drop_aged(now - self.config.oldest)
@@ -430,7 +430,7 @@ class State:
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
             self._windows.add(end, block.serial.item(i), row)
-        return closing.finalized
+        return closing.resolved
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -443,10 +443,10 @@ class State:
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.writable(row)
             states = block.state[i].tolist()
-            lost = [m for m, state in enumerate(states) if state == PENDING]
-            if lost:
+            unobserved = [m for m, state in enumerate(states) if state == PENDING]
+            if unobserved:
                 closed = [WITHDRAWN if state == PENDING else state for state in states]
-                self._finalized(row, block, i, states, closed, [], lost)
+                self._set_outcomes(row, block, i, states, closed, [], unobserved)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
                 self.ledger.completed.remove(row)
                 self.ledger.drop(row)
@@ -486,7 +486,7 @@ def new_learner(config: AgentConfig) -> Learner:
         config.units.roots,
         prior=config.prior,
         half_life=config.half_life,
-        explores=config.rule.exploration is not None,
+        explores=config.policy.exploration is not None,
     )
 
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.agent.objective import PENDING, WITHDRAWN, Finalized, Units
-from mogro.agent.state.learner import Learner
+from mogro.agent.objective import PENDING, WITHDRAWN, Resolved, Units
 from mogro.agent.state.ledger import Ledger
 
 
@@ -20,16 +19,17 @@ class Closing(NamedTuple):
     times: FloatArray  # of the decisions, (n,)
     values: FloatArray  # to be learned, as the learner sees them, (n, M)
     learned: BoolArray  # where, (n, M)
-    lost: BoolArray  # where nothing is learned, (n, M)
+    unobserved: BoolArray  # where nothing is learned, (n, M)
 
     @property
-    def finalized(self) -> int:
+    def resolved(self) -> int:
         """How many objectives become final."""
-        return int(self.learned.sum() + self.lost.sum())
+        return int(self.learned.sum() + self.unobserved.sum())
 
-    def teach(self, learner: Learner) -> None:
-        """Let a learner learn it."""
-        learner.learn_closed(self.features, self.values, self.learned, self.lost, self.times)
+    @property
+    def block(self) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray, FloatArray]:
+        """What a learner learns of it."""
+        return self.features, self.values, self.learned, self.unobserved, self.times
 
 
 class Windows:
@@ -55,7 +55,7 @@ class Windows:
         due = self._due(now)
         heapq.heapify(due)
         states: dict[int, list[int]] = {}
-        steps: list[tuple[int, Finalized]] = []
+        steps: list[tuple[int, Resolved]] = []
         while due:
             end, serial, row = heapq.heappop(due)
             block, i = ledger.readable(row)
@@ -64,11 +64,11 @@ class Windows:
             waiting = states.setdefault(row, block.state[i].tolist())
             start = block.start.item(i)
             if start < math.inf:
-                final = units.finalize(waiting, block.values[i].tolist(), start, end)
+                final = units.resolve(waiting, block.values[i].tolist(), start, end)
             else:  # it was not activated in time
-                final = Finalized([], [m for m, state in enumerate(waiting) if state == PENDING])
+                final = Resolved([], [m for m, state in enumerate(waiting) if state == PENDING])
                 waiting[:] = [WITHDRAWN if state == PENDING else state for state in waiting]
-            if final.learned or final.lost:
+            if final.learned or final.unobserved:
                 steps.append((row, final))
             later = units.next_closing(waiting, start, end)
             if later <= now:
@@ -104,7 +104,7 @@ def find_windows(ledger: Ledger, units: Units, activation_timeout: float) -> Win
 
 
 def _collect(
-    states: dict[int, list[int]], steps: list[tuple[int, Finalized]], ledger: Ledger, units: Units
+    states: dict[int, list[int]], steps: list[tuple[int, Resolved]], ledger: Ledger, units: Units
 ) -> Closing:
     places = [ledger.writable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
@@ -112,10 +112,10 @@ def _collect(
     shape = len(steps), len(units)
     values: FloatArray = np.zeros(shape)
     learned: BoolArray = np.zeros(shape, dtype=np.bool_)
-    lost: BoolArray = np.zeros(shape, dtype=np.bool_)
+    unobserved: BoolArray = np.zeros(shape, dtype=np.bool_)
     for n, (_, final) in enumerate(steps):
         for m, value in final.learned:
             values[n, m] = (value - units.offsets[m]) / units.slopes[m]
             learned[n, m] = True
-        lost[n, final.lost] = True
-    return Closing(states, features, times, values, learned, lost)
+        unobserved[n, final.unobserved] = True
+    return Closing(states, features, times, values, learned, unobserved)

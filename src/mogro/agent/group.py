@@ -1,0 +1,67 @@
+"""Decisions about several distinct arms, made one after the other."""
+
+import numpy as np
+
+from mogro.agent.decision import Decision, make_decision, make_inputs
+from mogro.agent.errors import InfeasibleConstraints
+from mogro.agent.records import recall, with_evidence
+from mogro.agent.request import Request
+from mogro.agent.state.ledger import GROUPED
+from mogro.agent.state.state import State
+
+
+def check_group(state: State, id: str | None, top: int) -> None:
+    """Refuse ids that belong to decisions made otherwise, whose arms might be the same."""
+    if id is None:
+        return
+    ledger = state.ledger
+    if top > 1 and id not in ledger.rows and f"{id}/2" in ledger.rows:
+        raise ValueError(f"id: expected a new one, but there is a decision '{id}/2'")
+    for number in range(1, top + 1):
+        name = id if number == 1 else f"{id}/{number}"
+        row = ledger.rows.get(name)
+        if row is not None:
+            block, i = ledger.readable(row)
+            if not block.flags.item(i) & GROUPED:
+                raise ValueError(
+                    f"id: expected a decision of decide_top, got {name!r}, made by decide"
+                )
+
+
+def make_group(
+    state: State, id: str | None, request: Request, top: int
+) -> list[tuple[Decision, bool]]:
+    """Make decisions, each by what the ones before have put in flight, and say which are new."""
+    offered, learner, ledger = request.arms, state.ahead(request.time), state.ledger
+    places = {arm: place for place, arm in enumerate(offered.ids)}
+    left = np.ones(len(offered), dtype=np.bool_)
+    for number in range(2, min(top, len(offered)) + 1) if id is not None else ():
+        row = ledger.rows.get(f"{id}/{number}")  # made before, perhaps after one erased since
+        if row is not None and ledger.arms[row] in places:
+            left[places[ledger.arms[row]]] = False
+    made: list[tuple[Decision, bool]] = []
+    before, explored = 0, True
+    for number in range(1, min(top, len(offered)) + 1):
+        name = id if number == 1 else f"{made[0][0].id}/{number}"
+        if name is not None and name in ledger.rows:
+            decision, new = recall(state, name), False
+        elif left.any():
+            some = request._replace(arms=offered if left.all() else offered.only(left))
+            try:
+                inputs = make_inputs(state, learner, some, before=before, may_explore=explored)
+            except InfeasibleConstraints:
+                if not made:
+                    raise
+                break
+            decision, new = make_decision(state, name, some, inputs, grouped=True), True
+            decision = with_evidence(state, some, decision, before=before)
+            explored, before = inputs.explore is not None, before + 1
+            if explored:  # what is in flight now need not be explored again
+                learner = learner.copy()
+                learner.add_pending(decision.event.features, decision.time)
+        else:
+            continue
+        made.append((decision, new))
+        if decision.arm in places:  # else it was made before, among other arms
+            left[places[decision.arm]] = False
+    return made

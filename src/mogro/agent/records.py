@@ -1,0 +1,189 @@
+"""What is on record of decisions: in the ledger, and in a journal for those who judge them later.
+
+The probability of a choice by estimates, or by values that are not random, follows from these, the
+arms on offer and the way to select: so it need not be computed when the choice is made, but
+whenever somebody asks, to the bit. Other probabilities (of exploration, of random values) follow
+from more than a journal should hold, and are computed at once.
+"""
+
+import numpy as np
+
+from mogro._validation import FloatArray
+from mogro.agent.config import AgentConfig
+from mogro.agent.decision import (
+    UNKNOWN,
+    Decision,
+    DecisionInputs,
+    DecisionRecord,
+    WrittenInputs,
+    compute_propensities,
+    make_inputs,
+    propensity_of,
+    unused_id,
+)
+from mogro.agent.errors import UnknownDecision
+from mogro.agent.events import Decided, Evidence, Offered
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.objective import STATUS
+from mogro.agent.request import Constraints, Request
+from mogro.agent.state.ledger import EXPLORED, GROUPED, TIMED, UNIFORM, Block
+from mogro.agent.state.state import State
+from mogro.choice import values_in_round
+from mogro.policies.persistence import OWN
+
+_MOST = 1000  # arms whose values are written with a decision
+
+
+def with_evidence(
+    state: State,
+    request: Request,
+    decision: Decision,
+    propensity: tuple[float, float] | None = None,
+    *,
+    before: int = 0,
+) -> Decision:
+    """Return a decision with what a journal keeps of it; without a journal as it is.
+
+    ``before`` decisions of the same group come first. The propensity follows from what is written,
+    or is written itself; of a decision made elsewhere it is what they say.
+    """
+    offer, inputs, config = request.offer, decision.inputs, state.config
+    if offer is None:
+        return decision
+    assert isinstance(inputs, DecisionInputs)
+    event, values = decision.event, None
+    if not event.observed:
+        follows, values = _follows(inputs, config)
+        if not follows:
+            chances = compute_propensities(event.id, inputs, config)
+            propensity = propensity_of(event.arm, chances)
+    arms, bounds, selection = request.arms, request.constraints, inputs.selection
+    usual = selection is config.policy.selection
+    evidence = Evidence(
+        eligible=None if arms.rows is None else arms.eligible,
+        context=arms.context,
+        constraints=bounds and (bounds.at_least, bounds.at_most),
+        selection=None if usual or type(selection) not in OWN else selection,
+        basis=state.position + (offer.digest not in state.offers) + before,
+        theta=inputs.beliefs.theta,
+        values=values,
+        propensity=propensity,
+    )
+    place = state.offers.get(offer.digest, state.position + 1)
+    event = event._replace(evidence=evidence, offered=place)
+    known = propensity or (UNKNOWN if event.observed else None)
+    return Decision(event, config, None if event.observed else inputs, known)
+
+
+def _follows(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
+    """Tell whether the probabilities follow from what is written, and from which values."""
+    written = inputs.selection is config.policy.selection or type(inputs.selection) in OWN
+    if inputs.explore is not None or not written:
+        return False, None
+    policy, beliefs = inputs.policy, inputs.beliefs
+    optimism = policy.optimism(beliefs, inputs.step)
+    if policy.greedy and optimism is None:
+        return True, None
+    if len(inputs.arms) > _MOST:
+        return False, None
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism)
+    random = rng.bit_generator.state != before
+    return not random, None if random else values
+
+
+def observed_decision(
+    state: State, id: str | None, request: Request, arm: str, propensity: float | None
+) -> Decision:
+    """Return a decision that was made elsewhere."""
+    number, id = (None, id) if id is not None else unused_id(state)
+    inputs = make_inputs(state, state.ahead(request.time), request, may_explore=False)
+    place = request.arms.ids.index(arm)
+    event = Decided(
+        id,
+        arm,
+        request.arms.learned(place),
+        None,
+        inputs.beliefs.theta.dot(request.arms.arm(place)),
+        exploring=False,
+        uniform=False,
+        grouped=False,
+        number=number,
+        time=request.time,
+        observed=True,
+    )
+    chance = None if propensity is None else (propensity, 0.0)
+    if request.offer is None:
+        return Decision(event, state.config, None, chance or UNKNOWN)
+    return with_evidence(state, request, Decision(event, state.config, inputs), chance)
+
+
+def find_row(state: State, id: str) -> tuple[Block, int]:
+    """Return where a decision stands in the ledger."""
+    row = state.ledger.rows.get(id)
+    if row is None:
+        raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
+    return state.ledger.readable(row)
+
+
+def recall(state: State, id: str) -> Decision:
+    """Return a decision as the ledger knows it."""
+    block, i = find_row(state, id)
+    flags = block.flags.item(i)
+    event = Decided(
+        id,
+        state.ledger.arms[state.ledger.rows[id]],
+        block.features[i].copy(),
+        None if np.isnan(block.weights[i]).any() else block.weights[i].copy(),
+        block.estimates[i].copy(),
+        bool(flags & EXPLORED),
+        bool(flags & UNIFORM),
+        bool(flags & GROUPED),
+        None,
+        block.time.item(i) if flags & TIMED else None,
+    )
+    return Decision(event, state.config)
+
+
+def recall_written(state: State, event: Decided, offered: Offered) -> Decision:
+    """Return a decision of the ledger with what it was made of, by its events."""
+    block, i = find_row(state, event.id)
+    inputs = written_inputs(event, offered, state.config, step=block.serial.item(i))
+    assert event.evidence is not None
+    known = event.evidence.propensity or (UNKNOWN if event.observed else None)
+    return Decision(event, state.config, inputs, known)
+
+
+def record(state: State, id: str) -> DecisionRecord:
+    """Return a decision and what has become of it."""
+    names = state.config.units.names
+    block, i = find_row(state, id)
+    values, states = block.values[i].tolist(), block.state[i].tolist()
+    return DecisionRecord(
+        recall(state, id),
+        {name: value for name, value in zip(names, values, strict=True) if value == value},
+        {name: STATUS[status] for name, status in zip(names, states, strict=True)},
+    )
+
+
+def offered_arms(evidence: Evidence, offered: Offered, config: AgentConfig) -> ArmSet:
+    """Return the eligible arms on offer to a decision."""
+    arms = ArmSet(offered.ids, offered.features, config.features.at(evidence.context))
+    return arms if evidence.eligible is None else arms.only(evidence.eligible)
+
+
+def written_inputs(
+    event: Decided, offered: Offered, config: AgentConfig, *, step: int
+) -> WrittenInputs:
+    """Return what a decision was made of, as a journal holds it; ``step`` came before it."""
+    evidence, policy = event.evidence, config.policy
+    assert evidence is not None
+    arms = offered_arms(evidence, offered, config)
+    selection = policy.selection if evidence.selection is None else evidence.selection
+    share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
+    inputs = WrittenInputs(arms, evidence.theta, evidence.values, selection, step, share)
+    if evidence.constraints is None or evidence.propensity is not None:
+        return inputs
+    met = Constraints(*evidence.constraints).are_met(inputs.estimates, config.units)
+    return inputs._replace(arms=arms.only(met))
