@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,8 @@ def make_round(arms: int) -> Callable[[], None]:
     index = {name: k for k, name in enumerate(ids)}
     parameter = "arms" if "arms" in inspect.signature(mogro.Agent).parameters else "dim"
     objectives = [mogro.Objective(name) for name in names]
-    agent = mogro.Agent(objectives, seed=0, **{parameter: DIM})
+    options: dict[str, Any] = {parameter: DIM}
+    agent = mogro.Agent(objectives, seed=0, **options)
     table = [
         [dict(zip(names, row, strict=True)) for row in (means + noise[:20]).tolist()]
         for means in rewards
