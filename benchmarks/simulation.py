@@ -67,7 +67,7 @@ def by_hand(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> Array
     return regret
 
 
-def simulated(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> mogro.Trace:
+def simulated(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> mogro.simulation.Trace:
     """Let :func:`mogro.simulate` play as many, with all that it records."""
 
     def probe(policy: object) -> Array:

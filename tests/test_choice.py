@@ -18,6 +18,7 @@ from mogro.posterior import Posterior
 from mogro.priors import Fixed
 from mogro.probability import Probabilities
 from mogro.propensity import probabilities
+from mogro.scalarization import Scalarization
 from mogro.selection import Selection
 
 ARMS = np.array([[1.0, 0.0], [1.05, 0.0], [0.0, 1e5]])
@@ -39,7 +40,7 @@ def chances(policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int = 0) -> 
     return probabilities(policy, arms, beliefs, step=step, rng=rng, explore=None)
 
 
-def greedy(dim: int, objectives: int, selection: mogro.Scalarization | None = None) -> mogro.MOGRO:
+def greedy(dim: int, objectives: int, selection: Scalarization | None = None) -> mogro.MOGRO:
     """Return a policy that does not explore, and is never optimistic."""
     how = mogro.RandomWeights() if selection is None else selection
     return mogro.MOGRO(dim, objectives, threshold=1e-30, scalarization=how)
@@ -50,7 +51,7 @@ def picks(arms: FloatArray, theta: FloatArray, policy: Rule, n: int = 64) -> set
     return {int(pick(policy, arms, beliefs, rng, step).arm) for step in range(n)}
 
 
-SELECTIONS: list[mogro.Scalarization] = [
+SELECTIONS: list[Scalarization] = [
     mogro.RandomWeights(),
     mogro.RandomWeights(0.2),
     mogro.RoundRobin(),
@@ -67,7 +68,7 @@ FRONTS: list[Any] = [mogro.ParetoFront(), mogro.EffectiveFront()]
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_outlier_that_does_not_compete_makes_no_ties(
-    selection: mogro.Scalarization, dtype: type
+    selection: Scalarization, dtype: type
 ) -> None:
     theta = np.array([[1.0, -1.0], [1.0, -1.0]])  # the outlier is far behind
     assert picks(ARMS.astype(dtype), theta, greedy(2, 2, selection)) == {1}
@@ -75,7 +76,7 @@ def test_an_outlier_that_does_not_compete_makes_no_ties(
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 def test_equal_scores_of_different_arms_are_drawn_each_alike(
-    selection: mogro.Scalarization,
+    selection: Scalarization,
 ) -> None:
     arms = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     theta = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
@@ -88,7 +89,9 @@ def test_equal_scores_of_different_arms_are_drawn_each_alike(
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
-def test_before_any_reward_every_arm_is_chosen_alike(selection: mogro.Scalarization) -> None:
+def test_before_any_reward_every_arm_is_chosen_alike(
+    selection: Scalarization,
+) -> None:
     assert picks(np.eye(3), np.zeros((2, 3)), greedy(3, 2, selection)) == {0, 1, 2}
 
 
@@ -115,7 +118,7 @@ def supports(policy: Rule, arms: FloatArray, theta: FloatArray) -> tuple[set[int
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("beside", [0, 5000], ids=["few", "many"])
-def test_digits_of_single_precision_decide(selection: mogro.Scalarization, beside: int) -> None:
+def test_digits_of_single_precision_decide(selection: Scalarization, beside: int) -> None:
     """They are exact, so that probabilities can tell the better arm: a choice has to, too."""
     step = float(np.finfo(np.float32).eps)
     arms = np.array([[1.0, 0.0], [1.0 + step, 0.0], *[[-1.0, 0.0]] * beside], dtype=np.float32)
@@ -129,9 +132,7 @@ def test_digits_of_single_precision_decide(selection: mogro.Scalarization, besid
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("size", [2.0**-30, 1.0, 2.0**30])
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_what_cancels_up_to_rounding_ties(
-    selection: mogro.Scalarization, size: float, sign: int
-) -> None:
+def test_what_cancels_up_to_rounding_ties(selection: Scalarization, size: float, sign: int) -> None:
     """Two arms are worth 1, one of them but for rounding, which its value does not show."""
     arms = np.array([[1.0, 0.0, 0.0], [1.0, sign * size, -sign * size], [-1.0, 0.0, 0.0]])
     theta = np.array([[1.0, 0.3 / size, (0.1 + 0.2) / size]] * 2)
@@ -141,7 +142,7 @@ def test_what_cancels_up_to_rounding_ties(
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=repr)
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
-def test_the_unit_of_a_feature_makes_no_ties(selection: mogro.Scalarization, unit: float) -> None:
+def test_the_unit_of_a_feature_makes_no_ties(selection: Scalarization, unit: float) -> None:
     """Arms and estimates are large in one feature each, their products are not."""
     arms = np.array([[1.0, 1.0], [1.0, 1.001], [1.0, -1.0]]) * [unit, 1.0]
     theta = np.array([[1.0, 1.0], [2.0, 2.0]]) / [unit, 1.0]
@@ -198,7 +199,7 @@ def test_features_that_are_not_finite_are_refused(
 ) -> None:
     arms = np.array([[1.0, 0.0], [0.0, bad]])
     beliefs = known(np.ones((2, 2)), batch)
-    policies: list[mogro.LinearPolicy] = [
+    policies: list[mogro.policies.LinearPolicy] = [
         mogro.MOGRO(2, 2, threshold=1e-30),
         mogro.UCB(2, 2, noise=1.0, delta=0.1),
         mogro.EpsilonGreedy(2, 2),
@@ -246,7 +247,7 @@ def test_weights_that_are_no_numbers_are_refused(own: Own, batch: tuple[int, ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Saying(mogro.LinearPolicy):
+class Saying(mogro.policies.LinearPolicy):
     """A policy of one's own that says anything of arms."""
 
     dim: int
@@ -402,7 +403,7 @@ def test_shares_of_a_policy_and_of_a_decision_come_together(given_: float, own: 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optimist(mogro.LinearPolicy):
+class Optimist(mogro.policies.LinearPolicy):
     """A policy of one's own: half a standard deviation of optimism, and random weights."""
 
     dim: int
@@ -417,7 +418,7 @@ class Optimist(mogro.LinearPolicy):
         return np.asarray(beliefs.estimates(arms) + self.bonus * np.sqrt(beliefs.variances(arms)))
 
 
-Make = Callable[..., mogro.LinearPolicy]
+Make = Callable[..., mogro.policies.LinearPolicy]
 BOUNDS: dict[str, Any] = {"noise": 0.1, "delta": 0.1}
 ALL: dict[str, Make] = {
     "mogro": mogro.MOGRO,
@@ -546,7 +547,7 @@ def test_beliefs_do_not_change_when_the_policy_learns(name: str) -> None:
             np.testing.assert_array_equal(was, now)
 
 
-def frequencies_fit(policy: mogro.LinearPolicy, arms: FloatArray, draws: int) -> float:
+def frequencies_fit(policy: mogro.policies.LinearPolicy, arms: FloatArray, draws: int) -> float:
     """Return the p-value of choices against the policy's own probabilities.
 
     By a chi-square test on arms with at least five expected choices, the others together; standard

@@ -1,46 +1,36 @@
 """Multi-objective linear bandits: MOGRO, its baselines, and the tools to judge them.
 
-These are the names to type; the types that they return are in the modules. ``mogro.errors`` has the
-exceptions of agents. ``Policy``, ``Environment``, ``Scalarization`` and ``Exploration`` are the
-protocols for parts of your own, and ``mogro.testing`` checks such parts.
+These are the names to type. Types that they return, and the protocols for parts of your own, are in
+the modules: ``mogro.policies``, ``mogro.environments``, ``mogro.scalarization``,
+``mogro.exploration``, ``mogro.simulation``, ``mogro.evaluation`` and ``mogro.agent``.
+``mogro.testing`` checks parts of your own, and ``mogro.errors`` has the exceptions of agents.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mogro import environments, pareto, priors, simulation
+from mogro import environments, pareto, priors
 from mogro._streams import Rng, Streams
 from mogro._version import __version__
 from mogro.compare import compare
-from mogro.environments import Environment
-from mogro.exploration import BasisRoundRobin, Exploration, Uniform, WeakestDirection
-from mogro.policies import (
-    MOGRO,
-    UCB,
-    EpsilonGreedy,
-    LinearPolicy,
-    Policy,
-    RandomArm,
-    ThompsonSampling,
-)
+from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro.policies import MOGRO, UCB, EpsilonGreedy, RandomArm, ThompsonSampling
 from mogro.scalarization import (
     FixedWeights,
     RandomChebyshev,
     RandomHypervolume,
     RandomWeights,
     RoundRobin,
-    Scalarization,
 )
 from mogro.selection import EffectiveFront, ParetoFront
-from mogro.simulation import Trace, simulate
+from mogro.simulation import simulate
 
 if TYPE_CHECKING:
-    from mogro import agent, offpolicy, testing, theory
+    from mogro import offpolicy, testing, theory
     from mogro.agent import (
         Agent,
         Catalogue,
         Category,
-        Decision,
         Encoder,
         HalfLife,
         Number,
@@ -50,31 +40,24 @@ if TYPE_CHECKING:
         Vector,
         errors,
     )
-    from mogro.evaluation import evaluate, replay, what_if
+    from mogro.evaluation import evaluate, what_if
     from mogro.theory import diagnose
 else:
-    _ROOMS = {
-        "mogro.agent": (
-            *("Agent", "Catalogue", "Category", "Decision", "Encoder", "HalfLife", "Number"),
-            *("Objective", "Retention", "Tags", "Vector", "errors"),
-        ),
-        "mogro.evaluation": ("evaluate", "replay", "what_if"),
-        "mogro.theory": ("diagnose",),
-    }
-    _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+    # What many programs never use is loaded when it is first asked for.
+    _MODULES = ("agent", "evaluation", "offpolicy", "testing", "theory")
+    _HOMES = {"diagnose": "theory", "evaluate": "evaluation", "what_if": "evaluation"}
 
     def __getattr__(name: str) -> Any:
-        """Load what many programs never use when it is first asked for."""
-        if name in ("agent", "offpolicy", "testing", "theory"):
+        if name in _MODULES:
             return import_module(f"mogro.{name}")
-        if name not in _HOMES:
+        if name not in __all__:
             raise AttributeError(f"module 'mogro' has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(f"mogro.{_HOMES.get(name, 'agent')}"), name)
         globals()[name] = value
         return value
 
     def __dir__() -> list[str]:
-        return [*globals(), *__all__]
+        return [*globals(), *_MODULES, *__all__]
 
 
 __all__ = [
@@ -84,19 +67,14 @@ __all__ = [
     "BasisRoundRobin",
     "Catalogue",
     "Category",
-    "Decision",
     "EffectiveFront",
     "Encoder",
-    "Environment",
     "EpsilonGreedy",
-    "Exploration",
     "FixedWeights",
     "HalfLife",
-    "LinearPolicy",
     "Number",
     "Objective",
     "ParetoFront",
-    "Policy",
     "RandomArm",
     "RandomChebyshev",
     "RandomHypervolume",
@@ -104,16 +82,13 @@ __all__ = [
     "Retention",
     "Rng",
     "RoundRobin",
-    "Scalarization",
     "Streams",
     "Tags",
     "ThompsonSampling",
-    "Trace",
     "Uniform",
     "Vector",
     "WeakestDirection",
     "__version__",
-    "agent",
     "compare",
     "diagnose",
     "environments",
@@ -122,9 +97,7 @@ __all__ = [
     "offpolicy",
     "pareto",
     "priors",
-    "replay",
     "simulate",
-    "simulation",
     "testing",
     "theory",
     "what_if",

@@ -14,9 +14,9 @@ little-endian::
     arrays      their elements in C order, one array right after the other
     32 bytes    SHA-256 of everything before
 
-Types are ``<f8``, ``<i8`` and ``|u1``. Nothing that is read is executed, and objects are made only
-of the classes that the reader names. What a file says about itself is checked against its size
-before memory is taken.
+Types are ``<f8``, ``<i8``, ``|u1``, ``<u2`` and ``<u4``. Nothing that is read is executed, and
+objects are made only of the classes that the reader names. What a file says about itself is checked
+against its size before memory is taken.
 """
 
 import base64
@@ -35,7 +35,7 @@ Arrays = dict[str, NDArray[np.generic]]
 MAGIC = b"\x93MOGRO\r\n"
 TAG = "is"  # the name of a class stands under it
 _DIGEST = 32
-_TYPES = ("<f8", "<i8", "|u1")
+_TYPES = ("<f8", "<i8", "|u1", "<u2", "<u4")
 _PLAIN = frozenset((type(None), bool, int, float, str))
 _DTYPES = frozenset("?bhilqBHILQefd")  # numbers that JSON can hold
 
@@ -192,8 +192,9 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 def _stored(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return an array as one of the file's types."""
-    kind = {"f": "<f8", "i": "<i8", "u": "|u1", "b": "|u1"}[array.dtype.kind]
-    return array.astype(kind, copy=False)
+    if array.dtype.kind == "u":
+        return array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.astype({"f": "<f8", "i": "<i8", "b": "|u1"}[array.dtype.kind], copy=False)
 
 
 def _arrays(listed: list[Any], body: memoryview) -> Arrays:

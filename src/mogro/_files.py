@@ -1,27 +1,16 @@
-"""Files that are there as a whole or not at all, and arrays read from files that may be damaged."""
+"""Files that are there as a whole or not at all."""
 
 import contextlib
-import io
 import os
 import re
 import secrets
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-_KINDS = "biufcSU"  # numbers and texts: nothing that holds references
 
 
 @contextlib.contextmanager
@@ -130,60 +119,3 @@ def _naming(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def read_arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an uncompressed ``.npz`` file by name.
-
-    Anything but a whole file of numbers and texts is a ``ValueError``; nothing in it is executed.
-    What a file says about itself is checked against its size before memory is taken for it, so
-    reading takes a small multiple of the size of the file at most. That is why compressed entries
-    are refused: a few bytes of them can stand for any number.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "sums.npz"
-    ...     np.savez(path, gram=np.eye(2))
-    ...     read_arrays(path)
-    {'gram': array([[1., 0.],
-           [0., 1.]])}
-    """
-    data = Path(path).read_bytes()
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as file:
-            entries = file.infolist()
-            _check_entries(entries, len(data))
-            return {
-                entry.filename.removesuffix(".npy"): _array(file.read(entry)) for entry in entries
-            }
-    except Exception as error:  # a damaged file can fail in any way
-        raise ValueError(f"no arrays in {path}: {error}") from error
-
-
-def _check_entries(entries: list[zipfile.ZipInfo], size: int) -> None:
-    names = {entry.filename for entry in entries}
-    if len(names) < len(entries):
-        raise ValueError("two entries have one name")
-    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise ValueError("expected entries that are not compressed")
-    if sum(entry.file_size for entry in entries) > size:
-        raise ValueError("its entries claim to be larger than the file")
-
-
-def _array(content: bytes) -> NDArray[Any]:
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    if version not in _HEADERS:
-        raise ValueError(f"expected arrays in format 1.0 or 2.0, got {version}")
-    shape, fortran_order, dtype = _HEADERS[version](stream)
-    if dtype.kind not in _KINDS or dtype.itemsize == 0:
-        raise ValueError(f"expected numbers or texts, got {dtype}")
-    start, count = stream.tell(), 1
-    for extent in shape:
-        count *= extent
-    if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - start:
-        raise ValueError(f"{len(content) - start} bytes cannot be {dtype} of shape {shape}")
-    flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)
-    return flat.reshape(shape, order="F" if fortran_order else "C").copy(order="A")

@@ -139,7 +139,7 @@ class Comparison:
     def to_frame(self) -> Any:
         """Return all numbers in long form, a frame of pandas or polars, whichever is there.
 
-        Columns: ``policy``, and those of :meth:`mogro.Trace.to_frame`.
+        Columns: ``policy``, and those of :meth:`mogro.simulation.Trace.to_frame`.
         """
         return to_frame(self._long())
 

@@ -84,7 +84,7 @@ class Pair:
 
     def decide(
         self, context: FloatArray, arms: FloatArray = ARMS, **asked: object
-    ) -> tuple[mogro.Decision, mogro.Decision]:
+    ) -> tuple[mogro.agent.Decision, mogro.agent.Decision]:
         given = products(self.features, arms, context)
         ids = IDS[: len(arms)]
         one = self.agent.decide(ids, arms, context=context, **asked)  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ def opened(path: Path, **options: Any) -> mogro.Agent:
     return mogro.Agent.open(path, objectives, **({"arms": 4, "seed": 5} | options))
 
 
-def reward(agent: mogro.Agent, decision: mogro.Decision, rng: np.random.Generator) -> None:
+def reward(agent: mogro.Agent, decision: mogro.agent.Decision, rng: np.random.Generator) -> None:
     agent.reward(decision.id, dict(zip(NAMES, rng.standard_normal(3).tolist(), strict=True)))
 
 
@@ -129,7 +129,7 @@ def test_arms_in_a_context_and_of_a_catalogue(tmp_path: Path) -> None:
     agent.close()
 
 
-def explored(decision: mogro.Decision) -> bool:
+def explored(decision: mogro.agent.Decision) -> bool:
     """Whether there was something to explore when it was made."""
     assert isinstance(decision.inputs, DecisionInputs)
     return decision.inputs.explore is not None

@@ -74,7 +74,7 @@ def test_another_agent_is_not(log: pa.Table) -> None:
 
 def test_the_share_that_was_drawn_is_replayed(log: pa.Table) -> None:
     policy = mogro.MOGRO(dim=2, objectives=2)
-    found = mogro.replay(log, policy, rng=np.random.default_rng(0))
+    found = mogro.evaluation.replay(log, policy, rng=np.random.default_rng(0))
     assert log.column("uniform").to_numpy()[found.rows].all()
     assert 10 < len(found.rewards) < 60
 
@@ -103,7 +103,8 @@ def test_contexts(tmp_path: Path) -> None:
         assert mogro.evaluate(agent, {"click": 1}).rows == 60
         assert mogro.evaluate(agent, agent).rows == 60
         learner = mogro.MOGRO(dim=2, objectives=1)
-        assert len(mogro.replay(agent, learner, rng=rng, features=lambda x, c: c * x).rewards) > 2
+        played = mogro.evaluation.replay(agent, learner, rng=rng, features=lambda x, c: c * x)
+        assert len(played.rewards) > 2
 
 
 def test_agents_in_memory_keep_too_little() -> None:

@@ -53,7 +53,7 @@ def test_replay_is_unbiased(minimum: float | None, truth: np.ndarray) -> None:
     rng = np.random.default_rng(0)
     found = np.array(
         [
-            mogro.replay(
+            mogro.evaluation.replay(
                 run.table, policy(), rng=rng, rounds=ROUNDS, minimum=minimum
             ).evaluation.value
             for run in world.steady_runs(RUNS, 500, rng, uniform=0.4)
@@ -85,7 +85,7 @@ def varying(rng: np.random.Generator, n: int) -> pa.Table:
 @pytest.mark.parametrize("minimum", [None, 1 / 6])
 def test_rounds_with_few_arms_are_not_preferred(minimum: float | None) -> None:
     rng = np.random.default_rng(1)
-    found = mogro.replay(varying(rng, 6000), Anything(), rng=rng, minimum=minimum)
+    found = mogro.evaluation.replay(varying(rng, 6000), Anything(), rng=rng, minimum=minimum)
     assert abs(found.evaluation.value[0] - 0.5) < 4 * 0.5 / np.sqrt(len(found.rewards))
 
 
@@ -95,12 +95,12 @@ def test_the_policy_given_stays_as_it_is_and_sees_units() -> None:
     )
     table = next(world.steady_runs(1, 200, np.random.default_rng(0), uniform=1.0)).table
     given = Anything()
-    found = mogro.replay(table, given, rng=np.random.default_rng(0))
+    found = mogro.evaluation.replay(table, given, rng=np.random.default_rng(0))
     assert given.seen == []
     assert found.rewards.min() == 0
     assert "exchangeable" in str(found)
     assert (np.diff(found.rows) > 0).all()
-    again = mogro.replay(table, given, rng=np.random.default_rng(0), rounds=20)
+    again = mogro.evaluation.replay(table, given, rng=np.random.default_rng(0), rounds=20)
     np.testing.assert_array_equal(again.rewards, found.rewards[:20])
 
 
@@ -110,7 +110,7 @@ def test_missing_rewards_are_left_out() -> None:
     place = table.schema.get_field_index("reward_click")
     table = table.set_column(place, "reward_click", pa.nulls(100, pa.float64()))
     with pytest.raises(ValueError, match="log: expected rows in which the policy"):
-        mogro.replay(table, Anything(), rng=np.random.default_rng(0))
+        mogro.evaluation.replay(table, Anything(), rng=np.random.default_rng(0))
 
 
 def test_rows_that_have_all_rewards_are_no_sample_where_one_is_given_another() -> None:
@@ -119,7 +119,7 @@ def test_rows_that_have_all_rewards_are_no_sample_where_one_is_given_another() -
     )
     table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
     with pytest.raises(ValueError, match="log: expected objectives without given="):
-        mogro.replay(table, Anything(), rng=np.random.default_rng(0))
+        mogro.evaluation.replay(table, Anything(), rng=np.random.default_rng(0))
 
 
 class ByPlace(Anything):
@@ -133,7 +133,7 @@ def test_policies_that_ask_for_the_arm_are_told() -> None:
     rng = np.random.default_rng(0)
     actions = rng.integers(4, size=200)
     feedback = {"action": actions, "reward": np.ones(200), "pscore": np.full(200, 0.25)}
-    assert len(mogro.replay(feedback, ByPlace(), rng=rng, minimum=0.25).rewards) > 20
+    assert len(mogro.evaluation.replay(feedback, ByPlace(), rng=rng, minimum=0.25).rewards) > 20
 
 
 def test_contexts_become_products() -> None:
@@ -154,19 +154,19 @@ def test_contexts_become_products() -> None:
         return (arms[:, :, None] * context).reshape(len(arms), -1)
 
     learner = MOGRO(dim=6, objectives=1)
-    assert len(mogro.replay(table, learner, rng=rng, features=products).rewards) > 10
+    assert len(mogro.evaluation.replay(table, learner, rng=rng, features=products).rewards) > 10
 
 
 def test_refusals() -> None:
     rng = np.random.default_rng(0)
     table = next(small_world().steady_runs(1, 100, rng, uniform=0.5)).table
     with pytest.raises(ValueError, match="rounds: expected at most what the log gives"):
-        mogro.replay(table, policy(), rng=rng, rounds=1000)
+        mogro.evaluation.replay(table, policy(), rng=rng, rounds=1000)
     with pytest.raises(ValueError, match=r"minimum: expected at most the least propensity 0\.1"):
-        mogro.replay(table, policy(), rng=rng, minimum=0.3)
+        mogro.evaluation.replay(table, policy(), rng=rng, minimum=0.3)
     with pytest.raises(ValueError, match="features: expected None"):
-        mogro.replay(table, policy(), rng=rng, features=lambda arms, _: arms)
+        mogro.evaluation.replay(table, policy(), rng=rng, features=lambda arms, _: arms)
     drawn = table.schema.get_field_index("uniform")
     never = table.set_column(drawn, "uniform", pa.array([False] * 100))
     with pytest.raises(ValueError, match="minimum: expected the least propensity"):
-        mogro.replay(never, policy(), rng=rng)
+        mogro.evaluation.replay(never, policy(), rng=rng)

@@ -93,9 +93,14 @@ def regret_rr(left: float, sigma: float, d: int, M: int, T: int, T0: int) -> flo
     return 8 * sigma / left * sqrt(2 * d * T * log(d * T)) + 4 * T0 + 10 * M
 
 
+def settled(eps: float, inc: float, sigma: float, d: int, T: int, T0: int) -> int:
+    """Return T_eps."""
+    wait = floor(1152 * sigma**2 * d * log(d * T) / (inc**2 * eps**2))
+    return max(wait + T0, 2 * T0)
+
+
 def fairness(
     eps: float, psi: float, inc: float, sigma: float, d: int, M: int, T: int, T0: int
 ) -> float:
-    wait = floor(1152 * sigma**2 * d * log(d * T) / (inc**2 * eps**2))
-    settled = max(wait + T0, 2 * T0)
-    return psi * (T - settled) / T * (1 - 3 * M / T - d * exp(-inc * (settled - T0) / 10))
+    start = settled(eps, inc, sigma, d, T, T0)
+    return psi * (T - start) / T * (1 - 3 * M / T - d * exp(-inc * (start - T0) / 10))

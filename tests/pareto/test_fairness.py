@@ -56,12 +56,6 @@ def test_a_distance_of_epsilon_is_not_within_epsilon() -> None:
     assert pareto.fairness_index(means, [0, 1, 1], epsilon=0.1001) == 0.5
 
 
-def test_unfairness_is_the_variance_on_the_pareto_front() -> None:
-    means = np.array([[1.0, 0], [0, 1], [0.3, 0.3], [0, 0]])
-    assert pareto.unfairness(means, [3, 3, 3, 99]) == 0
-    assert pareto.unfairness(means, [0, 3, 6, 1]) == 6
-
-
 @pytest.mark.parametrize(
     ("pulls", "epsilon", "message"),
     [

@@ -131,8 +131,8 @@ def test_measures_survive_saving_and_joining(tmp_path: Path) -> None:
     whole = play(FIXED, which)
     parts = [play(FIXED[i], which, start=(i, 0)) for i in range(2)]
     np.testing.assert_allclose(join(parts).measured, whole.measured, rtol=1e-13)
-    whole.save(tmp_path / "trace.npz")
-    again = Trace.load(tmp_path / "trace.npz")
+    whole.save(tmp_path / "trace.trace")
+    again = Trace.load(tmp_path / "trace.trace")
     assert again.measures == whole.measures
     assert np.array_equal(again.measured, whole.measured)
     with pytest.raises(ValueError, match="traces: expected equal"):

@@ -282,21 +282,21 @@ def test_trace_is_small_and_survives_saving(tmp_path: Path) -> None:
     )
     assert trace.arms.dtype == np.uint8  # 40,000 rounds x 200 learners: 8 MB
     assert trace.probed.shape == (30, 3, 2, 3, 4)
-    trace.save(tmp_path / "a.npz")
-    again = Trace.load(tmp_path / "a.npz")
+    trace.save(tmp_path / "a.trace")
+    again = Trace.load(tmp_path / "a.trace")
     assert_same(trace, again)
     assert (again.seed, again.offered, again.versions) == (trace.seed, 15, trace.versions)
-    whole = (tmp_path / "a.npz").read_bytes()
-    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    whole = (tmp_path / "a.trace").read_bytes()
+    (tmp_path / "half.trace").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="expected a trace saved by mogro"):
-        Trace.load(tmp_path / "half.npz")
+        Trace.load(tmp_path / "half.trace")
     rng = np.random.default_rng(0)
     for place in rng.integers(len(whole), size=300):  # one bit is lost: an error, or no harm
         damaged = bytearray(whole)
         damaged[place] ^= 1 << int(rng.integers(8))
-        (tmp_path / "bit.npz").write_bytes(damaged)
+        (tmp_path / "bit.trace").write_bytes(damaged)
         with contextlib.suppress(ValueError):
-            Trace.load(tmp_path / "bit.npz")
+            Trace.load(tmp_path / "bit.trace")
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 

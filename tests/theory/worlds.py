@@ -7,7 +7,7 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms
-from mogro.theory._checks import Problem
+from mogro.theory._problem import Problem
 from paper.lab.appendix import DrawnArms
 
 

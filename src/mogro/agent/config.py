@@ -164,8 +164,8 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
         )
     if not isinstance(made, LinearPolicy):
         raise ValueError(
-            f"policy: expected a mogro.LinearPolicy, got {made!r}; policies that learn in another "
-            "way work in simulations only"
+            f"policy: expected a mogro.policies.LinearPolicy, got {made!r}; policies that learn "
+            "in another way work in simulations only"
         )
     if (made.dim, made.objectives, made.batch) != (size, objectives, ()):
         raise ValueError(

@@ -72,7 +72,8 @@ class Evidence(NamedTuple):
         What arms were worth, (K, M), where that is neither the estimates nor random.
     propensity
         With its standard error, where it does not follow from all this: see
-        :attr:`mogro.Decision.propensity`. Of a decision that somebody else has made, what they say.
+        :attr:`mogro.agent.Decision.propensity`. Of a decision that somebody else has made, what
+        they say.
     """
 
     eligible: BoolArray | None

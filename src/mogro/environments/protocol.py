@@ -51,7 +51,7 @@ class Environment(Protocol):
     ...
     ...     def observe(self, x, *, rng, arm, step):
     ...         return rng.normal(self.means(None, step=step)[arm], 0.1)
-    >>> isinstance(Seasons(), mogro.Environment)
+    >>> isinstance(Seasons(), mogro.environments.Environment)
     True
     >>> mogro.testing.check_environment(lambda rng: Seasons())
     >>> mogro.simulate(mogro.MOGRO, Seasons(), rounds=50)

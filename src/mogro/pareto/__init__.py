@@ -8,13 +8,8 @@ from mogro.pareto.effective import (
     effective_front,
     effective_gaps,
 )
-from mogro.pareto.fairness import (
-    fairness_ball_estimate,
-    fairness_index,
-    fairness_lower_bound,
-    unfairness,
-)
-from mogro.pareto.indicators import epsilon_indicator, hypervolume, igd_plus
+from mogro.pareto.fairness import fairness_ball_estimate, fairness_index, fairness_lower_bound
+from mogro.pareto.indicators import hypervolume
 from mogro.pareto.learned import LearnedFront, learned_front
 
 __all__ = [
@@ -23,16 +18,13 @@ __all__ = [
     "effective_certificates",
     "effective_front",
     "effective_gaps",
-    "epsilon_indicator",
     "fairness_ball_estimate",
     "fairness_index",
     "fairness_lower_bound",
     "front",
     "gaps",
     "hypervolume",
-    "igd_plus",
     "learned_front",
     "random_effective_member",
     "random_member",
-    "unfairness",
 ]

@@ -90,41 +90,14 @@ def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float
     return _least_share(counts, near)
 
 
-def unfairness(means: ArrayLike, pulls: ArrayLike) -> float:
-    """Return the Pareto unfairness of Drugan and Nowe: how unevenly the Pareto front was pulled.
-
-    It is the variance of the numbers of pulls of the arms on the Pareto front: 0 if all were pulled
-    equally often. It grows with the number of rounds, and says nothing about pulls elsewhere.
-
-    Parameters
-    ----------
-    means
-        (K, M), all objectives maximised.
-    pulls
-        (K,) counts.
-
-    Examples
-    --------
-    >>> unfairness([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], [4, 8, 3])
-    4.0
-    """
-    points, counts = _means_and_pulls(means, pulls)
-    return float(counts[front(points)].var())
-
-
-def _means_and_pulls(means: ArrayLike, pulls: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    points = floats(means, "means", shape=("K", "M")).astype(np.float64)
-    counts = floats(pulls, "pulls", shape=(len(points),)).astype(np.float64)
-    if (counts < 0).any():
-        raise ValueError(f"pulls: expected numbers >= 0, got {counts.min():g}")
-    return points, counts
-
-
 def _checked(
     means: ArrayLike, pulls: ArrayLike, epsilon: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return means, pulls, and epsilon less what rounding may do to a distance."""
-    points, counts = _means_and_pulls(means, pulls)
+    points = floats(means, "means", shape=("K", "M")).astype(np.float64)
+    counts = floats(pulls, "pulls", shape=(len(points),)).astype(np.float64)
+    if (counts < 0).any():
+        raise ValueError(f"pulls: expected numbers >= 0, got {counts.min():g}")
     within = real(epsilon, "epsilon", above=0.0)
     if not counts.any():
         raise ValueError("pulls: expected at least one pull, got none")

@@ -42,7 +42,7 @@ def stream(
 
 
 class Instance:
-    """An environment whose methods are given what they name; see :class:`mogro.Environment`.
+    """An :class:`~mogro.environments.Environment` whose methods are given what they name.
 
     ``alone``: it has to be asked for each learner by itself. ``changing``: its means depend on the
     round.

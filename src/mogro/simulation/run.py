@@ -68,10 +68,10 @@ def simulate(
         settings by ``functools.partial``. If it has no parameter ``batch``, it is called as
         ``make_policy(dim, objectives)`` for each learner, and they step one after the other; each
         then gets a plain ``numpy.random.Generator``. If its ``update`` has a parameter ``arm``, it
-        also gets the place of the arm that was pulled; see :class:`mogro.Policy`.
+        also gets the place of the arm that was pulled; see :class:`mogro.policies.Policy`.
     environment
         One instance, or several of equal sizes. Regret is judged by the true means that it says,
-        fixed, by context or by round; see :class:`mogro.Environment`.
+        fixed, by context or by round; see :class:`mogro.environments.Environment`.
     rounds
         Rounds to play, T.
     repeats

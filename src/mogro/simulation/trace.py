@@ -1,22 +1,23 @@
 """The record of a simulation, small enough to keep and plain enough to read anywhere."""
 
 import itertools
-import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._files import read_arrays, write_whole
+from mogro._codec import pack, unpack
+from mogro._files import write_whole
 from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
-_FORMAT = 2
+_FORMAT = 3
 REGRETS = ("effective_regret", "pareto_regret")
 _ARRAYS = (
     "arms",
@@ -154,31 +155,28 @@ class Trace:
         return count_pulls(self.arms, self.checkpoints, self.offered)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as an ``.npz`` file without pickle, as a whole or not at all."""
-        header = json.dumps(
-            {
-                "format": _FORMAT,
-                "offered": self.offered,
-                "seed": list(self.seed),
-                "measures": list(self.measures),
-                "versions": dict(self.versions),
-            }
-        )
-        text = np.frombuffer(header.encode(), dtype=np.uint8)
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
+        """Write the trace to a file without pickle, as a whole or not at all."""
+        header = {
+            "format": _FORMAT,
+            "offered": self.offered,
+            "seed": list(self.seed),
+            "measures": list(self.measures),
+            "versions": dict(self.versions),
+        }
         with write_whole(path, parents=True) as file:
-            np.savez(file, header=text, **arrays)
+            for part in pack(header, {name: getattr(self, name) for name in _ARRAYS}):
+                file.write(part)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read what :meth:`save` wrote."""
         try:
-            arrays = read_arrays(path)
-            header = json.loads(bytes(arrays["header"]))
+            header, arrays = unpack(Path(path).read_bytes())
+            named: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
             if header["format"] != _FORMAT:
                 raise ValueError(f"format {header['format']!r} is not {_FORMAT}")
             return cls(
-                **{name: arrays[name] for name in _ARRAYS},
+                **named,
                 offered=int(header["offered"]),
                 seed=tuple(header["seed"]),
                 measures=tuple(header["measures"]),

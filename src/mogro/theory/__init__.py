@@ -1,9 +1,8 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
-from mogro.theory._judgement import Assumption, Conflict, Goodness
-from mogro.theory._promises import Promises
+from mogro.theory._problem import span_coordinates
 from mogro.theory.bounds import (
-    FairnessBound,
+    Promises,
     fairness_bound,
     is_vacuous,
     regret_bound_random_weights,
@@ -17,11 +16,15 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
-from mogro.theory.contexts import ShareEstimate, context_goodness
-from mogro.theory.diagnosis import Diagnosis, diagnose
-from mogro.theory.goodness import goodness, goodness_level
+from mogro.theory.diagnosis import Assumption, Conflict, Diagnosis, diagnose
+from mogro.theory.goodness import (
+    Goodness,
+    ShareEstimate,
+    context_goodness,
+    goodness,
+    goodness_level,
+)
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
-from mogro.theory.spans import span_coordinates
 from mogro.theory.thresholds import (
     eigenvalue_threshold,
     initial_rounds,
@@ -37,7 +40,6 @@ __all__ = [
     "Assumption",
     "Conflict",
     "Diagnosis",
-    "FairnessBound",
     "Goodness",
     "LogEstimate",
     "Promises",

@@ -1,6 +1,6 @@
-"""The theorems on effective Pareto regret, and on fairness.
+"""The theorems on effective Pareto regret and on fairness, and what they promise for a problem.
 
-All of them assume what the theorems assume: sub-Gaussian noise, features and parameters within
+All theorems assume what the theorems assume: sub-Gaussian noise, features and parameters within
 their norms, objectives that span the space, and arms that are gamma-good with radius alpha for a
 gamma above :func:`goodness_needed`; and a run of MOGRO with the threshold of that theorem, so that
 ``initial_rounds`` is the T_0 of that threshold. ``feature_norm`` (x_max) and ``parameter_norm`` (L)
@@ -8,10 +8,26 @@ extend them as the appendix says; at 1 they are the theorems as stated.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mogro._validation import count, real
-from mogro.theory import _checks as check
+import numpy as np
+
+from mogro._validation import FloatArray, count, real
+from mogro.exploration import BasisRoundRobin
+from mogro.theory import _problem as check
+from mogro.theory.conditions import eigenvalue_increment
+from mogro.theory.goodness import Goodness
+from mogro.theory.regularity import regularity
+from mogro.theory.thresholds import (
+    initial_rounds_bound,
+    initial_rounds_round_robin,
+    is_unreachable,
+    threshold_random_weights,
+    threshold_round_robin,
+)
+
+_SLACK = 0.1  # of the fairness index, times the largest conceivable mean reward
 
 
 def regret_bound_random_weights(
@@ -139,14 +155,6 @@ def is_vacuous(
     return bound == math.inf or real(bound, "bound") >= worst
 
 
-@dataclass(frozen=True)
-class FairnessBound:
-    """A lower bound on the effective Pareto fairness index, and the round it counts from."""
-
-    index: float
-    settled: int
-
-
 def fairness_bound(
     epsilon: float,
     *,
@@ -158,7 +166,7 @@ def fairness_bound(
     rounds: int,
     initial_rounds: int,
     feature_norm: float = 1.0,
-) -> FairnessBound:
+) -> float:
     """Bound the effective Pareto fairness index of MOGRO-RW from below.
 
     Theorem EPF: psi (T - T_eps) / T (1 - 3 M / T - d exp(-lambda_inc (T_eps - T_0) / 10)) with
@@ -179,18 +187,17 @@ def fairness_bound(
 
     Returns
     -------
-    FairnessBound
-        ``index``, 0 where the theorem is vacuous, and ``settled``, the round T_eps. For MOGRO-RR
-        there is no such theorem: it never aims between the objectives.
+    float
+        The bound, 0 where the theorem is vacuous. For MOGRO-RR there is no such theorem: it never
+        aims between the objectives.
 
     Examples
     --------
     sigma = 0 and T_0 = 100: T_eps = 200, so 0.1 * 0.8 * (1 - 0.006 - 2 exp(-10)).
 
-    >>> bound = fairness_bound(0.3, psi=0.1, increment=1.0, noise=0.0, dim=2, objectives=2,
-    ...                        rounds=1000, initial_rounds=100)
-    >>> round(bound.index, 6), bound.settled
-    (0.079513, 200)
+    >>> round(fairness_bound(0.3, psi=0.1, increment=1.0, noise=0.0, dim=2, objectives=2,
+    ...                      rounds=1000, initial_rounds=100), 6)
+    0.079513
     """
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
     slack = real(epsilon, "epsilon", above=0)
@@ -202,5 +209,123 @@ def fairness_bound(
     settled = max(math.floor(wait) + start, 2 * start)
     missed = 3 * count(objectives, "objectives") / T
     missed += d * math.exp(-slope * (settled - start) / (10 * xmax**2))
-    index = share * max(0.0, (T - settled) / T) * max(0.0, 1 - missed)
-    return FairnessBound(index, settled)
+    return share * max(0.0, (T - settled) / T) * max(0.0, 1 - missed)
+
+
+@dataclass(frozen=True)
+class Promises:
+    """Threshold, initial rounds and bounds.
+
+    Attributes
+    ----------
+    threshold
+        B. If the arms are not good enough: what it would be if they were perfect, so that the true
+        need is no smaller. None if the objectives do not span: then there is none.
+    hypothetical
+        Whether it is only that.
+    unreachable
+        Whether no exploration can reach it within the horizon, B > T x_max^2 / d.
+    initial_rounds
+        T_0 of a round robin over a basis found by pivoted QR, exactly; for contexts, of uniform
+        pulls, estimated. None if there is none, or above 10^18.
+    initial_rounds_bound
+        The lemma's bound on it; None for contexts.
+    epsilon
+        Slack of the fairness index.
+    phi
+        Regularity index at alpha / 2, the lower end of its interval; None for round robin.
+    increment
+        lambda_inc for random weights, lambda' for round robin.
+    regret
+        Bound on the effective Pareto regret; None if no theorem applies.
+    vacuous
+        Whether that bound is vacuous, because no policy can do worse; true without a bound.
+    fairness
+        Lower bound on the fairness index; None for round robin, for weights with a concentration
+        below 1, or if no theorem applies.
+    """
+
+    threshold: float | None
+    hypothetical: bool
+    unreachable: bool
+    initial_rounds: int | None
+    initial_rounds_bound: int | None
+    epsilon: float
+    phi: float | None = None
+    increment: float | None = None
+    regret: float | None = None
+    vacuous: bool = True
+    fairness: float | None = None
+
+
+def promises(
+    features: FloatArray,
+    theta: FloatArray,
+    good: Goodness,
+    *,
+    weights: FloatArray | None,
+    noise: float,
+    rounds: int,
+    epsilon: float | None,
+) -> Promises:
+    """Collect what the theory promises for arms (K, d), or for rounds of contexts (n, K, d).
+
+    Features and parameters (M, d) are in coordinates of the span of the features. ``weights`` are
+    Dirichlet parameters (M,), None: round robin. The corollaries on contexts are about random
+    weights only, and state no bound on T_0.
+    """
+    objectives, dim = theta.shape
+    norm, fixed, alpha = good.bound_norm, features.ndim == 2, good.promised_alpha
+    slack = _SLACK * norm * good.largest_norm if epsilon is None else epsilon
+    if alpha is None:
+        return Promises(None, True, True, None, None, slack)
+    theorem = threshold_round_robin if weights is None else threshold_random_weights
+    B = theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=norm)
+    start, start_bound = _fixed_start(features, B) if fixed else (_context_start(features, B), None)
+    never = is_unreachable(B, dim=dim, rounds=rounds, feature_norm=good.feature_norm)
+    promised = Promises(B, good.alpha is None, never, start, start_bound, slack)
+    if good.alpha is None or good.left is None or good.left <= 0:
+        return promised
+    if not fixed if weights is None else good.separation == 0:
+        return promised
+    phi, increment = None, good.left
+    if weights is not None:
+        phi = regularity(theta, weights, epsilon=good.alpha / 2).phi.low
+        chance = 1.0 if good.probability is None else good.probability.low
+        increment = eigenvalue_increment(
+            good.left, phi=phi, objectives=objectives, goodness_probability=chance
+        )
+    promised = replace(promised, phi=phi, increment=increment)
+    if increment < 1e-290 or start is None:  # no bound that a float could hold
+        return replace(promised, regret=math.inf, fairness=None if weights is None else 0.0)
+    run: dict[str, Any] = {"noise": noise, "dim": dim, "objectives": objectives, "rounds": rounds}
+    run |= {"initial_rounds": start, "feature_norm": norm}
+    sizes = {"feature_norm": norm, "parameter_norm": good.largest_norm}
+    fairness = None
+    if weights is None:
+        regret = regret_bound_round_robin(left=increment, **run | sizes)
+    else:
+        regret = regret_bound_random_weights(increment=increment, **run | sizes)
+        near = regularity(theta, weights, epsilon=slack / 3 / norm).psi
+        if near is not None:
+            fairness = fairness_bound(slack, psi=near.low, increment=increment, **run)
+    vacuous = is_vacuous(regret, rounds=rounds, **sizes)
+    return replace(promised, regret=regret, vacuous=vacuous, fairness=fairness)
+
+
+def _fixed_start(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
+    """Return T_0 of a round robin over a basis, and its bound; None beyond 10^18 cycles."""
+    basis = features[BasisRoundRobin(features).basis]
+    try:
+        bound = initial_rounds_bound(basis, threshold=threshold)
+    except ValueError:
+        return None, None
+    return initial_rounds_round_robin(basis, threshold=threshold), bound
+
+
+def _context_start(sample: FloatArray, threshold: float) -> int | None:
+    """Estimate T_0 of uniform pulls by the mean growth of their Gram matrix."""
+    flat = sample.reshape(-1, sample.shape[-1])
+    growth = float(np.linalg.eigvalsh(flat.T @ flat / len(flat))[0])
+    taken = threshold / growth if growth > 0 else math.inf
+    return math.ceil(taken) if taken < check.MOST_ROUNDS else None

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import count, real
-from mogro.theory._checks import between, norms, parameters
-from mogro.theory.spans import span_coordinates
+from mogro.theory._problem import between, norms, parameters, span_coordinates
 
 
 class Norms(TypedDict):

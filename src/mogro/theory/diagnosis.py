@@ -2,31 +2,81 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro import pareto
 from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
-from mogro.theory import _checks as check
+from mogro.theory import _problem as check
 from mogro.theory import _report
-from mogro.theory._judgement import (
-    Assumption,
-    Conflict,
+from mogro.theory._problem import span_basis, span_coordinates
+from mogro.theory.bounds import Promises, promises
+from mogro.theory.goodness import (
+    UNIT,
+    Contexts,
     Goodness,
+    Rounds,
+    draw_rounds,
     judge_arms,
-    judge_assumptions,
     judge_contexts,
-    mean_conflict,
-    measure_conflict,
 )
-from mogro.theory._promises import Promises, Run, promises
-from mogro.theory.contexts import Contexts, Rounds, draw_rounds
-from mogro.theory.spans import span_basis, span_coordinates
 
 _FRONTS = 100  # rounds of contexts whose fronts are looked at
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One assumption of the theory, whether it holds, and by how much.
+
+    Attributes
+    ----------
+    name
+        What is assumed.
+    holds
+        Whether it does.
+    margin
+        By how much it holds (positive) or fails (negative), in the unit that ``detail`` names.
+    detail
+        What was measured and what is needed.
+    """
+
+    name: str
+    holds: bool
+    margin: float
+    detail: str
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """How much the objectives are at odds; for contexts, in the mean over sampled rounds.
+
+    Attributes
+    ----------
+    largest
+        Share of an objective's range over the arms that is lost by taking the best arm for
+        another objective, for the worst pair. 0: one arm is best for all.
+    mean
+        The same, in the mean over pairs.
+    smallest_cosine
+        The least cosine between two parameters.
+    pareto_front
+        Number of arms on the Pareto front.
+    effective_front
+        Number of arms on the effective front.
+    single_best
+        Number of different arms that are best for a single objective.
+    """
+
+    largest: float
+    mean: float
+    smallest_cosine: float
+    pareto_front: float
+    effective_front: float
+    single_best: float
 
 
 @dataclass(frozen=True)
@@ -180,7 +230,6 @@ def diagnose(
         concentration = scalarization.concentration
         written = f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
     how = "" if written == "RandomWeights()" else f", scalarization={written}"
-    run = Run(judged.theta, judged.good, weights, sigma, T, epsilon)
     return Diagnosis(
         arms=judged.arms,
         dim=judged.dim,
@@ -193,7 +242,15 @@ def diagnose(
         assumptions=judge_assumptions(judged.theta, judged.good, weights is not None),
         conflict=judged.conflict,
         goodness=judged.good,
-        promises=promises(judged.features, run),
+        promises=promises(
+            judged.features,
+            judged.theta,
+            judged.good,
+            weights=weights,
+            noise=sigma,
+            rounds=T,
+            epsilon=epsilon,
+        ),
         sampled_rounds=len(judged.features) if judged.features.ndim == 3 else None,
     )
 
@@ -239,6 +296,85 @@ def _check_influence(theta: FloatArray) -> None:
             f"theta: expected a part in the span of the features for every objective, got none "
             f"for objective {missed[0]}: all arms give it 0"
         )
+
+
+def judge_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
+    """Say which assumptions of the theory hold; ``random`` weights have one more."""
+    longest, diverse = good.feature_norm, good.diversity > 0
+    off = max(longest - 1, good.largest_norm - 1, 1 - good.smallest_norm)
+    sizes = (
+        f"feature norms up to {longest:.4g}, parameter norms {good.smallest_norm:.4g} to "
+        f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
+        + ("" if off <= UNIT else "; the appendix's version for such norms is used")
+    )
+    rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
+    missing = f"lambda = 0: {len(theta)} objectives cover {rank} of {dim} dimensions"
+    level = (
+        f"best level gamma = {good.level:.6g}, needed above "
+        f"{_near(good.needed, max(1.0, longest))} ({good.version}){_seen(good)}"
+    )
+    assumptions = (
+        Assumption("bounded", off <= UNIT or good.version != "theorem", -max(0.0, off), sizes),
+        Assumption(
+            "objectives span",
+            diverse,
+            good.diversity,
+            f"lambda = {good.diversity:.4g}" if diverse else missing,
+        ),
+        Assumption(
+            "good arms",
+            good.alpha is not None,
+            good.level - good.needed,
+            level if diverse else "no level is enough, for the objectives do not span",
+        ),
+    )
+    if not random or good.separation is None:
+        return assumptions
+    words = f"two objectives at distance {good.separation:.4g}, which the radius must not exceed"
+    apart = Assumption("objectives apart", good.separation > 0, good.separation, words)
+    return (*assumptions, apart)
+
+
+def _near(value: float, reference: float) -> str:
+    """Write a number, by its distance to a reference it is just below."""
+    gap = reference - value
+    return f"{reference:.4g} - {gap:.3g}" if 0 < gap < 1e-3 * reference else f"{value:.6g}"
+
+
+def _seen(good: Goodness) -> str:
+    """Say how often contexts were good."""
+    if (q := good.probability) is None:
+        return ""
+    if q.high <= 0 or good.gamma is None:
+        return f"; rounds with a good arm in the worst direction found: at most {q.high:.2g}"
+    return (
+        f"; q_gamma = {q.value:.3g} [{q.low:.3g}, {q.high:.3g}] at gamma = {good.gamma:.6g} in the "
+        "worst direction found (an estimate)"
+    )
+
+
+def measure_conflict(features: FloatArray, theta: FloatArray) -> Conflict:
+    """Measure the conflict between objectives (M, d) over arms (K, d)."""
+    means = features @ theta.T
+    best = means.argmax(axis=0)
+    top, ranges = means.max(axis=0), np.ptp(means, axis=0)
+    losses = (top - means[best]) / np.where(ranges > 0, ranges, 1)
+    pairs = losses[~np.eye(len(theta), dtype=bool)]
+    directions = theta / np.linalg.norm(theta, axis=1, keepdims=True)
+    return Conflict(
+        largest=float(pairs.max(initial=0)),
+        mean=float(pairs.mean()) if pairs.size else 0.0,
+        smallest_cosine=float((directions @ directions.T).min()),
+        pareto_front=int(pareto.front(means).sum()),
+        effective_front=int(pareto.effective_front(means).sum()),
+        single_best=len(set(best.tolist())),
+    )
+
+
+def mean_conflict(rounds: FloatArray, theta: FloatArray) -> Conflict:
+    """Measure the conflict over the arms of several rounds, (n, K, d), in the mean."""
+    conflicts = [astuple(measure_conflict(arms, theta)) for arms in rounds]
+    return Conflict(*np.mean(conflicts, axis=0).tolist())
 
 
 def _plain(value: Any) -> Any:

@@ -1,17 +1,40 @@
-"""Goodness of a set of arms: for every direction near every objective there is a good one.
+"""Goodness of arms: for every direction near every objective there is a good one.
 
 Arms are gamma-good with radius alpha if for every beta within alpha of some parameter theta_m one
-of them has x . beta >= gamma |beta| (Definition goodness; alpha < |theta_m|).
+of them has x . beta >= gamma |beta| (Definition goodness; alpha < |theta_m|). For arms that are
+drawn anew each round it is a probability: how often some arm is good, in the worst direction. A
+distribution of contexts is given as a function ``contexts(rng=..., batch=...)`` that returns
+features (*batch, K, d), such as the method of that name of every environment; where it is not
+known, as a sample of it: the arms of n independent rounds, (n, K, d).
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, real
-from mogro.theory._checks import between, problem
+from mogro._validation import FloatArray, count, floats, real
+from mogro.theory._problem import between, problem
+from mogro.theory.conditions import (
+    Norms,
+    diversity_left,
+    goodness_needed,
+    objective_diversity,
+    radius_cap,
+)
+
+UNIT = 1e-9  # norms within this of 1 are 1
+_LEVELS = np.linspace(0.05, 0.95, 10)  # tried for contexts, between the level needed and perfect
+_DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
+_REFINEMENTS = 60
+_SEARCHED = 2000  # rounds in which a worst direction is looked for, at most
+_NUMBERS = 2_000_000  # of features to search in, at most; five times as many to count in
+FEWEST = 100  # rounds of a sample
+SAMPLES = 20_000  # rounds in which good arms are counted
 
 
 def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> float:
@@ -146,3 +169,330 @@ def _end(angles: FloatArray, reach: FloatArray) -> float:
             break
         end = max(end, float(stop))
     return end
+
+
+class Contexts(Protocol):
+    """Draws the arms of a round."""
+
+    def __call__(self, *, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        """Return features, (*batch, K, d) or broadcastable."""
+
+
+@dataclass(frozen=True)
+class ShareEstimate:
+    """A probability estimated by counting, with a 95% interval (Clopper and Pearson).
+
+    Attributes
+    ----------
+    value
+        The share counted.
+    low
+        Lower end of the interval.
+    high
+        Upper end of the interval.
+    direction
+        The direction for which it was counted, (d,).
+    """
+
+    value: float
+    low: float
+    high: float
+    direction: FloatArray
+
+
+def context_goodness(
+    contexts: Contexts | ArrayLike,
+    *,
+    gamma: float,
+    samples: int = SAMPLES,
+    rng: np.random.Generator | None = None,
+) -> ShareEstimate:
+    """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
+
+    A search over unit vectors looks for the worst direction; other draws then count how often an
+    arm has x . beta >= gamma there (Definition goodness_stochastic).
+
+    Parameters
+    ----------
+    contexts
+        Draws the arms of a round, or a sample of at least 100 rounds, (n, K, d): see the module.
+        A sample is split: half to search, half to count.
+    gamma
+        Level, larger than 0.
+    samples
+        Rounds counted, at most; fewer where a round has more than 500 numbers.
+    rng
+        Source of randomness; None: a fixed one.
+
+    Returns
+    -------
+    ShareEstimate
+        The interval is for the direction found. A direction that is worse and was not found would
+        make q_gamma smaller: evidence, not proof. An interval that starts at 0 says that the
+        condition was not seen to hold.
+
+    Examples
+    --------
+    >>> from mogro.environments import VaryingContexts
+    >>> world = VaryingContexts(np.eye(2), arms=5, noise=0.1)
+    >>> share = context_goodness(world.contexts, gamma=0.9)
+    >>> share.low <= 1 - (1 - 0.018693) ** 5 <= share.high  # of the disc, 1.87 % are above 0.9
+    True
+    """
+    level = real(gamma, "gamma", above=0)
+    size = count(samples, "samples", minimum=FEWEST)
+    generator = np.random.default_rng(0) if rng is None else rng
+    rounds = draw_rounds(contexts, generator, samples=size)
+    direction = worst_direction(rounds.searched, level, generator)
+    return share_above(rounds.counted, direction, level)
+
+
+class Rounds(NamedTuple):
+    """Independent rounds of arms, (n, K, d): some to search in, and others to count in."""
+
+    searched: FloatArray
+    counted: FloatArray
+
+
+def draw_rounds(
+    contexts: Contexts | ArrayLike,
+    rng: np.random.Generator,
+    *,
+    samples: int = SAMPLES,
+    name: str = "contexts",
+) -> Rounds:
+    """Return rounds of contexts, at most ``samples`` to count in; refusals call them ``name``."""
+    if callable(contexts):
+        size = _drawn(contexts, 1, rng, name).size
+        parts = (min(samples, _SEARCHED, _NUMBERS // size), min(samples, 5 * _NUMBERS // size))
+        return Rounds(*(_drawn(contexts, max(FEWEST, part), rng, name) for part in parts))
+    sample = floats(contexts, name, shape=("rounds", "K", "d")).astype(np.float64)
+    if len(sample) < FEWEST:
+        raise ValueError(
+            f"{name}: expected the arms of at least {FEWEST} rounds, got {len(sample)}"
+        )
+    mixed = sample[rng.permutation(len(sample))]  # a log may change with time
+    half = len(mixed) // 2
+    return Rounds(mixed[: min(half, _SEARCHED)], mixed[half:][:samples])
+
+
+def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
+    drawn = np.asarray(contexts(rng=rng, batch=(size,)))
+    if drawn.ndim not in (2, 3) or drawn.dtype.kind not in "fiu" or not drawn.size:
+        came = f"{drawn.dtype} of shape {drawn.shape}"
+        raise ValueError(f"{name}: expected features (n, K, d), got {came}")
+    if not np.isfinite(drawn).all():
+        raise ValueError(f"{name}: expected finite features, got others")
+    return np.broadcast_to(drawn, (size, *drawn.shape[-2:])).astype(np.float64)
+
+
+def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ShareEstimate:
+    """Count in how many rounds (n, K, d) some arm has x . direction >= level."""
+    from scipy.special import betaincinv
+
+    size = len(rounds)
+    hits = int(((rounds @ direction).max(axis=-1) >= level).sum())
+    low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
+    high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
+    return ShareEstimate(hits / size, low, high, direction)
+
+
+def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
+    """Look for the unit vector along which rounds (n, K, d) reach a level least often."""
+
+    def score(direction: FloatArray) -> tuple[float, float]:
+        best = (draws @ direction).max(axis=-1)
+        return float((best >= level).mean()), float(best.mean())  # the mean where shares are equal
+
+    worst = min(directions(draws.shape[-1], rng), key=score)
+    lowest = score(worst)
+    for width in np.geomspace(0.5, 0.01, _REFINEMENTS if draws.shape[-1] > 1 else 0):
+        trial = _unit(worst + width * rng.standard_normal(worst.size))
+        if (there := score(trial)) < lowest:
+            worst, lowest = trial, there
+    return np.asarray(worst)
+
+
+def directions(dim: int, rng: np.random.Generator) -> FloatArray:
+    """Return the axes, both ways, and random unit vectors."""
+    axes = np.concatenate([np.eye(dim), -np.eye(dim)])
+    if dim == 1:
+        return axes
+    return np.concatenate([axes, _unit(rng.standard_normal((_DIRECTIONS, dim)))])
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Goodness of the arms for the objectives, within the span of the features.
+
+    Attributes
+    ----------
+    diversity
+        lambda.
+    level
+        The best level gamma (approached as alpha goes to 0). For contexts, the highest level that
+        an arm of the sampled rounds reached in the worst direction found.
+    needed
+        What the level has to exceed.
+    version
+        Which lemma that is: "theorem", "parameter norms", or "all norms" (the relaxed ones).
+    gamma
+        The level that the bounds use; None if the arms are not good enough.
+    alpha
+        The radius that goes with it; None if the arms are not good enough.
+    left
+        lambda'; None if the arms are not good enough.
+    separation
+        Least distance of two objectives, None for one. Random weights need alpha not to exceed
+        it, for the proof adds over the events that the weights come near each objective.
+    feature_norm
+        x_max, the largest norm of a feature vector.
+    smallest_norm
+        l, the smallest norm of a parameter vector.
+    largest_norm
+        L, the largest norm of a parameter vector.
+    probability
+        For contexts, q_gamma: how often a round has a gamma-good arm in the worst direction found,
+        an estimate; None for fixed arms.
+    """
+
+    diversity: float
+    level: float
+    needed: float
+    version: str
+    gamma: float | None
+    alpha: float | None
+    left: float | None
+    separation: float | None
+    feature_norm: float
+    smallest_norm: float
+    largest_norm: float
+    probability: ShareEstimate | None = None
+
+    @property
+    def bound_norm(self) -> float:
+        """The x_max that the bounds take, which is 1 unless the version is the one with x_max."""
+        return self.feature_norm if self.version == "all norms" else 1.0
+
+    @property
+    def promised_alpha(self) -> float | None:
+        """alpha; if the arms are not good enough, that of perfect arms; None without diversity."""
+        if self.alpha is not None or self.diversity == 0:
+            return self.alpha
+        _, norms = _versions(self)[0]
+        return radius_cap(self.diversity, _perfect(norms), **norms) or None
+
+
+def judge_arms(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
+    """Judge the goodness of fixed arms by the theorem's lemma, or else by a relaxed one.
+
+    If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
+    """
+    good = _measure(features, theta, level=goodness_level(features, theta))
+    for version in _versions(good) if good.diversity > 0 else []:
+        needed, cap = goodness_needed(good.diversity, **version[1]), partial(_cap, good, version[1])
+        pair = best_goodness(features, theta, needed=needed, cap=cap)
+        if pair is not None:
+            return _enough(good, version, *pair, apart=apart)
+    return good
+
+
+def judge_contexts(rounds: Rounds, theta: FloatArray, rng: np.random.Generator) -> Goodness:
+    """Judge the goodness of contexts."""
+    sample = rounds.searched
+    good = _measure(sample.reshape(-1, sample.shape[-1]), theta, level=0.0)
+    for version in _versions(good) if good.diversity > 0 else []:
+        gamma, level = _context_level(good, version[1], sample, rng, exponent=len(theta) - 1)
+        direction = worst_direction(sample, gamma, rng)
+        share = share_above(rounds.counted, direction, gamma)
+        good = replace(good, level=level, probability=share)
+        if share.low > 0:
+            good = replace(good, level=max(level, gamma))
+            return _enough(good, version, gamma, _cap(good, version[1], gamma), apart=True)
+    return good
+
+
+_Version = tuple[str, Norms]
+
+
+def _measure(features: FloatArray, theta: FloatArray, *, level: float) -> Goodness:
+    """Return the goodness of arms that are not, or not yet, known to be good enough."""
+    sizes = np.linalg.norm(theta, axis=1)
+    apart = np.linalg.norm(theta[:, None] - theta, axis=-1)[~np.eye(len(theta), dtype=bool)]
+    good = Goodness(
+        diversity=objective_diversity(theta),
+        level=level,
+        needed=0.0,
+        version="",
+        gamma=None,
+        alpha=None,
+        left=None,
+        separation=float(apart.min()) if len(apart) else None,
+        feature_norm=float(np.linalg.norm(features, axis=1).max()),
+        smallest_norm=float(sizes.min()),
+        largest_norm=float(sizes.max()),
+    )
+    name, norms = _versions(good)[0]
+    needed = goodness_needed(good.diversity, **norms) if good.diversity > 0 else _perfect(norms)
+    return replace(good, version=name, needed=needed)
+
+
+def _versions(good: Goodness) -> list[_Version]:
+    """Return the lemmas whose norms a problem keeps to, the theorem's first."""
+    low, high = good.smallest_norm, good.largest_norm
+    versions = [("all norms", Norms(feature_norm=good.feature_norm, parameter_norms=(low, high)))]
+    if good.feature_norm <= 1 + UNIT:
+        relaxed = Norms(feature_norm=None, parameter_norms=(low, high))
+        versions.insert(0, ("parameter norms", relaxed))
+        if max(high - 1, 1 - low) <= UNIT:
+            versions.insert(0, ("theorem", Norms(feature_norm=None, parameter_norms=None)))
+    return versions
+
+
+def _perfect(norms: Norms) -> float:
+    """Return the level of perfect arms."""
+    return 1.0 if norms["feature_norm"] is None else norms["feature_norm"]
+
+
+def _cap(good: Goodness, norms: Norms, gamma: float) -> float:
+    # A norm may be above 1 by rounding.
+    return radius_cap(good.diversity, min(gamma, _perfect(norms)), **norms)
+
+
+def _enough(
+    good: Goodness, version: _Version, gamma: float, alpha: float, *, apart: bool
+) -> Goodness:
+    """Return the goodness of arms that are good enough by a version."""
+    name, norms = version
+    if apart and good.separation:
+        alpha = min(alpha, good.separation)
+    return replace(
+        good,
+        needed=goodness_needed(good.diversity, **norms),
+        version=name,
+        gamma=gamma,
+        alpha=alpha,
+        left=diversity_left(good.diversity, alpha, min(gamma, _perfect(norms)), **norms),
+    )
+
+
+def _context_level(
+    good: Goodness, norms: Norms, sample: FloatArray, rng: np.random.Generator, *, exponent: int
+) -> tuple[float, float]:
+    """Return the gamma that promises most, and the highest level reached in a worst direction.
+
+    A larger gamma is reached less often, but its radius alpha is larger; the regularity index
+    grows with alpha about as its power M - 1.
+    """
+    needed = goodness_needed(good.diversity, **norms)
+    levels = needed + (_perfect(norms) - needed) * _LEVELS
+    best = (sample @ worst_direction(sample, float(levels[len(levels) // 2]), rng)).max(axis=-1)
+    shares = (best[:, None] >= levels).mean(axis=0)
+    radii = np.array([_cap(good, norms, float(gamma)) for gamma in levels])
+    with np.errstate(divide="ignore"):
+        worth = np.log(shares) + exponent * np.log(radii)
+    return float(levels[worth.argmax()]), max(0.0, float(best.max()))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._checks import parameters
+from mogro.theory._problem import parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least

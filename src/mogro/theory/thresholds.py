@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from mogro._validation import FloatArray, count, real
 from mogro.exploration import Exploration
 from mogro.policies import MOGRO
-from mogro.theory import _checks as check
-from mogro.theory.spans import span_basis
+from mogro.theory import _problem as check
+from mogro.theory._problem import span_basis
 
 
 def noise_sum_bound(
