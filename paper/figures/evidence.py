@@ -77,18 +77,18 @@ _SAID = (
 
 
 def _said(said: theory.Diagnosis) -> tuple[Any, ...]:
-    promised = said.promises
+    guaranteed = said.guarantees
     return (
         "hold" if said.holds else "fail",
         said.goodness.gamma,
         said.goodness.alpha,
-        promised.threshold,
-        "never ends" if promised.unreachable else "ends",
-        promised.initial_rounds,
-        promised.increment,
-        promised.regret,
+        guaranteed.threshold,
+        "never ends" if guaranteed.unreachable else "ends",
+        guaranteed.initial_rounds,
+        guaranteed.increment,
+        guaranteed.regret,
         2 * said.rounds,
-        "nothing" if promised.vacuous else "something",
+        "nothing" if guaranteed.vacuous else "something",
     )
 
 
@@ -98,7 +98,7 @@ _ENDED = ("repeat", "effective", "eigenvalue", "error")
 def _ended(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
     """Give for each repeat its regret, eigenvalue, and largest error in the greedy rounds."""
     eigenvalues, errors = np.moveaxis(arrays["probed"][:, 0], -1, 0)
-    greedy = arrays["rounds"] > run.said.promises.initial_rounds
+    greedy = arrays["rounds"] > run.said.guarantees.initial_rounds
     worst = errors[greedy].max(axis=0, initial=0.0)
     columns = (arrays["effective"][-1, 0], eigenvalues[-1], worst)
     for repeat, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
@@ -111,7 +111,7 @@ _GROWN = ("round", "lowest", "median", "line", "below", "allowed")
 def _grown(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
     """Give for each checkpoint in the greedy rounds the eigenvalues, and the lemma's line."""
     for t, values in zip(arrays["rounds"].tolist(), arrays["probed"][:, 0, :, 0], strict=True):
-        if (start := run.said.promises.initial_rounds) is not None and t > start:
+        if (start := run.said.guarantees.initial_rounds) is not None and t > start:
             line = lemmas.eigenvalue_bound(run.said, t)
             lowest, median = float(values.min()), float(np.median(values))
             below = int((values < line.value).sum())
@@ -123,7 +123,7 @@ _ESTIMATED = ("round", "median", "largest", "bound", "outside", "allowed")
 
 def _estimated(run: _Run, arrays: Arrays) -> Iterator[tuple[Any, ...]]:
     """Give for each checkpoint that the lemma speaks of the errors of estimates, and its bound."""
-    said, start = run.said, run.said.promises.initial_rounds
+    said, start = run.said, run.said.guarantees.initial_rounds
     cycle = said.objectives if run.cell[-1] == RR.label else 0
     for t, errors in zip(arrays["rounds"].tolist(), arrays["probed"][:, 0, :, 1], strict=True):
         if start is not None and t > start and t >= 2 * (start + cycle):

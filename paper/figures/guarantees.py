@@ -98,14 +98,14 @@ _SAID = (
 
 def _said(run: _Run, together: float) -> tuple[Any, ...]:
     said = run.setup.said
-    promised = said.promises
+    guaranteed = said.guarantees
     fair = run.theorem in _FAIRNESS
-    bound = promised.fairness if fair else promised.regret
-    vacuous = not bound if fair else promised.vacuous
+    bound = guaranteed.fairness if fair else guaranteed.regret
+    vacuous = not bound if fair else guaranteed.vacuous
     return (
         *(run.theorem, said.arms, said.noise, said.rounds),
         "hold" if said.holds else "fail",
-        *(promised.threshold, promised.initial_rounds, promised.increment, bound),
+        *(guaranteed.threshold, guaranteed.initial_rounds, guaranteed.increment, bound),
         "nothing" if vacuous else "something",
         together,
     )

@@ -1,7 +1,7 @@
 """The lemmas behind the theorems: how fast lambda_min(V_t) grows, how fast estimates improve.
 
-For MOGRO with the threshold of the theorem, ``diagnosis.promises.threshold``; to be compared with
-what a run did. Its regret and fairness have their bounds in ``diagnosis.promises``.
+For MOGRO with the threshold of the theorem, ``diagnosis.guarantees.threshold``; to be compared with
+what a run did. Its regret and fairness have their bounds in ``diagnosis.guarantees``.
 """
 
 import math
@@ -51,10 +51,10 @@ def eigenvalue_bound(
         estimates within their radius.
     """
     start, increment = _applied(diagnosis, initial_rounds)
-    objectives, B = diagnosis.objectives, diagnosis.promises.threshold
+    objectives, B = diagnosis.objectives, diagnosis.guarantees.threshold
     given: dict[str, Any] = {"initial_rounds": start, "threshold": B}
     kept = 2 * objectives / diagnosis.rounds
-    if diagnosis.promises.phi is None:
+    if diagnosis.guarantees.phi is None:
         line = gram_growth_round_robin(rounds, left=increment, objectives=objectives, **given)
         return ProbableBound(line, min(1.0, kept))
     line = gram_growth(rounds, increment=increment, **given)
@@ -92,7 +92,7 @@ def estimate_bound(
         "feature_norm": diagnosis.goodness.bound_norm,
     }
     kept = 3 * objectives / T
-    if diagnosis.promises.phi is None:
+    if diagnosis.guarantees.phi is None:
         error = estimation_error_round_robin(rounds, left=increment, objectives=objectives, **given)
         return ProbableBound(error, min(1.0, kept))
     error = estimation_error(rounds, increment=increment, **given)
@@ -101,13 +101,13 @@ def estimate_bound(
 
 def _applied(diagnosis: Diagnosis, initial_rounds: int | None) -> tuple[int, float]:
     """Return T_0 and the increment of a theorem that applies."""
-    promised = diagnosis.promises
-    start = promised.initial_rounds if initial_rounds is None else initial_rounds
-    if promised.regret is None or promised.increment is None:
+    guaranteed = diagnosis.guarantees
+    start = guaranteed.initial_rounds if initial_rounds is None else initial_rounds
+    if guaranteed.regret is None or guaranteed.increment is None:
         raise ValueError("diagnosis: expected one of a problem to which a theorem applies")
     if start is None:
         raise ValueError("initial_rounds: expected a number, because the diagnosis has none")
-    return start, promised.increment
+    return start, guaranteed.increment
 
 
 def _slow(diagnosis: Diagnosis, rounds: int, start: int, increment: float) -> float:

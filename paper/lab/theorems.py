@@ -39,7 +39,7 @@ class Setup:
         contender = Greedy(
             self.label,
             GREEDY_FOR[self.label],
-            threshold=self.said.promises.threshold,
+            threshold=self.said.guarantees.threshold,
             exploration=None,
         )
         _, runs = scale.sample(1, repeats)

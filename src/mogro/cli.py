@@ -15,7 +15,7 @@ from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import diagnose
 
 _DIAGNOSE = """\
-Say which assumptions of the theory a problem meets, and what the theory promises.
+Say which assumptions of the theory a problem meets, and what it guarantees.
 
 FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
 columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the arms of

@@ -33,7 +33,7 @@ def test_regret_bounds_written_out(
         "initial_rounds": T0,
     }
     rw = regret_bound_random_weights(increment=slope, **given)
-    rr = regret_bound_round_robin(left=slope, **given)
+    rr = regret_bound_round_robin(diversity_left=slope, **given)
     assert rw == pytest.approx(oracle.regret_rw(slope, sigma, d, M, T, T0))
     assert rr == pytest.approx(oracle.regret_rr(slope, sigma, d, M, T, T0))
 
@@ -95,7 +95,7 @@ def test_regret_bound_falls_as_alpha_shrinks_what_is_lost() -> None:
         left = diversity_left(0.5, alpha, gamma)
         bounds.append(
             regret_bound_round_robin(
-                left=left, noise=1.0, dim=2, objectives=2, rounds=10**4, initial_rounds=10
+                diversity_left=left, noise=1.0, dim=2, objectives=2, rounds=10**4, initial_rounds=10
             )
         )
     assert bounds == sorted(bounds)
@@ -158,8 +158,8 @@ def test_regret_with_feature_norm_is_a_change_of_units() -> None:
     one = regret_bound_random_weights(increment=0.1, noise=0.1, **base)
     two = regret_bound_random_weights(increment=0.4, noise=0.2, feature_norm=2.0, **base)
     assert two == pytest.approx(2 * one)
-    one = regret_bound_round_robin(left=0.1, noise=0.1, **base)
-    two = regret_bound_round_robin(left=0.4, noise=0.2, feature_norm=2.0, **base)
+    one = regret_bound_round_robin(diversity_left=0.1, noise=0.1, **base)
+    two = regret_bound_round_robin(diversity_left=0.4, noise=0.2, feature_norm=2.0, **base)
     assert two == pytest.approx(2 * one)
 
 

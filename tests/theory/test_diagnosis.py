@@ -48,12 +48,12 @@ def test_the_papers_instances_fail_goodness_and_b_is_unreachable(
     assert 0.4 < level < 0.95
     # Even perfect arms would need this threshold.
     perfect = threshold_random_weights(radius_cap(lam, 1.0), noise=0.1, dim=dim, rounds=1000)
-    assert found.promises.threshold == pytest.approx(perfect)
+    assert found.guarantees.threshold == pytest.approx(perfect)
     assert perfect > 1000 / dim
-    assert found.promises.hypothetical
-    assert found.promises.unreachable
-    assert found.promises.regret is None
-    assert found.promises.vacuous
+    assert found.guarantees.hypothetical
+    assert found.guarantees.unreachable
+    assert found.guarantees.regret is None
+    assert found.guarantees.vacuous
     text = str(found)
     for words in ("FAILS", "short by", "UNREACHABLE", "no theorem applies"):
         assert words in " ".join(text.split())
@@ -73,33 +73,33 @@ def test_a_dense_circle_meets_all_assumptions(arms: int, theta: FloatArray) -> N
 
 def test_bounds_of_a_dense_circle() -> None:
     found = diagnose(circle(200), np.eye(2), noise=0.1, rounds=10**6)
-    good, promised = found.goodness, found.promises
+    good, guaranteed = found.goodness, found.guarantees
     assert good.alpha is not None
-    assert good.left is not None
-    assert good.left == pytest.approx(0.5 / 3, rel=1e-6)
-    assert promised.threshold == pytest.approx(
+    assert good.diversity_left is not None
+    assert good.diversity_left == pytest.approx(0.5 / 3, rel=1e-6)
+    assert guaranteed.threshold == pytest.approx(
         threshold_random_weights(good.alpha, noise=0.1, dim=2, rounds=10**6)
     )
     phi = regularity(np.eye(2), 1.0, epsilon=good.alpha / 2).phi.value
-    assert promised.phi == pytest.approx(phi)
-    assert promised.increment == pytest.approx(good.left * phi * 2)
-    assert promised.initial_rounds is not None
-    assert promised.increment is not None
-    assert promised.regret == pytest.approx(
+    assert guaranteed.phi == pytest.approx(phi)
+    assert guaranteed.increment == pytest.approx(good.diversity_left * phi * 2)
+    assert guaranteed.initial_rounds is not None
+    assert guaranteed.increment is not None
+    assert guaranteed.regret == pytest.approx(
         regret_bound_random_weights(
-            increment=promised.increment,
+            increment=guaranteed.increment,
             noise=0.1,
             dim=2,
             objectives=2,
             rounds=10**6,
-            initial_rounds=promised.initial_rounds,
+            initial_rounds=guaranteed.initial_rounds,
         )
     )
-    assert not promised.vacuous
-    assert not promised.unreachable
+    assert not guaranteed.vacuous
+    assert not guaranteed.unreachable
     soon = diagnose(circle(200), np.eye(2), noise=0.1, rounds=1000)
     assert soon.holds
-    assert soon.promises.vacuous
+    assert soon.guarantees.vacuous
     assert "VACUOUS" in str(soon)
 
 
@@ -107,20 +107,20 @@ def test_round_robin_has_its_own_bound_and_no_fairness() -> None:
     found = diagnose(
         circle(200), np.eye(2), noise=0.1, rounds=10**5, scalarization=mogro.RoundRobin()
     )
-    promised = found.promises
+    guaranteed = found.guarantees
     assert found.holds
-    assert promised.phi is None
-    assert promised.fairness is None
-    assert promised.initial_rounds is not None
-    assert found.goodness.left is not None
-    assert promised.regret == pytest.approx(
+    assert guaranteed.phi is None
+    assert guaranteed.fairness is None
+    assert guaranteed.initial_rounds is not None
+    assert found.goodness.diversity_left is not None
+    assert guaranteed.regret == pytest.approx(
         regret_bound_round_robin(
-            left=found.goodness.left,
+            diversity_left=found.goodness.diversity_left,
             noise=0.1,
             dim=2,
             objectives=2,
             rounds=10**5,
-            initial_rounds=promised.initial_rounds,
+            initial_rounds=guaranteed.initial_rounds,
         )
     )
 
@@ -138,16 +138,16 @@ def test_other_norms_use_the_relaxed_versions() -> None:
     assert short.holds
     assert short.goodness.version == "all norms"
     for found in (parameters, both, short):
-        assert found.goodness.left is not None
-        assert found.goodness.left > 0
+        assert found.goodness.diversity_left is not None
+        assert found.goodness.diversity_left > 0
 
 
 def test_units_do_not_matter_to_the_relaxed_version() -> None:
     one = diagnose(3 * circle(100), np.eye(2), noise=0.3, rounds=10**6)
     two = diagnose(6 * circle(100), np.eye(2), noise=0.6, rounds=10**6)
-    assert one.promises.regret is not None
+    assert one.guarantees.regret is not None
     # Not to the last digit: a constant in B (lambda_min(V) >= 1) has a unit.
-    assert two.promises.regret == pytest.approx(2 * one.promises.regret, rel=1e-3)
+    assert two.guarantees.regret == pytest.approx(2 * one.guarantees.regret, rel=1e-3)
 
 
 def test_features_in_a_subspace_are_judged_there() -> None:
@@ -156,7 +156,7 @@ def test_features_in_a_subspace_are_judged_there() -> None:
     plane = diagnose(circle(100), np.eye(2), noise=0.1, rounds=10**6)
     assert (flat.dim, flat.rank) == (5, 2)
     assert flat.holds
-    assert flat.promises.regret == pytest.approx(plane.promises.regret, rel=1e-3)
+    assert flat.guarantees.regret == pytest.approx(plane.guarantees.regret, rel=1e-3)
 
 
 def test_too_few_objectives() -> None:
@@ -164,7 +164,7 @@ def test_too_few_objectives() -> None:
     found = diagnose(rng.standard_normal((20, 4)), np.eye(4)[:3], noise=0.1, rounds=1000)
     assert {"objectives span", "good arms"} <= set(failing(found))
     assert found.goodness.diversity == 0
-    assert found.promises.threshold is None
+    assert found.guarantees.threshold is None
     assert "3 of 4 dimensions" in " ".join(str(found).split())
     assert "NaN" not in found.to_json()
 
@@ -173,12 +173,12 @@ def test_equal_objectives_leave_random_weights_without_a_bound() -> None:
     theta = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     found = diagnose(circle(100), theta, noise=0.1, rounds=10**6)
     assert failing(found) == ["objectives apart"]
-    assert found.promises.regret is None
+    assert found.guarantees.regret is None
     by_turns = diagnose(
         circle(100), theta, noise=0.1, rounds=10**6, scalarization=mogro.RoundRobin()
     )
     assert by_turns.holds
-    assert by_turns.promises.regret is not None
+    assert by_turns.guarantees.regret is not None
 
 
 def test_close_objectives_cap_the_radius() -> None:
@@ -238,7 +238,7 @@ def test_lower_bound_instances_have_perfect_arms_for_their_objectives() -> None:
     world = lower_bound_instance(3, rounds=1000)
     found = diagnose(world.features, world.theta, noise=1.0, rounds=1000)
     assert found.goodness.level == pytest.approx(1)
-    assert found.promises.unreachable
+    assert found.guarantees.unreachable
 
 
 def test_json_and_html() -> None:
@@ -259,7 +259,7 @@ def test_json_and_html() -> None:
 
 def test_no_noise_and_one_round() -> None:
     found = diagnose(circle(100), np.eye(2), noise=0.0, rounds=1)
-    assert found.promises.threshold == 0
+    assert found.guarantees.threshold == 0
     assert "nan" not in str(found)
 
 
@@ -268,8 +268,8 @@ def test_many_objectives_underflow_to_a_vacuous_bound() -> None:
     angles = np.linspace(0, np.pi / 2, 200)
     theta = np.column_stack([np.cos(angles), np.sin(angles)])
     found = diagnose(circle(300), theta, noise=0.1, rounds=1000)
-    assert found.promises.vacuous
-    assert json.loads(found.to_json())["promises"]["vacuous"]
+    assert found.guarantees.vacuous
+    assert json.loads(found.to_json())["guarantees"]["vacuous"]
 
 
 @pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-12])
@@ -277,8 +277,8 @@ def test_objectives_that_hardly_span(angle: float) -> None:
     theta = np.array([[1.0, 0.0], [math.cos(angle), math.sin(angle)]])
     for features in (circle(1000), 2 * circle(50)):
         found = diagnose(features, theta, noise=0.1, rounds=1000)
-        assert found.promises.unreachable
-        assert found.promises.threshold is None or found.promises.threshold > 1000
+        assert found.guarantees.unreachable
+        assert found.guarantees.threshold is None or found.guarantees.threshold > 1000
         assert "nan" not in str(found)
 
 
@@ -299,11 +299,11 @@ def test_contexts_from_a_function_and_from_a_sample() -> None:
         assert abs(middle - exact) < reach
         assert good.alpha == pytest.approx(radius_cap(0.5, good.gamma))
         # Uniform pulls add E[x x^T] = I / 4 a round in the disc.
-        assert found.promises.threshold is not None
-        expected = found.promises.threshold * 4
-        assert found.promises.initial_rounds == pytest.approx(expected, rel=0.02)
-        assert found.promises.initial_rounds_bound is None
-        assert found.promises.regret is not None
+        assert found.guarantees.threshold is not None
+        expected = found.guarantees.threshold * 4
+        assert found.guarantees.initial_rounds == pytest.approx(expected, rel=0.02)
+        assert found.guarantees.initial_rounds_bound is None
+        assert found.guarantees.regret is not None
         words = " ".join(str(found).split())
         assert "an estimate from 2000 sampled rounds, not a guarantee" in words
         assert "q_gamma" in words
@@ -320,8 +320,8 @@ def test_contexts_of_other_norms_use_the_relaxed_versions() -> None:
     found = diagnose(larger, np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
     assert found.goodness.version == "all norms"
     assert found.holds
-    assert found.promises.increment is not None
-    assert found.promises.increment > 0
+    assert found.guarantees.increment is not None
+    assert found.guarantees.increment > 0
 
 
 def test_contexts_in_a_subspace_are_judged_there() -> None:
@@ -346,7 +346,7 @@ def test_contexts_to_which_no_corollary_applies(radius: float, objectives: int) 
 
     found = diagnose(contexts, np.eye(2)[:objectives], noise=0.1, rounds=10**5)
     assert "good arms" in failing(found)
-    assert found.promises.regret is None
+    assert found.guarantees.regret is None
     assert "no theorem applies" in str(found)
     assert "nan" not in str(found)
 
@@ -356,7 +356,7 @@ def test_round_robin_has_no_corollary_for_contexts() -> None:
     found = diagnose(
         world.contexts, np.eye(2), noise=0.01, rounds=10**6, scalarization=mogro.RoundRobin()
     )
-    assert found.promises.regret is None
+    assert found.guarantees.regret is None
     assert "no theorem applies" in str(found)
 
 

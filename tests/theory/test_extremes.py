@@ -36,7 +36,7 @@ def test_without_noise_a_cycle_is_still_needed() -> None:
     assert initial_rounds_bound(basis, threshold=0) == 3
     assert initial_rounds_round_robin(basis, threshold=0) == 2
     found = diagnose(np.eye(2), np.eye(2), noise=0.0, rounds=1000)
-    assert found.promises.initial_rounds == 2
+    assert found.guarantees.initial_rounds == 2
 
 
 @pytest.mark.parametrize("noise", [0.0, 5e-324, 1e-200, 0.1, 1e60])

@@ -87,10 +87,10 @@ def test_round_robin_on_a_dense_circle_grows_as_the_lemma_says() -> None:
         policy.update(x, theta @ x + noise * rng.standard_normal(2))
         gram += np.outer(x, x)
         if t > start:
-            promised = gram_growth_round_robin(
+            guaranteed = gram_growth_round_robin(
                 t, initial_rounds=start, threshold=threshold, left=left, objectives=2
             )
-            assert np.linalg.eigvalsh(gram)[0] >= promised - 1e-9
+            assert np.linalg.eigvalsh(gram)[0] >= guaranteed - 1e-9
     assert start < rounds / 5
     error = np.linalg.norm(policy.theta - theta, axis=1).max()
     assert error <= estimation_error_round_robin(

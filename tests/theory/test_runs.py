@@ -44,7 +44,7 @@ def test_estimates_and_eigenvalues_keep_to_their_bounds(
     features, theta = norms[0] * circle(300), norms[1] * np.eye(2)
     found = diagnose(features, theta, noise=noise, rounds=rounds, scalarization=kind)
     assert found.holds
-    start, B = found.promises.initial_rounds, found.promises.threshold
+    start, B = found.guarantees.initial_rounds, found.guarantees.threshold
     assert start is not None
     assert B is not None
     checkpoints = [n for n in (100, 300, 1000, 3000) if n >= 2 * start + 4]
@@ -71,8 +71,8 @@ def test_estimates_and_eigenvalues_keep_to_their_bounds(
         below = (np.linalg.eigvalsh(grams)[:, 0] < line.value * (1 - 1e-9)).mean()
         assert below <= line.failure
     assert estimate_bound(found, rounds).failure < 0.2
-    assert found.promises.regret is not None
-    assert trace.effective_regret[-1].mean() <= found.promises.regret
+    assert found.guarantees.regret is not None
+    assert trace.effective_regret[-1].mean() <= found.guarantees.regret
 
 
 def test_the_fairness_theorem_beside_runs() -> None:
@@ -80,14 +80,14 @@ def test_the_fairness_theorem_beside_runs() -> None:
     rounds, noise, epsilon = 10_000, 0.005, 1.0
     features, theta = circle(400), np.eye(2)
     found = diagnose(features, theta, noise=noise, rounds=rounds, epsilon=epsilon)
-    assert found.promises.fairness is not None
-    assert found.promises.fairness > 0.1
-    assert found.promises.epsilon == epsilon
+    assert found.guarantees.fairness is not None
+    assert found.guarantees.fairness > 0.1
+    assert found.guarantees.epsilon == epsilon
     world = FixedArms(features, theta, noise=noise)
-    make = partial(mogro.MOGRO, threshold=found.promises.threshold)
+    make = partial(mogro.MOGRO, threshold=found.guarantees.threshold)
     trace = mogro.simulate(make, world, rounds=rounds, repeats=5)
     index = pareto.fairness_index(world.means, trace.pulls()[-1, 0].sum(axis=0), epsilon=epsilon)
-    assert index >= found.promises.fairness
+    assert index >= found.guarantees.fairness
 
 
 def test_the_stochastic_corollary_beside_runs() -> None:
@@ -103,11 +103,11 @@ def test_the_stochastic_corollary_beside_runs() -> None:
     assert gamma is not None
     exact = 1 - (1 - np.arccos(gamma) / np.pi) ** 60
     assert found.goodness.probability.low <= exact <= found.goodness.probability.high
-    assert found.promises.regret is not None
-    assert not found.promises.vacuous
-    make = partial(mogro.MOGRO, threshold=found.promises.threshold, exploration=mogro.Uniform())
+    assert found.guarantees.regret is not None
+    assert not found.guarantees.vacuous
+    make = partial(mogro.MOGRO, threshold=found.guarantees.threshold, exploration=mogro.Uniform())
     trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
-    assert trace.effective_regret[-1].mean() <= found.promises.regret
+    assert trace.effective_regret[-1].mean() <= found.guarantees.regret
 
 
 @pytest.mark.parametrize("size", [1.0, 3.0])

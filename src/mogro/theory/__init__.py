@@ -2,7 +2,7 @@
 
 from mogro.theory._problem import span_coordinates
 from mogro.theory.bounds import (
-    Promises,
+    Guarantees,
     fairness_bound,
     is_vacuous,
     regret_bound_random_weights,
@@ -41,8 +41,8 @@ __all__ = [
     "Conflict",
     "Diagnosis",
     "Goodness",
+    "Guarantees",
     "LogEstimate",
-    "Promises",
     "Regularity",
     "ShareEstimate",
     "context_goodness",

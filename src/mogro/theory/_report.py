@@ -26,7 +26,7 @@ def sections(diagnosis: Diagnosis) -> Sections:
     return {
         "Problem": _problem(diagnosis),
         f"Assumptions: {verdict}": assumptions,
-        "Promises": _promises(diagnosis),
+        "Guarantees": _guarantees(diagnosis),
         "Run": [("policy", diagnosis.policy), ("", reason)],
     }
 
@@ -71,25 +71,29 @@ def _problem(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     return [("size", size), ("run", run), ("fronts", fronts), ("conflict", odds)]
 
 
-def _promises(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    promised, good = diagnosis.promises, diagnosis.goodness
-    if promised.threshold is None:
+def _guarantees(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    guaranteed, good = diagnosis.guarantees, diagnosis.goodness
+    if guaranteed.threshold is None:
         return [("none", "the objectives do not span: no theorem applies")]
     lines = []
     if good.gamma is not None:
         lines.append(("radius", f"alpha = {good.alpha:.4g} at gamma = {good.gamma:.6g}"))
-    even = "even for perfect arms " if promised.hypothetical else ""
-    threshold = f"{even}B = {promised.threshold:.4g}; {_reached(diagnosis)}"
+    even = "even for perfect arms " if guaranteed.hypothetical else ""
+    threshold = f"{even}B = {guaranteed.threshold:.4g}; {_reached(diagnosis)}"
     regret = fairness = "no theorem applies"
-    if promised.regret is not None:
+    if guaranteed.regret is not None:
         worst = 2 * diagnosis.rounds * good.bound_norm * good.largest_norm
-        amount = f"at most {promised.regret:.4g}" if math.isfinite(promised.regret) else "unbounded"
-        judged = f"VACUOUS: it cannot exceed {worst:.4g}" if promised.vacuous else f"of {worst:.4g}"
+        amount = (
+            f"at most {guaranteed.regret:.4g}" if math.isfinite(guaranteed.regret) else "unbounded"
+        )
+        judged = (
+            f"VACUOUS: it cannot exceed {worst:.4g}" if guaranteed.vacuous else f"of {worst:.4g}"
+        )
         regret = f"{amount}, {judged}{_estimated(diagnosis)}"
-    if promised.fairness == 0:
-        fairness = f"VACUOUS: no positive bound on the index at eps = {promised.epsilon:.3g}"
-    elif promised.fairness is not None:
-        fairness = f"index at least {promised.fairness:.3g} at eps = {promised.epsilon:.3g}"
+    if guaranteed.fairness == 0:
+        fairness = f"VACUOUS: no positive bound on the index at eps = {guaranteed.epsilon:.3g}"
+    elif guaranteed.fairness is not None:
+        fairness = f"index at least {guaranteed.fairness:.3g} at eps = {guaranteed.epsilon:.3g}"
         fairness += _estimated(diagnosis)
     return [*lines, ("threshold", threshold), ("regret", regret), ("fairness", fairness)]
 
@@ -100,13 +104,13 @@ def _estimated(diagnosis: Diagnosis) -> str:
 
 def _reached(diagnosis: Diagnosis) -> str:
     """Say when exploration reaches the theorem's threshold."""
-    promised = diagnosis.promises
-    if promised.unreachable or promised.initial_rounds is None:
+    guaranteed = diagnosis.guarantees
+    if guaranteed.unreachable or guaranteed.initial_rounds is None:
         limit = diagnosis.rounds * diagnosis.goodness.feature_norm**2 / diagnosis.rank
         return f"UNREACHABLE: in {diagnosis.rounds} rounds lambda_min(V) stays below {limit:.4g}"
-    if promised.initial_rounds_bound is None:
-        return f"reached after about {promised.initial_rounds} rounds of uniform pulls"
+    if guaranteed.initial_rounds_bound is None:
+        return f"reached after about {guaranteed.initial_rounds} rounds of uniform pulls"
     return (
-        f"reached after {promised.initial_rounds} rounds of a basis round robin "
-        f"(bound: {promised.initial_rounds_bound})"
+        f"reached after {guaranteed.initial_rounds} rounds of a basis round robin "
+        f"(bound: {guaranteed.initial_rounds_bound})"
     )

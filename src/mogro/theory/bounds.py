@@ -87,7 +87,7 @@ def regret_bound_random_weights(
 
 def regret_bound_round_robin(
     *,
-    left: float,
+    diversity_left: float,
     noise: float,
     dim: int,
     objectives: int,
@@ -103,7 +103,7 @@ def regret_bound_round_robin(
 
     Parameters
     ----------
-    left
+    diversity_left
         lambda' > 0, :func:`diversity_left`.
     noise, dim, objectives, rounds
         sigma, d, M, T.
@@ -117,14 +117,14 @@ def regret_bound_round_robin(
     sigma = 0: 4 * 10 + 10 * 2; sigma = 1 adds 32 sqrt(4000 log 2000) = 32 * 174.366.
 
     >>> regret_bound_round_robin(
-    ...     left=0.25, noise=0.0, dim=2, objectives=2, rounds=1000, initial_rounds=10)
+    ...     diversity_left=0.25, noise=0.0, dim=2, objectives=2, rounds=1000, initial_rounds=10)
     60.0
     >>> round(regret_bound_round_robin(
-    ...     left=0.25, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
+    ...     diversity_left=0.25, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
     5640
     """
     sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
-    slope = real(left, "left", above=0)
+    slope = real(diversity_left, "diversity_left", above=0)
     start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
     learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
@@ -213,7 +213,7 @@ def fairness_bound(
 
 
 @dataclass(frozen=True)
-class Promises:
+class Guarantees:
     """Threshold, initial rounds and bounds.
 
     Attributes
@@ -258,7 +258,7 @@ class Promises:
     fairness: float | None = None
 
 
-def promises(
+def collect_guarantees(
     features: FloatArray,
     theta: FloatArray,
     good: Goodness,
@@ -267,7 +267,7 @@ def promises(
     noise: float,
     rounds: int,
     epsilon: float | None,
-) -> Promises:
+) -> Guarantees:
     """Collect what the theory promises for arms (K, d), or for rounds of contexts (n, K, d).
 
     Features and parameters (M, d) are in coordinates of the span of the features. ``weights`` are
@@ -275,42 +275,42 @@ def promises(
     weights only, and state no bound on T_0.
     """
     objectives, dim = theta.shape
-    norm, fixed, alpha = good.bound_norm, features.ndim == 2, good.promised_alpha
-    slack = _SLACK * norm * good.largest_norm if epsilon is None else epsilon
+    norm, fixed, alpha = good.bound_norm, features.ndim == 2, good.guaranteed_alpha
+    slack = _SLACK * (norm * good.largest_norm) if epsilon is None else epsilon
     if alpha is None:
-        return Promises(None, True, True, None, None, slack)
+        return Guarantees(None, True, True, None, None, slack)
     theorem = threshold_round_robin if weights is None else threshold_random_weights
     B = theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=norm)
     start, start_bound = _fixed_start(features, B) if fixed else (_context_start(features, B), None)
     never = is_unreachable(B, dim=dim, rounds=rounds, feature_norm=good.feature_norm)
-    promised = Promises(B, good.alpha is None, never, start, start_bound, slack)
-    if good.alpha is None or good.left is None or good.left <= 0:
-        return promised
+    guaranteed = Guarantees(B, good.alpha is None, never, start, start_bound, slack)
+    if good.alpha is None or good.diversity_left is None or good.diversity_left <= 0:
+        return guaranteed
     if not fixed if weights is None else good.separation == 0:
-        return promised
-    phi, increment = None, good.left
+        return guaranteed
+    phi, increment = None, good.diversity_left
     if weights is not None:
         phi = regularity(theta, weights, epsilon=good.alpha / 2).phi.low
         chance = 1.0 if good.probability is None else good.probability.low
         increment = eigenvalue_increment(
-            good.left, phi=phi, objectives=objectives, goodness_probability=chance
+            good.diversity_left, phi=phi, objectives=objectives, goodness_probability=chance
         )
-    promised = replace(promised, phi=phi, increment=increment)
+    guaranteed = replace(guaranteed, phi=phi, increment=increment)
     if increment < 1e-290 or start is None:  # no bound that a float could hold
-        return replace(promised, regret=math.inf, fairness=None if weights is None else 0.0)
+        return replace(guaranteed, regret=math.inf, fairness=None if weights is None else 0.0)
     run: dict[str, Any] = {"noise": noise, "dim": dim, "objectives": objectives, "rounds": rounds}
     run |= {"initial_rounds": start, "feature_norm": norm}
     sizes = {"feature_norm": norm, "parameter_norm": good.largest_norm}
     fairness = None
     if weights is None:
-        regret = regret_bound_round_robin(left=increment, **run | sizes)
+        regret = regret_bound_round_robin(diversity_left=increment, **run | sizes)
     else:
         regret = regret_bound_random_weights(increment=increment, **run | sizes)
         near = regularity(theta, weights, epsilon=slack / 3 / norm).psi
         if near is not None:
             fairness = fairness_bound(slack, psi=near.low, increment=increment, **run)
     vacuous = is_vacuous(regret, rounds=rounds, **sizes)
-    return replace(promised, regret=regret, vacuous=vacuous, fairness=fairness)
+    return replace(guaranteed, regret=regret, vacuous=vacuous, fairness=fairness)
 
 
 def _fixed_start(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:

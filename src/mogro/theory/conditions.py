@@ -239,7 +239,7 @@ def diversity_left(
 
 
 def eigenvalue_increment(
-    left: float, *, phi: float, objectives: int, goodness_probability: float = 1.0
+    diversity: float, *, phi: float, objectives: int, goodness_probability: float = 1.0
 ) -> float:
     """Return lambda_inc, how much a greedy round of MOGRO-RW adds to the smallest eigenvalue.
 
@@ -249,7 +249,7 @@ def eigenvalue_increment(
 
     Parameters
     ----------
-    left
+    diversity
         lambda', :func:`diversity_left`.
     phi
         Regularity index phi of the weights at alpha / 2, see :func:`regularity`.
@@ -272,7 +272,7 @@ def eigenvalue_increment(
     """
     share = between(phi, "phi", 0, 1, closed="[]")
     chance = between(goodness_probability, "goodness_probability", 0, 1, closed="[]")
-    return real(left, "left") * share * chance * count(objectives, "objectives")
+    return real(diversity, "diversity") * share * chance * count(objectives, "objectives")
 
 
 def _scales(

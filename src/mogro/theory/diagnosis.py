@@ -14,15 +14,15 @@ from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory import _report
 from mogro.theory._problem import span_basis, span_coordinates
-from mogro.theory.bounds import Promises, promises
+from mogro.theory.bounds import Guarantees, collect_guarantees
 from mogro.theory.goodness import (
     UNIT,
     Contexts,
     Goodness,
     Rounds,
     draw_rounds,
-    judge_arms,
-    judge_contexts,
+    measure_arm_goodness,
+    measure_context_goodness,
 )
 
 _FRONTS = 100  # rounds of contexts whose fronts are looked at
@@ -108,7 +108,7 @@ class Diagnosis:
         Fronts, and how much the objectives are at odds.
     goodness
         lambda, the level gamma that is there and that is needed, and the radius alpha.
-    promises
+    guarantees
         Threshold, initial rounds and bounds.
     sampled_rounds
         For contexts, how many rounds were searched: then all that is said of the arms is an
@@ -126,7 +126,7 @@ class Diagnosis:
     assumptions: tuple[Assumption, ...]
     conflict: Conflict
     goodness: Goodness
-    promises: Promises
+    guarantees: Guarantees
     sampled_rounds: int | None = None
 
     @property
@@ -190,7 +190,7 @@ def diagnose(
     >>> angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.column_stack([np.cos(angles), np.sin(angles)])
     >>> diagnosis = diagnose(circle, np.eye(2), noise=0.1, rounds=1_000_000)
-    >>> diagnosis.holds, round(diagnosis.goodness.alpha, 3), diagnosis.promises.vacuous
+    >>> diagnosis.holds, round(diagnosis.goodness.alpha, 3), diagnosis.guarantees.vacuous
     (True, 0.135, False)
 
     Arms that miss the second objective:
@@ -220,10 +220,10 @@ def diagnose(
         )
     given = features if callable(features) else as_floats(features, "features")
     if callable(given) or given.ndim == 3:
-        judged = _judge_contexts(given, theta)
+        measured = _measure_contexts(given, theta)
     else:
-        judged = _judge_arms(given, theta, apart=isinstance(scalarization, RandomWeights))
-    objectives, rank = judged.theta.shape
+        measured = _measure_arms(given, theta, apart=isinstance(scalarization, RandomWeights))
+    objectives, rank = measured.theta.shape
     weights, written = None, "RoundRobin()"
     if isinstance(scalarization, RandomWeights):
         weights = np.array(scalarization.dirichlet(objectives))
@@ -231,31 +231,31 @@ def diagnose(
         written = f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
     how = "" if written == "RandomWeights()" else f", scalarization={written}"
     return Diagnosis(
-        arms=judged.arms,
-        dim=judged.dim,
+        arms=measured.arms,
+        dim=measured.dim,
         rank=rank,
         objectives=objectives,
         noise=sigma,
         rounds=T,
         scalarization=written,
-        policy=f"MOGRO({judged.dim}, {objectives}{how})",
-        assumptions=judge_assumptions(judged.theta, judged.good, weights is not None),
-        conflict=judged.conflict,
-        goodness=judged.good,
-        promises=promises(
-            judged.features,
-            judged.theta,
-            judged.good,
+        policy=f"MOGRO({measured.dim}, {objectives}{how})",
+        assumptions=check_assumptions(measured.theta, measured.good, weights is not None),
+        conflict=measured.conflict,
+        goodness=measured.good,
+        guarantees=collect_guarantees(
+            measured.features,
+            measured.theta,
+            measured.good,
             weights=weights,
             noise=sigma,
             rounds=T,
             epsilon=epsilon,
         ),
-        sampled_rounds=len(judged.features) if judged.features.ndim == 3 else None,
+        sampled_rounds=len(measured.features) if measured.features.ndim == 3 else None,
     )
 
 
-class _Judged(NamedTuple):
+class _Measured(NamedTuple):
     """A problem in coordinates of the span of its features: arms (K, r), or rounds (n, K, r)."""
 
     arms: int
@@ -266,16 +266,16 @@ class _Judged(NamedTuple):
     conflict: Conflict
 
 
-def _judge_arms(features: FloatArray, theta: ArrayLike, *, apart: bool) -> _Judged:
+def _measure_arms(features: FloatArray, theta: ArrayLike, *, apart: bool) -> _Measured:
     arms, parameters = check.problem(features, theta)
     inside = span_coordinates(arms, parameters)
     _check_influence(inside.theta)
-    good = judge_arms(*inside, apart=apart)
+    good = measure_arm_goodness(*inside, apart=apart)
     conflict = measure_conflict(arms, parameters)
-    return _Judged(len(arms), arms.shape[1], *inside, good, conflict)
+    return _Measured(len(arms), arms.shape[1], *inside, good, conflict)
 
 
-def _judge_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Judged:
+def _measure_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Measured:
     rng = np.random.default_rng(0)
     rounds = draw_rounds(contexts, rng, name="features")
     arms, dim = rounds.searched.shape[1:]
@@ -285,9 +285,9 @@ def _judge_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Judge
         parameters = span_coordinates(pooled, parameters).theta
         rounds = Rounds(rounds.searched @ basis, rounds.counted @ basis)
     _check_influence(parameters)
-    good = judge_contexts(rounds, parameters, rng)
+    good = measure_context_goodness(rounds, parameters, rng)
     conflict = mean_conflict(rounds.searched[:_FRONTS], parameters)
-    return _Judged(arms, dim, rounds.searched, parameters, good, conflict)
+    return _Measured(arms, dim, rounds.searched, parameters, good, conflict)
 
 
 def _check_influence(theta: FloatArray) -> None:
@@ -298,7 +298,7 @@ def _check_influence(theta: FloatArray) -> None:
         )
 
 
-def judge_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
+def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
     """Say which assumptions of the theory hold; ``random`` weights have one more."""
     longest, diverse = good.feature_norm, good.diversity > 0
     off = max(longest - 1, good.largest_norm - 1, 1 - good.smallest_norm)

@@ -344,7 +344,7 @@ class Goodness:
         The level that the bounds use; None if the arms are not good enough.
     alpha
         The radius that goes with it; None if the arms are not good enough.
-    left
+    diversity_left
         lambda'; None if the arms are not good enough.
     separation
         Least distance of two objectives, None for one. Random weights need alpha not to exceed
@@ -366,7 +366,7 @@ class Goodness:
     version: str
     gamma: float | None
     alpha: float | None
-    left: float | None
+    diversity_left: float | None
     separation: float | None
     feature_norm: float
     smallest_norm: float
@@ -379,7 +379,7 @@ class Goodness:
         return self.feature_norm if self.version == "all norms" else 1.0
 
     @property
-    def promised_alpha(self) -> float | None:
+    def guaranteed_alpha(self) -> float | None:
         """alpha; if the arms are not good enough, that of perfect arms; None without diversity."""
         if self.alpha is not None or self.diversity == 0:
             return self.alpha
@@ -387,8 +387,8 @@ class Goodness:
         return radius_cap(self.diversity, _perfect(norms), **norms) or None
 
 
-def judge_arms(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
-    """Judge the goodness of fixed arms by the theorem's lemma, or else by a relaxed one.
+def measure_arm_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
+    """Measure the goodness of fixed arms by the theorem's lemma, or else by a relaxed one.
 
     If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
     """
@@ -401,8 +401,10 @@ def judge_arms(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodn
     return good
 
 
-def judge_contexts(rounds: Rounds, theta: FloatArray, rng: np.random.Generator) -> Goodness:
-    """Judge the goodness of contexts."""
+def measure_context_goodness(
+    rounds: Rounds, theta: FloatArray, rng: np.random.Generator
+) -> Goodness:
+    """Measure the goodness of contexts."""
     sample = rounds.searched
     good = _measure(sample.reshape(-1, sample.shape[-1]), theta, level=0.0)
     for version in _versions(good) if good.diversity > 0 else []:
@@ -430,7 +432,7 @@ def _measure(features: FloatArray, theta: FloatArray, *, level: float) -> Goodne
         version="",
         gamma=None,
         alpha=None,
-        left=None,
+        diversity_left=None,
         separation=float(apart.min()) if len(apart) else None,
         feature_norm=float(np.linalg.norm(features, axis=1).max()),
         smallest_norm=float(sizes.min()),
@@ -476,7 +478,7 @@ def _enough(
         version=name,
         gamma=gamma,
         alpha=alpha,
-        left=diversity_left(good.diversity, alpha, min(gamma, _perfect(norms)), **norms),
+        diversity_left=diversity_left(good.diversity, alpha, min(gamma, _perfect(norms)), **norms),
     )
 
 
