@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from mogro._files import write_whole
+from mogro._files import write_atomically
 
 needs_locks = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
 
 WRITER = """
 import sys
-from mogro._files import write_whole
-with write_whole(sys.argv[1]) as file:
+from mogro._files import write_atomically
+with write_atomically(sys.argv[1]) as file:
     file.write(b"new" * 100000)
     print("in the middle", flush=True)
     sys.stdin.readline()
@@ -43,7 +43,7 @@ def writer_in_the_middle(target: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def write(target: Path, content: bytes) -> None:
-    with write_whole(target) as file:
+    with write_atomically(target) as file:
         file.write(content)
 
 
@@ -102,7 +102,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 import mogro
-from mogro._files import write_whole
+from mogro._files import write_atomically
 folder = Path(sys.argv[1])
 policy = mogro.MOGRO(30, 3)
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
@@ -111,7 +111,7 @@ for save in range(149):
         if save % 2:
             policy.save(folder / "policy")
         else:  # so little that it is still in the buffer when the file is to be closed
-            with write_whole(folder / "policy") as file:
+            with write_atomically(folder / "policy") as file:
                 file.write(bytes(3001 + save))
     except OSError:
         continue
@@ -131,7 +131,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("no space"), ValueError("bad")])
 def test_an_error_of_the_caller_goes_through(error: BaseException, tmp_path: Path) -> None:
     def fail() -> None:
-        with write_whole(tmp_path / "target") as file:
+        with write_atomically(tmp_path / "target") as file:
             file.write(b"half")
             raise error
 
@@ -169,6 +169,6 @@ def test_errors_name_the_path_that_was_given(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError) as refused:
         write(tmp_path, b"")
     assert refused.value.filename == str(tmp_path)
-    with write_whole(missing, parents=True) as file:
+    with write_atomically(missing, parents=True) as file:
         file.write(b"here")
     assert missing.read_bytes() == b"here"

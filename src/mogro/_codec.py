@@ -97,7 +97,7 @@ def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dic
     """Return classes by their names: mogro's own, and others that are named differently."""
     foreign = list(others)
     classes = {*known, *foreign}
-    named = {one.__name__: one for one in classes}
+    named = {kind.__name__: kind for kind in classes}
     if len(named) < len(classes):
         raise ValueError(f"types: expected different names, none of mogro's own, got {foreign}")
     return named

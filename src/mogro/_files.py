@@ -14,7 +14,7 @@ if sys.platform != "win32":
 
 
 @contextlib.contextmanager
-def write_whole(path: str | os.PathLike[str], *, parents: bool = False) -> Iterator[BinaryIO]:
+def write_atomically(path: str | os.PathLike[str], *, parents: bool = False) -> Iterator[BinaryIO]:
     """Open a file that takes its name only when everything in it has reached the disk.
 
     Until then it is a draft beside the target. An error, a full disk for one, removes the draft
@@ -32,7 +32,7 @@ def write_whole(path: str | os.PathLike[str], *, parents: bool = False) -> Itera
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with write_whole(Path(folder) / "sums") as file:
+    ...     with write_atomically(Path(folder) / "sums") as file:
     ...         _ = file.write(b"1 2 3")
     ...         before = Path(folder, "sums").exists()
     ...     before, Path(folder, "sums").read_bytes()

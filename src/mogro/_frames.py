@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mogro._files import write_whole
+from mogro._files import write_atomically
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -42,5 +42,5 @@ def to_csv(columns: Columns) -> bytes:
 
 def write_csv(columns: Columns, path: str | os.PathLike[str]) -> None:
     """Write columns as a CSV file, as a whole or not at all."""
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         file.write(to_csv(columns))

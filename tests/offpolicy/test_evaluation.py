@@ -338,8 +338,8 @@ def test_degrees_of_freedom_are_those_of_the_largest_weights(
     for m in range(2):
         own = np.array(weights)[~np.isnan(rewards[:, m])]
         expected = (own**2).sum() ** 2 / (own**4).sum() if len(own) else 0.0
-        assert found.freedom[m] == pytest.approx(expected)
-    assert (found.freedom <= found.effective_size * (1 + 1e-9)).all()
+        assert found.degrees_of_freedom[m] == pytest.approx(expected)
+    assert (found.degrees_of_freedom <= found.effective_size * (1 + 1e-9)).all()
 
 
 def test_a_few_large_weights_make_intervals_wider() -> None:
@@ -348,8 +348,8 @@ def test_a_few_large_weights_make_intervals_wider() -> None:
     rewards = np.tile([[1.0], [-1.0]], (308, 1))
     found = offpolicy.snips(rewards, np.full(616, 0.01), weights / 100)
     assert found.skewness[0] == pytest.approx(0)
-    assert found.freedom[0] == pytest.approx((600 + 16 * 1600) ** 2 / (600 + 16 * 40**4))
-    reach = t.ppf(0.975, found.freedom[0] - 1)
+    assert found.degrees_of_freedom[0] == pytest.approx((600 + 16 * 1600) ** 2 / (600 + 16 * 40**4))
+    reach = t.ppf(0.975, found.degrees_of_freedom[0] - 1)
     assert reach > 2.1
     np.testing.assert_allclose(found.interval()[0] / found.error[0], [-reach, reach], rtol=1e-6)
     score = found.scores(found.interval()[:, 0])

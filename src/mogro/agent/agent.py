@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._files import write_whole
+from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, real, share
 from mogro.agent import changes, records, views
 from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
@@ -737,7 +737,7 @@ class Agent:
             names=self._config.features.names,
             estimates=known,
         )
-        with write_whole(place) as file:
+        with write_atomically(place) as file:
             file.write(page.encode())
 
     def front(

@@ -41,7 +41,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from mogro._codec import to_plain
-from mogro._files import write_whole
+from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
@@ -127,7 +127,7 @@ def write_log(table: Any, folder: Path) -> Path:
     import pyarrow.parquet
 
     path = folder / FILE
-    with write_whole(path, parents=True) as file:
+    with write_atomically(path, parents=True) as file:
         pyarrow.parquet.write_table(table, file)
     return path
 

@@ -8,7 +8,7 @@ import numpy as np
 from mogro._validation import FloatArray
 from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
-from mogro.evaluation.targets import Wanted, read_target
+from mogro.evaluation.targets import TargetProbabilities, read_target
 from mogro.offpolicy import Evaluation, Rows, Sums, predicted_rows, weighted_rows
 
 
@@ -74,18 +74,18 @@ def evaluate(
     """
     known = read_log(log)
     target, notes = read_target(policy, known, source=log)
-    passes = Passes(known)
+    scanned = ScannedLog(known)
     sums = None
-    for records in passes.records():
-        rows = passes.rows(records, target(records), predictions=predictions)
+    for records in scanned.records():
+        rows = scanned.rows(records, target(records), predictions=predictions)
         if sums is None:
-            sums = passes.sums(rows, self_normalised=self_normalised)
+            sums = scanned.sums(rows, self_normalised=self_normalised)
         sums.add(rows)
     assert sums is not None
-    return passes.named(sums.result(), *notes)
+    return scanned.named(sums.result(), *notes)
 
 
-class Passes:
+class ScannedLog:
     """A log, and what a first look at all its rows has shown."""
 
     def __init__(self, log: Log) -> None:
@@ -95,7 +95,7 @@ class Passes:
         self._missing = False
         self._early = 0  # rows from before an objective was added
         for records in log.records():
-            usable = records.believed()
+            usable = records.with_estimates()
             self._early += len(records) - len(usable)
             self._missing |= bool(np.isnan(usable.rewards).any())
             for arm in dict.fromkeys(usable.arms):
@@ -109,11 +109,11 @@ class Passes:
     def records(self) -> Iterator[Records]:
         """Read rows, some at a time."""
         for records in self._log.records():
-            usable = records.believed()
+            usable = records.with_estimates()
             if len(usable):
                 yield usable
 
-    def rows(self, records: Records, wanted: Wanted, *, predictions: bool) -> Rows:
+    def rows(self, records: Records, wanted: TargetProbabilities, *, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows."""
         rewards, logged, values = records.rewards, records.propensities, wanted.values
         errors = _errors(records, wanted)
@@ -149,7 +149,7 @@ class Passes:
         return replace(evaluation, names=self.units.names, notes=(*notes, *self._log.notes))
 
 
-def _errors(records: Records, wanted: Wanted) -> FloatArray:
+def _errors(records: Records, wanted: TargetProbabilities) -> FloatArray:
     """Return standard errors of propensities (n,), with those of the target beside them.
 
     The relative error of a weight is that of both probabilities.

@@ -10,7 +10,7 @@ from mogro import _page
 from mogro._drawing import regions
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import read_weights
-from mogro.evaluation.trade_offs import grid, in_words
+from mogro.evaluation.trade_offs import format_weights, grid
 from mogro.evaluation.whatif import WhatIf, what_if
 
 _PAIRS = 3  # drawings of fronts, two objectives each
@@ -62,14 +62,14 @@ def _values(result: WhatIf, asked: int) -> str:
         trust = "yes" if each.trusted else each.warnings[0].split(": ", 1)[1]
         mark = "→ " if i < asked else ""
         size, largest = f"{each.effective_size.min():,.0f}", f"{each.largest_weight.max():,.3g}"
-        rows.append([mark + in_words(weights), *cells, size, largest, trust])
+        rows.append([mark + format_weights(weights), *cells, size, largest, trust])
     heads = ["weights per unit", *names, "effective size", "largest weight", "to be trusted"]
     return _page.table(heads, rows)
 
 
 def _fronts(result: WhatIf, asked: int) -> str:
     names, bounds, values = result.units.names, result.interval(), result.value
-    labels = [in_words(weights) for weights in result.trade_offs]
+    labels = [format_weights(weights) for weights in result.trade_offs]
     which = "trade-offs"
     if result.trusted.any() and not result.trusted.all():  # boxes of the others would dwarf these
         which = "trade-offs that can be trusted"
@@ -99,7 +99,7 @@ def _differences(result: WhatIf) -> str:
     pairs = size * (size - 1) // 2
     words = f"{int(apart.sum()) // 2} of {pairs} pairs of trade-offs differ in some objective."
     rows = zip(result.trade_offs, apart, strict=True)
-    alike = [in_words(weights) for weights, others in rows if not others.any()]
+    alike = [format_weights(weights) for weights, others in rows if not others.any()]
     if alike and len(alike) < size:
         words += f" Not to be told from any other: {'; '.join(alike)}."
     return words

@@ -66,7 +66,7 @@ class Records:
         """Return the number of rows."""
         return len(self.propensities)
 
-    def believed(self) -> "Records":
+    def with_estimates(self) -> "Records":
         """Return those rows in which something was believed of every objective.
 
         Nothing was before an objective was added, and predictions that some rows lack would not
@@ -90,7 +90,7 @@ class Records:
         kept = {name: part(values) for name, values in columns.items()}
         return replace(self, **kept, read_features=lambda: part(self.features))
 
-    def without(self, what: str) -> ValueError:
+    def lacks(self, what: str) -> ValueError:
         """Return an error: rows lack something."""
         return ValueError(
             f"log: expected {what} in every row, got rows without, from {self.numbers[0]} on; "

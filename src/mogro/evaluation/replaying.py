@@ -179,7 +179,7 @@ def _accepted(
 
 def _on_offer(records: Records) -> BoolArray:
     if records.on_offer is None or records.features is None:
-        raise records.without("arms on offer with their features")
+        raise records.lacks("arms on offer with their features")
     return records.on_offer
 
 

@@ -19,14 +19,14 @@ from mogro.selection import Selection, check_selection
 _SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
 
 
-class Wanted(NamedTuple):
+class TargetProbabilities(NamedTuple):
     """Probabilities of a policy: of all arms on offer, (n, K), or of the logged arms, (n,)."""
 
     values: FloatArray
     errors: FloatArray | None = None
 
 
-Target = Callable[[Records], Wanted]
+Target = Callable[[Records], TargetProbabilities]
 
 
 def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tuple[str, ...]]:
@@ -57,10 +57,10 @@ def read_weights(weights: Mapping[str, float], units: Units) -> FloatArray:
     return np.asarray(vector / vector.sum())
 
 
-def believed(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:
+def read_estimates(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
     if records.estimates is None or records.on_offer is None:
-        raise records.without("what was believed of the arms on offer (offered_estimates)")
+        raise records.lacks("what was believed of the arms on offer (offered_estimates)")
     return units.inward(records.estimates), records.on_offer
 
 
@@ -71,10 +71,10 @@ class Greedy:
     weights: FloatArray
     units: Units
 
-    def __call__(self, records: Records, /) -> Wanted:
+    def __call__(self, records: Records, /) -> TargetProbabilities:
         """Return the probabilities, (n, K); arms that tie share."""
-        values, on_offer = believed(records, self.units)
-        return Wanted(self.best(values, on_offer))
+        values, on_offer = read_estimates(records, self.units)
+        return TargetProbabilities(self.best(values, on_offer))
 
     def best(self, values: FloatArray, on_offer: BoolArray) -> FloatArray:
         """Return the probabilities (n, K) by values (n, K, M)."""
@@ -89,8 +89,8 @@ class Greedy:
 def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
-    def target(records: Records) -> Wanted:
-        values, on_offer = believed(records, units)
+    def target(records: Records) -> TargetProbabilities:
+        values, on_offer = read_estimates(records, units)
         chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
         for row, here in enumerate(on_offer):
             rng = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Targ
             )
             chances[row, here] = (1 - uniform) * greedy.values + uniform / here.sum()
             errors[row, here] = (1 - uniform) * greedy.errors
-        return Wanted(chances, errors if errors.any() else None)
+        return TargetProbabilities(chances, errors if errors.any() else None)
 
     return target
 
@@ -120,7 +120,7 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
             )
         return _by_selection(policy.selection, units, uniform=policy.epsilon)
 
-    def target(records: Records) -> Wanted:
+    def target(records: Records) -> TargetProbabilities:
         features, on_offer = _features(records)
         if features.shape[-1] != policy.dim:
             raise ValueError(
@@ -136,7 +136,7 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
 
 
 def _by_agent(agent: Agent) -> Target:
-    def target(records: Records) -> Wanted:
+    def target(records: Records) -> TargetProbabilities:
         features, on_offer = _features(records)
         names = records.offered
         if names is None:
@@ -158,16 +158,16 @@ def _by_agent(agent: Agent) -> Target:
 
 def _features(records: Records) -> tuple[FloatArray, BoolArray]:
     if records.features is None or records.on_offer is None:
-        raise records.without("features of the arms on offer (offered_features)")
+        raise records.lacks("features of the arms on offer (offered_features)")
     return records.features, records.on_offer
 
 
-def _stacked(rows: Any, on_offer: BoolArray) -> Wanted:
+def _stacked(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
     chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
     for row, probabilities in enumerate(rows):
         chances[row, on_offer[row]] = probabilities.values
         errors[row, on_offer[row]] = probabilities.errors
-    return Wanted(chances, errors if errors.any() else None)
+    return TargetProbabilities(chances, errors if errors.any() else None)
 
 
 def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
@@ -206,10 +206,10 @@ def _given(policy: object, log: Log) -> Target:
             f"got {len(array)}"
         )
 
-    def target(records: Records) -> Wanted:
+    def target(records: Records) -> TargetProbabilities:
         given = array[records.numbers]
         if given.ndim == 1:
-            return Wanted(given)
+            return TargetProbabilities(given)
         if records.on_offer is None:
             raise ValueError("policy: expected (n,), because the log lacks the arms on offer")
         width = records.on_offer.shape[1]
@@ -219,6 +219,6 @@ def _given(policy: object, log: Log) -> Target:
                 f"policy: expected probabilities of the {width} arms on offer, in their order, and "
                 "0 beyond"
             )
-        return Wanted(inside)
+        return TargetProbabilities(inside)
 
     return target

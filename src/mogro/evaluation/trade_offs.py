@@ -51,7 +51,7 @@ class Recommendation:
             for name, value in self.values.items()
         )
         sure = f"; {self.constraints} with confidence {self.confidence:.1%}"
-        return f"{in_words(self.weights)}: {shown}{sure if self.constraints else ''}"
+        return f"{format_weights(self.weights)}: {shown}{sure if self.constraints else ''}"
 
     __repr__ = __str__
 
@@ -98,6 +98,6 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-def in_words(weights: Mapping[str, float]) -> str:
+def format_weights(weights: Mapping[str, float]) -> str:
     """Return weights as text."""
     return ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())

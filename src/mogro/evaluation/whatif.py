@@ -8,15 +8,15 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.objective import Units
-from mogro.evaluation.evaluating import Passes
+from mogro.evaluation.evaluating import ScannedLog
 from mogro.evaluation.logs import read_log
-from mogro.evaluation.targets import Greedy, Wanted, believed
-from mogro.evaluation.trade_offs import Recommendation, in_words, read_trade_offs
+from mogro.evaluation.targets import Greedy, TargetProbabilities, read_estimates
+from mogro.evaluation.trade_offs import Recommendation, format_weights, read_trade_offs
 from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.offpolicy._intervals import correlated_normals, joint_level
 from mogro.offpolicy.evaluation import read_level
 
-_ENOUGH = 100.0  # effective rows that tell two trade-offs apart
+_MIN_DIFFERENT_ROWS = 100.0  # effective rows that tell two trade-offs apart
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
 
 
@@ -86,7 +86,7 @@ class WhatIf:
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
             there = error > 0
-            if there.any() and self.sizes[i, j] >= _ENOUGH:
+            if there.any() and self.sizes[i, j] >= _MIN_DIFFERENT_ROWS:
                 steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
@@ -178,7 +178,7 @@ class WhatIf:
                 "no estimate" if np.isnan(v) else f"{v:.4g} [{a:.4g}, {b:.4g}]"
                 for v, (a, b) in zip(evaluation.value, bounds, strict=True)
             ]
-            shown = [f"{in_words(weights):<28}", *(f"{cell:<30}" for cell in cells)]
+            shown = [f"{format_weights(weights):<28}", *(f"{cell:<30}" for cell in cells)]
             lines.append("  ".join([*shown, f"{evaluation.effective_size.min():.0f}"]))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
@@ -263,22 +263,24 @@ def what_if(
     {'reward 0': 0.0, 'reward 1': 1.0}
     """
     known = read_log(log)
-    passes = Passes(known)
+    scanned = ScannedLog(known)
     vectors = read_trade_offs(trade_offs, known.units)
     targets = [Greedy(weights, known.units) for weights in vectors]
     sums: list[Sums] = []
-    for rows in _rows(passes, targets):
+    for rows in _rows(scanned, targets):
         if not sums:
-            sums = [passes.sums(rows[0], self_normalised=True) for _ in targets]
+            sums = [scanned.sums(rows[0], self_normalised=True) for _ in targets]
         for each, some in zip(sums, rows, strict=True):
             each.add(some)
-    evaluations = tuple(passes.named(each.result()) for each in sums)
+    evaluations = tuple(scanned.named(each.result()) for each in sums)
     size = len(targets) * len(known.units)
     products = np.zeros((size, size))
     apart, squares = np.zeros((2, len(targets), len(targets)))
-    for rows in _rows(passes, targets):
-        moved = np.hstack([each.influences(some) for each, some in zip(sums, rows, strict=True)])
-        products += moved.T @ moved
+    for rows in _rows(scanned, targets):
+        influences = np.hstack(
+            [each.influences(some) for each, some in zip(sums, rows, strict=True)]
+        )
+        products += influences.T @ influences
         weights = np.stack([some.weights for some in rows])  # (W, n)
         for place, weight in enumerate(weights):
             difference = np.abs(weights - weight)
@@ -289,12 +291,14 @@ def what_if(
     return WhatIf(named, evaluations, _consistent(products, evaluations), sizes, known.units)
 
 
-def _rows(passes: Passes, targets: list[Greedy]) -> Iterator[list[Rows]]:
+def _rows(scanned: ScannedLog, targets: list[Greedy]) -> Iterator[list[Rows]]:
     """Yield rows for every target, some at a time."""
-    for records in passes.records():
-        values, on_offer = believed(records, passes.units)
+    for records in scanned.records():
+        values, on_offer = read_estimates(records, scanned.units)
         yield [
-            passes.rows(records, Wanted(target.best(values, on_offer)), predictions=True)
+            scanned.rows(
+                records, TargetProbabilities(target.best(values, on_offer)), predictions=True
+            )
             for target in targets
         ]
 

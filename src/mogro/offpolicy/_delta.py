@@ -76,7 +76,7 @@ def _span(places: Places) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-class Estimate(NamedTuple):
+class Linearisation(NamedTuple):
     """An estimate (M,), N / D or N within it, and how rows move it.
 
     A row moves it by the level (G, M) of its group and by coefficients (G, p, M) of its deviations
@@ -89,7 +89,7 @@ class Estimate(NamedTuple):
     coefficients: FloatArray
 
 
-def estimate(moments: Moments, layout: Layout, *, normalised: bool) -> Estimate:
+def linearise(moments: Moments, layout: Layout, *, normalised: bool) -> Linearisation:
     """Return the estimate from moments of the columns."""
     means = moments.means
     shares = (moments.counts / moments.counts.sum())[:, None]
@@ -115,14 +115,14 @@ def estimate(moments: Moments, layout: Layout, *, normalised: bool) -> Estimate:
         coefficients[:, layout.seen, every] = -_quotient(both, seen)
     if layout.baseline is not None:
         coefficients[:, layout.baseline, every] = 1.0
-    return Estimate((shares * baselines).sum(axis=0) + ratio, ratio, level, coefficients)
+    return Linearisation((shares * baselines).sum(axis=0) + ratio, ratio, level, coefficients)
 
 
-def covariance(moments: Moments, moved: Estimate) -> FloatArray:
+def covariance(moments: Moments, linear: Linearisation) -> FloatArray:
     """Return the covariance (M, M) of the estimate; NaN for a single row."""
     total = moments.counts.sum()
-    within = sandwich(moved.coefficients, moments.scatter)
-    between = np.einsum("g,gm,gn->mn", moments.counts, moved.level, moved.level)
+    within = sandwich(linear.coefficients, moments.scatter)
+    between = np.einsum("g,gm,gn->mn", moments.counts, linear.level, linear.level)
     if total < 2:
         return np.full_like(within, np.nan)
     return np.asarray((within + between) / (total * (total - 1)))
@@ -133,17 +133,17 @@ def sandwich(coefficients: FloatArray, scatter: FloatArray) -> FloatArray:
     return np.asarray((coefficients.transpose(0, 2, 1) @ scatter @ coefficients).sum(axis=0))
 
 
-def skewness(moments: Moments, moved: Estimate, layout: Layout) -> FloatArray:
+def skewness(moments: Moments, linear: Linearisation, layout: Layout) -> FloatArray:
     """Return the skewness (M,) of the estimate: of a row's influence, over the root of n."""
     sets = layout.sets
     # Coefficients of the columns of each objective, (G, M, q).
-    slopes = moved.coefficients[:, sets, np.arange(len(sets))[:, None]]
+    slopes = linear.coefficients[:, sets, np.arange(len(sets))[:, None]]
     scatter = moments.scatter[:, sets[:, :, None], sets[:, None, :]]
     squares = np.einsum("gma,gmab,gmb->gm", slopes, scatter, slopes)
     cubes = np.vecdot(np.matvec(np.matvec(moments.thirds, slopes[:, :, None]), slopes), slopes)
     counts = moments.counts[:, None]
-    third = (cubes + 3 * moved.level * squares + counts * moved.level**3).sum(axis=0)
-    second = (squares + counts * moved.level**2).sum(axis=0)
+    third = (cubes + 3 * linear.level * squares + counts * linear.level**3).sum(axis=0)
+    second = (squares + counts * linear.level**2).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(third / second**1.5)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 
-_STEEP = 0.45  # beyond this skewness (about five clicks) the expansion is no guide
+MAX_SKEWNESS = 0.45  # of an estimate (about five clicks); beyond it the expansion is no guide
 _DRAWS = 2**15
 
 
@@ -28,7 +28,7 @@ def skewed_interval(
     Inverts the cubic transformation of Hall (1992), "On the removal of skewness by
     transformation", which is monotone and makes a Studentised mean normal to second order.
     """
-    s = np.clip(np.nan_to_num(skewness), -_STEEP, _STEEP)
+    s = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
     flat = abs(s) < 1e-6
     steps = []
     for side in (z, -z):
@@ -48,11 +48,11 @@ def scores(
     """
     from scipy.special import ndtri, stdtr
 
-    s = np.clip(np.nan_to_num(skewness), -_STEEP, _STEEP)
+    s = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
     step = np.divide(value - bound, error, out=np.full(len(value), np.nan), where=error > 0)
     z = s / 6 + step + s * step**2 / 3 + s**2 * step**3 / 27
     z = np.clip(z, -30, 30)  # beyond, probabilities are rounding
-    tail = stdtr(_freedom(sizes), -abs(z))
+    tail = stdtr(_degrees_of_freedom(sizes), -abs(z))
     return np.asarray(-np.sign(z) * ndtri(tail))
 
 
@@ -60,10 +60,10 @@ def quantiles(level: float, sizes: FloatArray) -> FloatArray:
     """Return two-sided quantiles of Student's t, for variances of so many observations."""
     from scipy.special import stdtrit
 
-    return np.asarray(stdtrit(_freedom(sizes), (1 + level) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(_degrees_of_freedom(sizes), (1 + level) / 2), dtype=np.float64)
 
 
-def _freedom(sizes: FloatArray) -> FloatArray:
+def _degrees_of_freedom(sizes: FloatArray) -> FloatArray:
     return np.maximum(np.nan_to_num(sizes, nan=1.0) - 1, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""What was found: values, errors, intervals, and whether to trust them."""
+"""The result of an evaluation: values, errors, intervals, and whether to trust them."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, floats, real, share
 from mogro.offpolicy._intervals import (
+    MAX_SKEWNESS,
     Calibration,
     joint_level,
     likelihood_interval,
@@ -15,10 +16,9 @@ from mogro.offpolicy._intervals import (
     skewed_interval,
 )
 
-ENOUGH = 200.0  # effective size from which intervals are trusted
-TOLERATED = 0.01  # share of the target without support up to which there is an estimate
-_STEEP = 0.45  # skewness of an estimate up to which intervals are trusted: five clicks
-_NOISY = 0.5  # relative error of propensities up to which the delta method makes sense
+MIN_EFFECTIVE_SIZE = 200.0  # effective size from which intervals are trusted
+MAX_UNSUPPORTED = 0.01  # share of the target without support up to which there is an estimate
+_MAX_PROPENSITY_ERROR = 0.5  # relative, up to which the delta method makes sense
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Evaluation:
         What uncertain propensities may have done to the estimates, (M,).
     effective_size
         ``(sum w)^2 / sum w^2`` over the rows observed, (M,).
-    freedom
+    degrees_of_freedom
         Degrees of freedom of the errors, (M,): ``(sum w^2)^2 / sum w^4`` over these rows, few where
         a few large weights make most of the variance. At most the effective size.
     largest_weight
@@ -98,7 +98,7 @@ class Evaluation:
     skewness: FloatArray
     bias: FloatArray
     effective_size: FloatArray
-    freedom: FloatArray
+    degrees_of_freedom: FloatArray
     largest_weight: FloatArray
     unsupported: FloatArray
     undrawn: float
@@ -128,9 +128,9 @@ class Evaluation:
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return confidence intervals (M, 2), one objective at a time.
 
-        Student's t with :attr:`freedom` less one, for the mean, corrected for skewness, from the
-        martingale variance. That holds for logs of learning agents too, if they are long enough for
-        the propensities to settle or are bounded away from 0.
+        Student's t with :attr:`degrees_of_freedom` less one, for the mean, corrected for skewness,
+        from the martingale variance. That holds for logs of learning agents too, if they are long
+        enough for the propensities to settle or are bounded away from 0.
         """
         return self._skewed(read_level(level))
 
@@ -150,7 +150,7 @@ class Evaluation:
         lead = self.value - limits
         least, most = (lead + step for step in self.slack.T)
         lead = np.where(least > 0, least, np.where(most < 0, most, 0 * lead))
-        return scores(lead, self.error, self.skewness, self.freedom, 0.0)
+        return scores(lead, self.error, self.skewness, self.degrees_of_freedom, 0.0)
 
     def likelihood_interval(
         self, level: float = 0.95, *, within: tuple[float, float] | None = None
@@ -180,7 +180,7 @@ class Evaluation:
         return np.where(np.isnan(self.value)[:, None], np.nan, bounds)
 
     def _skewed(self, level: float) -> FloatArray:
-        z = quantiles(level, self.freedom)
+        z = quantiles(level, self.degrees_of_freedom)
         return skewed_interval(self.value, self.error, self.skewness, z) + self.slack
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ def read_level(level: float) -> float:
 
 def _warnings(evaluation: Evaluation) -> list[str]:
     words, doubtful = [], "NOT TO BE TRUSTED"
-    none = evaluation.unsupported > TOLERATED
+    none = evaluation.unsupported > MAX_UNSUPPORTED
     if none.any():
         words.append(
             f"NO SUPPORT: {evaluation.unsupported.max():.0%} of what the target would choose "
@@ -220,26 +220,26 @@ def _warnings(evaluation: Evaluation) -> list[str]:
             f"{doubtful}: {evaluation.undrawn:.0%} of what the target would choose was not drawn; "
             "intervals allow it any reward that was seen"
         )
-    small = ~none & ~(evaluation.effective_size >= ENOUGH)
+    small = ~none & ~(evaluation.effective_size >= MIN_EFFECTIVE_SIZE)
     if small.any():
         least = np.nan_to_num(evaluation.effective_size[small]).min()
         words.append(
             f"{doubtful}: effective size {least:.0f}{_which(small, evaluation)}, "
-            f"{ENOUGH:.0f} needed"
+            f"{MIN_EFFECTIVE_SIZE:.0f} needed"
         )
     flat = ~none & ~small & ~(evaluation.error > 0)
     if flat.any():
         where = _which(flat, evaluation)
         words.append(f"{doubtful}: no variation{where}, so nothing is known of the error")
-    steep = ~none & ~small & ~flat & ~(abs(evaluation.skewness) <= _STEEP)
+    steep = ~none & ~small & ~flat & ~(abs(evaluation.skewness) <= MAX_SKEWNESS)
     if steep.any():
         words.append(f"{doubtful}: a few rows decide{_which(steep, evaluation)}")
-    if evaluation.mean_weight - 1 > 5 * evaluation.mean_weight_error + TOLERATED:
+    if evaluation.mean_weight - 1 > 5 * evaluation.mean_weight_error + MAX_UNSUPPORTED:
         words.append(
             f"{doubtful}: the mean weight is {evaluation.mean_weight:.3g}, not 1: "
             "the probabilities cannot be right"
         )
-    if evaluation.propensity_error > _NOISY:
+    if evaluation.propensity_error > _MAX_PROPENSITY_ERROR:
         words.append(
             f"{doubtful}: propensities are known up to {evaluation.propensity_error:.0%} only"
         )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import BoolArray, FloatArray, count, floats, indices
-from mogro.offpolicy.evaluation import TOLERATED, Evaluation
+from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import Rows, probability_rows, reward_rows
 from mogro.offpolicy.sums import Sums
 from mogro.posterior import Posterior
@@ -115,7 +115,7 @@ def direct(
     baseline = np.vecmat(target, predicted)
     wanted = target @ offered if offered.ndim == 2 else np.vecmat(target, offered)
     influences = np.empty((n, objectives))
-    sizes, lost = np.empty(objectives), np.empty(objectives)
+    sizes, unsupported = np.empty(objectives), np.empty(objectives)
     for places, keep in _patterns(seen, n, objectives):
         model = _fit(logged, values[:, places], keep, ridge)
         middle = wanted.mean(axis=0)
@@ -125,19 +125,19 @@ def direct(
         influences[:, places] = baseline[:, places] + pull - pull.mean(axis=0)
         variance = float(middle @ model.S[0] @ middle)
         sizes[places] = 1 / variance if variance > 0 else n
-        lost[places] = _unseen(model, offered, target)
+        unsupported[places] = _unseen(model, offered, target)
     sums = Sums(objectives, predictions=True)
     nothing = np.zeros_like(influences)
     sums.add(Rows(np.ones(n), nothing, baseline=influences))
     evaluation = sums.result()
-    gone = np.where(lost > TOLERATED, np.nan, 0.0)
+    unknown = np.where(unsupported > MAX_UNSUPPORTED, np.nan, 0.0)
     return replace(
         evaluation,
-        value=evaluation.value + gone,
-        covariance=evaluation.covariance + gone[:, None] + gone,
+        value=evaluation.value + unknown,
+        covariance=evaluation.covariance + unknown[:, None] + unknown,
         effective_size=sizes,
-        freedom=sizes,
-        unsupported=lost,
+        degrees_of_freedom=sizes,
+        unsupported=unsupported,
     )
 
 

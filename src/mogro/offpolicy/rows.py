@@ -29,7 +29,7 @@ class Rows:
         Logged arms, (n,), or None.
     noise
         Relative standard errors of the logged propensities, (n,), or None.
-    lost
+    unsupported
         Target probability of choices that the log gave none, summed over the rows.
     mass
         Target probability of every arm, summed over the rows, (K,), or None.
@@ -41,7 +41,7 @@ class Rows:
     baseline: FloatArray | None = None
     arms: NDArray[np.intp] | None = None
     noise: FloatArray | None = None
-    lost: float = 0.0
+    unsupported: float = 0.0
     mass: FloatArray | None = None
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ def weighted_rows(
         seen,
         arms=None if arms is None else _arms(arms, n),
         noise=noise,
-        lost=_lost(propensities, wanted, noise),
+        unsupported=_unsupported(propensities, wanted, noise),
     )
 
 
@@ -122,7 +122,7 @@ def predicted_rows(
         baseline,
         chosen,
         noise,
-        _lost(propensities, wanted, noise),
+        _unsupported(propensities, wanted, noise),
         np.ones(n) @ target,  # faster than a sum over the first axis
     )
 
@@ -178,7 +178,7 @@ def _weights(propensities: FloatArray, wanted: FloatArray) -> FloatArray:
     return np.divide(wanted, propensities, out=np.zeros(len(wanted)), where=propensities > 0)
 
 
-def _lost(propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None) -> float:
+def _unsupported(propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None) -> float:
     """Return the target probability of arms that the log is known to give probability 0.
 
     The logged arm, if its propensity is 0; the others, if it is 1.
@@ -186,8 +186,8 @@ def _lost(propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None
     certain = propensities >= 1
     if noise is not None:
         certain &= noise == 0
-    lost = np.where(propensities > 0, np.where(certain, 1 - wanted, 0.0), wanted)
-    return float(np.maximum(lost, 0.0).sum())
+    unsupported = np.where(propensities > 0, np.where(certain, 1 - wanted, 0.0), wanted)
+    return float(np.maximum(unsupported, 0.0).sum())
 
 
 def _noise(errors: ArrayLike | None, propensities: FloatArray) -> FloatArray | None:

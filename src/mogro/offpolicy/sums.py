@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, count
-from mogro.offpolicy._conclusion import conclude, influences
 from mogro.offpolicy._delta import Layout
 from mogro.offpolicy._moments import BLOCK, Moments
+from mogro.offpolicy._results import evaluate_sums, influences
 from mogro.offpolicy.evaluation import Evaluation
 from mogro.offpolicy.rows import Rows
 
@@ -96,7 +96,7 @@ class Sums:
         self.fourths: FloatArray = np.zeros(objectives)  # sums of their fourth powers
         self.lowest: FloatArray = np.full(objectives, np.inf)  # residuals
         self.highest: FloatArray = np.full(objectives, -np.inf)
-        self.lost = 0.0  # target probability known to be without support
+        self.unsupported = 0.0  # target probability known to be without support
         self.mass: FloatArray = np.zeros(arms)  # target probability of the arms
         self.pulls: NDArray[np.int64] = np.zeros(arms, dtype=np.int64)
 
@@ -138,7 +138,7 @@ class Sums:
         self.noise_squares += float(noise @ noise)
 
     def _add_totals(self, rows: Rows) -> None:
-        self.lost += rows.lost
+        self.unsupported += rows.unsupported
         weights, low, high = rows.weights[:, None], rows.residuals, rows.residuals
         if rows.observed is not None:
             weights = weights * rows.observed
@@ -186,7 +186,7 @@ class Sums:
         self.fourths = self.fourths + other.fourths
         self.lowest = np.minimum(self.lowest, other.lowest)
         self.highest = np.maximum(self.highest, other.highest)
-        self.lost += other.lost
+        self.unsupported += other.unsupported
         self.mass = self.mass + other.mass
         self.pulls += other.pulls
 
@@ -203,4 +203,4 @@ class Sums:
         """Return what the rows so far say."""
         if not len(self):
             raise ValueError("rows: expected at least one, got none")
-        return conclude(self)
+        return evaluate_sums(self)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 from mogro.pareto import _simplex
-from mogro.pareto._simplex import Columns, State
+from mogro.pareto._simplex import Columns, SimplexState
 
 _FINE = 1e-13  # gains below this part of a game's size are rounding
 _CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
@@ -64,8 +64,8 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
         source = Columns(columns, None if problem is None else problem[open_])
         _improve(games, open_, _by_simplex(source, points[open_], size[open_], nudge=nudge))
     for i in _open(games):
-        own_columns = columns if problem is None else columns[problem[i]]
-        _improve(games, np.array([i]), _by_highs(own_columns, points[i]))
+        its_columns = columns if problem is None else columns[problem[i]]
+        _improve(games, np.array([i]), _by_highs(its_columns, points[i]))
     lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
     return games._replace(lower=lower, upper=upper, size=size)
 
@@ -156,7 +156,7 @@ def _prices(columns: Columns, place: IntArray) -> FloatArray:
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def _evaluated(state: State, columns: Columns) -> Games:
+def _evaluated(state: SimplexState, columns: Columns) -> Games:
     """Evaluate final bases at the true points."""
     place, points, size, rows, basis, gain = state
     length = columns.values.shape[-2]

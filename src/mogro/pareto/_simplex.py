@@ -20,7 +20,7 @@ _PIVOT = 1e-9  # a smaller pivot would ruin the basis
 _STEPS = 60  # per objective; games that need more have lost their way
 
 
-class State(NamedTuple):
+class SimplexState(NamedTuple):
     """Games in work."""
 
     place: IntArray  # (G,) in the batch
@@ -30,16 +30,20 @@ class State(NamedTuple):
     basis: IntArray  # (G, M) the column of each further row; L + m is slack m
     gain: FloatArray  # (G,) by how much, in sizes, the best column beats v under the weights
 
-    def part(self, which: BoolArray | IntArray | slice) -> "State":
+    def part(self, which: BoolArray | IntArray | slice) -> "SimplexState":
         place, points, size, rows, basis, gain = self
-        return State(
+        return SimplexState(
             place[which], points[which], size[which], rows[which], basis[which], gain[which]
         )
 
 
-def joined(states: list[State]) -> State:
+def joined(states: list[SimplexState]) -> SimplexState:
     """Return several batches as one."""
-    return states[0] if len(states) == 1 else State(*map(np.concatenate, zip(*states, strict=True)))
+    return (
+        states[0]
+        if len(states) == 1
+        else SimplexState(*map(np.concatenate, zip(*states, strict=True)))
+    )
 
 
 class Columns(NamedTuple):
@@ -64,7 +68,7 @@ def start(
     points: FloatArray,
     size: FloatArray,
     nudge: FloatArray,
-) -> State:
+) -> SimplexState:
     """Return bases of one arm each: the best under equal weights.
 
     All slacks are in the basis, but the one of the objective where the arm beats the point least.
@@ -92,13 +96,13 @@ def start(
     basis = np.empty((games, objectives), dtype=np.int64)
     basis[:] = prices.shape[-1] + diagonal
     basis[each, least] = arm
-    return State(place, points, size, rows, basis, np.full(games, np.inf))
+    return SimplexState(place, points, size, rows, basis, np.full(games, np.inf))
 
 
 @np.errstate(divide="ignore", invalid="ignore")
 def run(
-    state: State, columns: Columns, prices: FloatArray, *, tolerance: float, patience: bool
-) -> tuple[State, State]:
+    state: SimplexState, columns: Columns, prices: FloatArray, *, tolerance: float, patience: bool
+) -> tuple[SimplexState, SimplexState]:
     """Pivot until all games are solved, or (with ``patience``) until few are left.
 
     Return the solved games and those that must go on. Games that lose their way count as solved:
@@ -134,7 +138,7 @@ class _Best(NamedTuple):
         return _Best(arm[which], gain[which], slack[which], slack_gain[which])
 
 
-def _price(prices: FloatArray, state: State) -> _Best:
+def _price(prices: FloatArray, state: SimplexState) -> _Best:
     each = np.arange(len(state.rows))
     dual = state.rows[:, 0, :-2]
     if prices.ndim == 2:
@@ -147,7 +151,7 @@ def _price(prices: FloatArray, state: State) -> _Best:
     return _Best(arm, gain, slack, dual[each, slack] * state.size)
 
 
-def _pivot(state: State, columns: Columns, best: _Best, active: BoolArray) -> None:
+def _pivot(state: SimplexState, columns: Columns, best: _Best, active: BoolArray) -> None:
     """Let one variable enter each active basis, in place."""
     rows, basis = state.rows, state.basis
     each = np.arange(len(rows))

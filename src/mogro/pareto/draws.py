@@ -7,7 +7,7 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray
 from mogro.pareto._arguments import read_means
 from mogro.pareto.dominance import pareto_front
-from mogro.pareto.effective import effective_front, power_units, unbeaten
+from mogro.pareto.effective import effective_front, power_units, undominated_by_mixtures
 
 _TRIES = 32  # arms tried before an effective front is built
 _WALK = 3000  # numbers from which a front of more than four objectives costs more than a walk
@@ -86,7 +86,7 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
         if not len(open_):
             break
         arm = walk.first(open_)
-        good = unbeaten(*walk.left(flat, open_, arm), units=units[open_])
+        good = undominated_by_mixtures(*walk.left(flat, open_, arm), units=units[open_])
         drawn[open_[good]] = arm[good]
         open_ = open_[~good]
         walk.drop(open_, arm[~good])

@@ -206,17 +206,21 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     flat = points.reshape(-1, *points.shape[-2:])
     if arms is None:
         result = pareto_front(flat)
-        result[result] = unbeaten(*_only(flat, result), units=power_units(flat))
+        result[result] = undominated_by_mixtures(
+            *_front_only(flat, result), units=power_units(flat)
+        )
         return result.reshape(points.shape[:-1])
     problem, arm, shape = chosen(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])
-    result[result] = unbeaten(flat, problem[result], arm[result], units=power_units(flat))
+    result[result] = undominated_by_mixtures(
+        flat, problem[result], arm[result], units=power_units(flat)
+    )
     return result[inverse].reshape(shape)
 
 
-def _only(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _front_only(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Return problems (P, K, M) with few arms besides some (P, K), and where these went."""
     counts = some.sum(axis=1)
     order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
@@ -225,7 +229,9 @@ def _only(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntA
     return np.take_along_axis(flat, order[:, :, None], axis=1), problem, place
 
 
-def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray) -> BoolArray:
+def undominated_by_mixtures(
+    flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntArray
+) -> BoolArray:
     """Return which of some arms, all on the Pareto front, are on the effective front.
 
     Most are clearly best under some of a few weights. Each of the others has a game against the
@@ -238,7 +244,7 @@ def unbeaten(flat: FloatArray, problem: IntArray, arm: IntArray, *, units: IntAr
     step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
     for i in range(0, len(places), step):
         some = places[i : i + step]
-        result[some] = _unbeaten_by_games(flat, units, problem[some], arm[some])
+        result[some] = _undominated_in_games(flat, units, problem[some], arm[some])
     return result
 
 
@@ -272,7 +278,7 @@ def _trials(objectives: int, number: int) -> FloatArray:
     return np.random.default_rng(0).dirichlet(np.ones(objectives), number).T.copy()
 
 
-def _unbeaten_by_games(
+def _undominated_in_games(
     flat: FloatArray, units: IntArray, problem: IntArray, arm: IntArray
 ) -> BoolArray:
     """Return which arms are best under some weights that are all positive.

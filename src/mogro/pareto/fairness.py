@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, floats, real
-from mogro.pareto._excluded import fewest_served
+from mogro.pareto._fairness_search import least_served_pulls
 from mogro.pareto.dominance import front
 from mogro.pareto.effective import effective_certificates, effective_front, effective_gaps
 
@@ -48,7 +48,7 @@ def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> flo
     0.2
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    return fewest_served(points, counts, epsilon=within) / float(counts.sum())
+    return least_served_pulls(points, counts, epsilon=within) / float(counts.sum())
 
 
 def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
-from mogro._files import write_whole
+from mogro._files import write_atomically
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
@@ -56,7 +56,7 @@ OWN: tuple[type[Any], ...] = (
 def save(policy: LinearPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy; a file that stood there is replaced as a whole or not at all."""
     check_names(policy)
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         for part in pack({"format": FORMAT, "policy": to_plain(policy)}, policy.save_state()):
             file.write(part)
 

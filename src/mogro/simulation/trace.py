@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._codec import pack, unpack
-from mogro._files import write_whole
+from mogro._files import write_atomically
 from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
@@ -163,7 +163,7 @@ class Trace:
             "measures": list(self.measures),
             "versions": dict(self.versions),
         }
-        with write_whole(path, parents=True) as file:
+        with write_atomically(path, parents=True) as file:
             for part in pack(header, {name: getattr(self, name) for name in _ARRAYS}):
                 file.write(part)
 

@@ -95,18 +95,18 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
         )
 
 
-def _check_batch(asked: Instance, batch: tuple[int, ...]) -> None:
-    world = asked.world
+def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
+    world = instance.world
     together = Streams(_generators(batch))
     separate = _generators(batch)
     last = _read_only(np.full(batch, world.arms - 1))
     for step in range(2):
-        offered = asked.contexts(rng=together, batch=batch, step=step)
+        offered = instance.contexts(rng=together, batch=batch, step=step)
         features = _broadcast(offered, (*batch, world.arms, world.dim), "contexts")
-        means = asked.means(offered, step=step)
+        means = instance.means(offered, step=step)
         _broadcast(means, (*batch, world.arms, world.objectives), "means")
         chosen = _read_only(features[..., -1, :])
-        rewards = asked.observe(chosen, rng=together, arm=last, step=step)
+        rewards = instance.observe(chosen, rng=together, arm=last, step=step)
         expected = (*batch, world.objectives)
         _require(
             rewards.shape == expected,
@@ -118,39 +118,40 @@ def _check_batch(asked: Instance, batch: tuple[int, ...]) -> None:
         _require(np.isfinite(rewards).all(), "observe: expected finite rewards")
         for learner in np.ndindex(*batch):
             rng: np.random.Generator = separate[learner]
-            alone = asked.contexts(rng=rng, batch=(), step=step)
+            alone = instance.contexts(rng=rng, batch=(), step=step)
             where = f"learner {learner} of batch {batch} against a single call"
             _close(features[learner], alone, f"contexts of {where}")
-            reward = asked.observe(alone[-1], rng=rng, arm=world.arms - 1, step=step)
+            reward = instance.observe(alone[-1], rng=rng, arm=world.arms - 1, step=step)
             _close(rewards[learner], reward, f"rewards of {where}")
 
 
-def _check_rewards(asked: Instance) -> None:
+def _check_rewards(instance: Instance) -> None:
     """Compare the means of many rewards with those that the world says."""
-    world = asked.world
+    world = instance.world
     for step in _STEPS:
-        features = asked.contexts(rng=np.random.default_rng(3), batch=(), step=step)
+        features = instance.contexts(rng=np.random.default_rng(3), batch=(), step=step)
         _broadcast(features, (world.arms, world.dim), "contexts")
-        stated = asked.means(features, step=step)
+        stated = instance.means(features, step=step)
         means = _broadcast(stated, (world.arms, world.objectives), "means")
         _require(np.isfinite(means).all(), "means: expected finite means")
         for arm in {0, world.arms // 2, world.arms - 1}:
-            rewards = _many_rewards(asked, features[arm], arm, step)
+            rewards = _many_rewards(instance, features[arm], arm, step)
             _compare(rewards, means[arm], getattr(world, "noise", None), f"arm {arm}, step {step}")
 
 
-def _many_rewards(asked: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
-    if asked.alone:
+def _many_rewards(instance: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
+    if instance.alone:
         rng = np.random.default_rng(5)
         draws = [
-            asked.observe(_read_only(x), rng=rng, arm=arm, step=step) for _ in range(_SINGLE_DRAWS)
+            instance.observe(_read_only(x), rng=rng, arm=arm, step=step)
+            for _ in range(_SINGLE_DRAWS)
         ]
         rewards = np.stack(draws)
     else:
         many = _read_only(np.broadcast_to(x, (_DRAWS, *x.shape)))
         arms = _read_only(np.full(_DRAWS, arm))
-        rewards = asked.observe(many, rng=np.random.default_rng(5), arm=arms, step=step)
-    shape = (len(rewards), asked.world.objectives)
+        rewards = instance.observe(many, rng=np.random.default_rng(5), arm=arms, step=step)
+    shape = (len(rewards), instance.world.objectives)
     _require(
         rewards.shape == shape, f"observe: expected shape {shape[1:]}, got {rewards.shape[1:]}"
     )
@@ -174,15 +175,15 @@ def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where:
         )
 
 
-def _check_long_life(asked: Instance) -> None:
+def _check_long_life(instance: Instance) -> None:
     rng = np.random.default_rng(7)
-    world = asked.world
-    first = asked.contexts(rng=np.random.default_rng(3), batch=(), step=0)
-    before = asked.means(first, step=0).copy()
+    world = instance.world
+    first = instance.contexts(rng=np.random.default_rng(3), batch=(), step=0)
+    before = instance.means(first, step=0).copy()
     for step in range(_ROUNDS):
-        features = asked.contexts(rng=rng, batch=(), step=step)
+        features = instance.contexts(rng=rng, batch=(), step=step)
         arm = step % world.arms
-        asked.observe(features[arm], rng=rng, arm=arm, step=step)
+        instance.observe(features[arm], rng=rng, arm=arm, step=step)
     _same(Instance(world).means(first, step=0), before, f"means before and after {_ROUNDS} rounds")
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
-from mogro._files import write_whole
+from mogro._files import write_atomically
 from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedSnapshot
 from mogro.agent.features.products import FeatureMap
@@ -40,7 +40,7 @@ def write(path: str | os.PathLike[str], state: State) -> None:
     held = _rows(state.ledger, 0, len(state.ledger.ids))
     for name in ("ledger.position", "ledger.offer"):
         held[name] = np.zeros_like(held[name])
-    with write_whole(path) as file:
+    with write_atomically(path) as file:
         for part in pack(header, arrays | held):
             file.write(part)
 

@@ -33,7 +33,7 @@ class _Cell(NamedTuple):
     epsilon: float
 
 
-def fewest_served(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> float:
+def least_served_pulls(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> float:
     """Return the least sum, over weights, of ``pulls`` of arms within ``epsilon`` of the best."""
     size = max(float(np.ptp(means, axis=0).max()), epsilon)
     means, epsilon = (means - means[0]) / size, epsilon / size

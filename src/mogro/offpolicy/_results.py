@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.offpolicy._delta import Estimate, covariance, estimate, sandwich, skewness
+from mogro.offpolicy._delta import Linearisation, covariance, linearise, sandwich, skewness
 from mogro.offpolicy._intervals import Calibration
 from mogro.offpolicy._moments import BLOCK
-from mogro.offpolicy.evaluation import TOLERATED, Evaluation
+from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import Rows
 
 if TYPE_CHECKING:
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 _CHANCE, _MISSED = 5.0, 10.0
 
 
-def conclude(sums: "Sums") -> Evaluation:
+def evaluate_sums(sums: "Sums") -> Evaluation:
     """Return what the rows so far say."""
     moments, settings = sums.moments, sums.settings
-    moved = estimate(moments, sums.layout, normalised=settings.self_normalised)
-    noise, bias = _noise_parts(sums, moved)
-    size, freedom, weight, weight_error = _weights(sums)
+    linear = linearise(moments, sums.layout, normalised=settings.self_normalised)
+    noise, bias = _noise_parts(sums, linear)
+    size, degrees_of_freedom, weight, weight_error = _weights(sums)
     unsupported, undrawn = _support(sums, weight, weight_error)
-    gone = np.where((unsupported > TOLERATED) | (_observed(sums) == 0), np.nan, 0.0)
-    spread = covariance(moments, moved) + noise + np.outer(bias, bias)
+    unknown = np.where((unsupported > MAX_UNSUPPORTED) | (_observed(sums) == 0), np.nan, 0.0)
+    spread = covariance(moments, linear) + noise + np.outer(bias, bias)
     return Evaluation(
         rows=len(sums),
-        value=moved.value + gone,
-        covariance=spread + gone[:, None] + gone,
-        skewness=skewness(moments, moved, sums.layout),
+        value=linear.value + unknown,
+        covariance=spread + unknown[:, None] + unknown,
+        skewness=skewness(moments, linear, sums.layout),
         bias=abs(bias),
         effective_size=size,
-        freedom=freedom,
+        degrees_of_freedom=degrees_of_freedom,
         largest_weight=sums.largest.copy(),
         unsupported=unsupported,
         undrawn=undrawn,
-        slack=_slack(sums, moved, undrawn),
+        slack=_slack(sums, linear, undrawn),
         mean_weight=weight,
         mean_weight_error=weight_error,
         propensity_error=float(np.sqrt(sums.noise_squares / len(sums))),
@@ -50,7 +50,7 @@ def conclude(sums: "Sums") -> Evaluation:
 def influences(sums: "Sums", rows: Rows) -> FloatArray:
     """Return how much each of some rows moves the estimate, (n, M)."""
     moments, layout = sums.moments, sums.layout
-    moved = estimate(moments, layout, normalised=sums.settings.self_normalised)
+    linear = linearise(moments, layout, normalised=sums.settings.self_normalised)
     result = np.empty((len(rows), sums.settings.objectives))
     for begin in range(0, len(rows), BLOCK):
         part = slice(begin, begin + BLOCK)
@@ -60,20 +60,20 @@ def influences(sums: "Sums", rows: Rows) -> FloatArray:
             groups = rows.arms[part]
         apart = columns - moments.means[groups]
         if len(moments.counts) == 1:
-            steps = apart @ moved.coefficients[0]
+            steps = apart @ linear.coefficients[0]
         else:
-            steps = np.einsum("np,npm->nm", apart, moved.coefficients[groups])
-        result[part] = moved.level[groups] + steps
+            steps = np.einsum("np,npm->nm", apart, linear.coefficients[groups])
+        result[part] = linear.level[groups] + steps
     return result
 
 
-def _noise_parts(sums: "Sums", moved: Estimate) -> tuple[FloatArray, FloatArray]:
+def _noise_parts(sums: "Sums", linear: Linearisation) -> tuple[FloatArray, FloatArray]:
     """Return what errors of propensities add: covariance (M, M) and bias (M,).
 
     A weight with relative error c in its propensity has variance (w c)^2 and is too large by
     w c^2 on average. Columns that do not depend on the weight have no part in it.
     """
-    by_weight = moved.coefficients.copy()
+    by_weight = linear.coefficients.copy()
     for places in (sums.layout.seen, sums.layout.baseline):
         if places is not None:
             by_weight[:, places] = 0
@@ -104,13 +104,13 @@ def _weights(sums: "Sums") -> tuple[FloatArray, FloatArray, float, float]:
     )
     sizes = np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0)
     fourths = sums.fourths
-    freedom = np.divide(squares**2, fourths, out=np.zeros_like(total), where=fourths > 0)
+    degrees_of_freedom = np.divide(squares**2, fourths, out=np.zeros_like(total), where=fourths > 0)
     n = counts.sum()
     mean = float((counts[:, 0] * moments.means[:, 0]).sum() / n)
     deviations = moments.scatter[:, 0, 0] + counts[:, 0] * (moments.means[:, 0] - mean) ** 2
     spread = float(deviations.sum())
     error = np.sqrt(spread / (n * (n - 1))) if n > 1 else np.inf
-    return sizes, freedom, mean, float(error)
+    return sizes, degrees_of_freedom, mean, float(error)
 
 
 def _support(sums: "Sums", mean: float, error: float) -> tuple[FloatArray, float]:
@@ -120,7 +120,7 @@ def _support(sums: "Sums", mean: float, error: float) -> tuple[FloatArray, float
     What else is missing from the mean weight was possible, as far as the log tells, and not drawn.
     """
     n = len(sums)
-    impossible = sums.lost / n if mean > 0 else 1.0
+    impossible = sums.unsupported / n if mean > 0 else 1.0
     short = 1 - mean
     if short <= _CHANCE * error + _MISSED * float(sums.largest.max()) / n:
         short = 0.0
@@ -134,15 +134,15 @@ def _support(sums: "Sums", mean: float, error: float) -> tuple[FloatArray, float
     return np.minimum(unsupported, 1.0), max(short - impossible, 0.0)
 
 
-def _slack(sums: "Sums", moved: Estimate, undrawn: float) -> FloatArray:
+def _slack(sums: "Sums", linear: Linearisation, undrawn: float) -> FloatArray:
     """Return by how much choices that were not drawn may move the estimate down and up, (M, 2).
 
     Their residuals are supposed to be within those that were observed. In a self-normalised
     estimate they count as the others do on average, otherwise as 0.
     """
     if not undrawn:
-        return np.zeros((len(moved.value), 2))
-    counted = moved.ratio if sums.settings.self_normalised else np.zeros_like(moved.ratio)
+        return np.zeros((len(linear.value), 2))
+    counted = linear.ratio if sums.settings.self_normalised else np.zeros_like(linear.ratio)
     steps = np.stack([sums.lowest - counted, sums.highest - counted], axis=-1)
     return np.asarray(undrawn * np.clip(np.nan_to_num(steps), [-np.inf, 0.0], [0.0, np.inf]))
 
