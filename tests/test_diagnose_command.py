@@ -106,7 +106,7 @@ def test_arms_that_change_come_as_rounds(folder: Path) -> None:
         ("1,2\n3,x\n", "theta: t.csv: expected numbers, got 'x' in line 2"),
         ("1,nan\n", "theta: t.csv: expected finite values"),
         ("1,2,3\n", "theta: expected shape (M, 2), got (1, 3)"),
-        ("0,0\n", "theta: expected parameters that are not zero"),
+        ("0,0\n", "theta: expected nonzero parameters"),
     ],
 )
 def test_bad_tables_are_explained(folder: Path, text: str, says: str) -> None:

@@ -44,7 +44,7 @@ def test_what_was_imported_is_taken_else_what_is_there(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pandas", None)  # not there
     assert isinstance(trace.to_frame(), polars.DataFrame)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match="a frame needs pandas or polars"):
+    with pytest.raises(ImportError, match="data frames need pandas or polars"):
         trace.to_frame()
 
 

@@ -105,7 +105,7 @@ def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dic
 
 def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
     if not all(type(key) is str for key in value):
-        raise ValueError(f"dict: expected texts for keys, because a file holds JSON, got {value}")
+        raise ValueError(f"dict: expected strings as keys, because a file holds JSON, got {value}")
     if TAG in value:  # it would be taken for the name of a class
         return {TAG: "dict", "items": [[key, to_plain(item)] for key, item in value.items()]}
     return {key: to_plain(item) for key, item in value.items()}
@@ -176,7 +176,7 @@ def pack(
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """Return what :func:`pack` was given; anything else is a ``ValueError`` with the reason."""
     if data[:8] != MAGIC:
-        raise ValueError("it does not begin like one")
+        raise ValueError("it is not a file of mogro")
     if len(data) < 16 + _DIGEST:
         raise ValueError("it is cut short")
     if hashlib.sha256(memoryview(data)[:-_DIGEST]).digest() != data[-_DIGEST:]:
@@ -186,7 +186,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ValueError("its header is longer than the file")
     header = json.loads(data[16 : 16 + size])
     if not isinstance(header, dict):
-        raise ValueError("its header has no names")
+        raise ValueError("its header is not a JSON object")
     return header, _arrays(header.pop("arrays"), memoryview(data)[16 + size : -_DIGEST])
 
 
@@ -206,10 +206,10 @@ def _arrays(listed: list[Any], body: memoryview) -> Arrays:
         items = math.prod(shape)
         end = start + items * np.dtype(kind).itemsize
         if end > len(body) or name in arrays:
-            raise ValueError(f"array {name!r} is cut short, or there twice")
+            raise ValueError(f"array {name!r} is cut short, or listed twice")
         flat = np.frombuffer(body[start:end], dtype=kind, count=items)
         arrays[str(name)] = flat.reshape(shape).astype(np.dtype(kind).newbyteorder("="))
         start = end
     if start != len(body):
-        raise ValueError("there is more in it than its header says")
+        raise ValueError("it has bytes that its header does not list")
     return arrays

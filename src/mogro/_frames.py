@@ -23,7 +23,7 @@ def to_frame(columns: Columns) -> Any:
         except ModuleNotFoundError:
             continue
         return frames.DataFrame(dict(columns))
-    raise ImportError("a frame needs pandas or polars: pip install pandas")
+    raise ImportError("data frames need pandas or polars: pip install pandas")
 
 
 def to_csv(columns: Columns) -> bytes:

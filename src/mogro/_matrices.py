@@ -29,7 +29,7 @@ def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
     """
     readers: dict[str, Callable[[Path], ArrayLike]] = {".npy": _npy, ".csv": _csv}
     if (reader := readers.get(path.suffix.lower())) is None:
-        raise ValueError(f"{name}: expected a file .npy or .csv, got {path.name}")
+        raise ValueError(f"{name}: expected a .npy or .csv file, got {path.name}")
     try:
         values = reader(path)
         stacked = stack and np.ndim(values) == 3

@@ -143,7 +143,7 @@ def test_a_policy_without_beliefs_selects_by_those_of_the_log() -> None:
     np.testing.assert_allclose(
         anything.value, mogro.evaluate(table, uniform, predictions=False).value
     )
-    with pytest.raises(ValueError, match="policy: expected one that has learned"):
+    with pytest.raises(ValueError, match="policy: expected a policy that has learned"):
         mogro.evaluate(table, mogro.UCB(dim=2, objectives=2, noise=1.0, delta=0.1))
 
 
@@ -283,7 +283,7 @@ def test_bandit_feedback_of_obp() -> None:
         (tiny(), np.full((4, 2), 0.5), "policy: expected probabilities of the 3 arms"),
         (tiny(), np.full((4, 3), 1 / 3), "policy: expected probabilities of the 3 arms"),
         (tiny(), np.zeros((4, 1, 1)), r"policy: expected probabilities \(n,\)"),
-        (tiny(), mogro.MOGRO(dim=2, objectives=3), "policy: expected one for 2 objectives"),
+        (tiny(), mogro.MOGRO(dim=2, objectives=3), "policy: expected a policy for 2 objectives"),
         (tiny(), mogro.FixedWeights([0.2, 0.3, 0.5]), "expected one for each of 2 objectives"),
         (tiny(propensities=np.full(4, np.nan)), {"click": 1}, "log: expected rows with prop"),
         (tiny(chosen=np.array([0, 1, 1, 0])).drop_columns("offered"), {"click": 1}, "offered"),

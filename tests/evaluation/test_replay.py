@@ -118,7 +118,7 @@ def test_rows_that_have_all_rewards_are_no_sample_where_one_is_given_another() -
         small_world(arms=2), objectives=(Objective("click"), Objective("dwell", given="click"))
     )
     table = next(world.steady_runs(1, 100, np.random.default_rng(0), uniform=1.0)).table
-    with pytest.raises(ValueError, match="log: expected objectives without given="):
+    with pytest.raises(ValueError, match="log: expected no objective with given="):
         mogro.evaluation.replay(table, Anything(), rng=np.random.default_rng(0))
 
 
@@ -160,13 +160,13 @@ def test_contexts_become_products() -> None:
 def test_refusals() -> None:
     rng = np.random.default_rng(0)
     table = next(small_world().steady_runs(1, 100, rng, uniform=0.5)).table
-    with pytest.raises(ValueError, match="rounds: expected at most what the log gives"):
+    with pytest.raises(ValueError, match="rounds: expected at most the"):
         mogro.evaluation.replay(table, policy(), rng=rng, rounds=1000)
-    with pytest.raises(ValueError, match=r"minimum: expected at most the least propensity 0\.1"):
+    with pytest.raises(ValueError, match=r"minimum: expected at most the smallest propensity 0\.1"):
         mogro.evaluation.replay(table, policy(), rng=rng, minimum=0.3)
     with pytest.raises(ValueError, match="features: expected None"):
         mogro.evaluation.replay(table, policy(), rng=rng, features=lambda arms, _: arms)
     drawn = table.schema.get_field_index("uniform")
     never = table.set_column(drawn, "uniform", pa.array([False] * 100))
-    with pytest.raises(ValueError, match="minimum: expected the least propensity"):
+    with pytest.raises(ValueError, match="minimum: expected the smallest propensity"):
         mogro.evaluation.replay(never, policy(), rng=rng)

@@ -250,7 +250,7 @@ def test_refusals() -> None:
     for level in (0, 1, 1.5, "0.9"):
         with pytest.raises(ValueError, match="level: "):
             found.interval(level)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="likelihood: "):
+    with pytest.raises(ValueError, match="likelihood_interval: "):
         offpolicy.doubly_robust(*log).likelihood_interval()
     with pytest.raises(ValueError, match="within: "):
         found.likelihood_interval(within=(1, 0))

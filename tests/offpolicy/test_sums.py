@@ -101,9 +101,9 @@ def test_refusals() -> None:
         Sums(0)
     with pytest.raises(ValueError, match="rows: expected 2 objectives, got 3"):
         Sums(2).add(rows)
-    with pytest.raises(ValueError, match="rows: expected rows with predictions"):
+    with pytest.raises(ValueError, match="rows: expected predictions, got no"):
         Sums(3, predictions=True).add(rows)
-    with pytest.raises(ValueError, match="rows: expected rows without predictions"):
+    with pytest.raises(ValueError, match="rows: expected no predictions, got"):
         Sums(3).add(part_of(log, 0, 10, predicted=True))
     with pytest.raises(ValueError, match="rows: expected arms from 0 to 0"):
         Sums(3, arm_count=1).add(rows)

@@ -383,7 +383,7 @@ def test_round_robin_has_no_corollary_for_contexts() -> None:
         (np.ones(3), np.eye(3), {}, r"features: expected shape \(K, d\), got \(3,\)"),
         (np.ones((2, 2, 2, 2)), np.eye(2), {}, "features: expected shape"),
         (np.ones((99, 3, 2)), np.eye(2), {}, "features: expected the arms of at least 100 rounds"),
-        (np.zeros((200, 3, 2)), np.eye(2), {}, "features: expected at least one that is not zero"),
+        (np.zeros((200, 3, 2)), np.eye(2), {}, "features: expected at least one nonzero vector"),
         (np.full((200, 3, 2), math.nan), np.eye(2), {}, "features: expected finite"),
         (np.ones((200, 3, 2)), np.eye(3), {}, "theta"),
         (np.ones((200, 3, 2)), [[1.0, -1.0]], {}, "objective 0"),

@@ -14,7 +14,7 @@ from mogro.theory import diagnose, initial_rounds_bound, initial_rounds_round_ro
 @pytest.mark.parametrize("name", ["features", "theta"])
 def test_sizes_whose_squares_vanish_or_overflow_are_refused(size: float, name: str) -> None:
     features, theta = (np.eye(2) * (size if name == n else 1) for n in ("features", "theta"))
-    with pytest.raises(ValueError, match=f"{name}: expected values of a size between"):
+    with pytest.raises(ValueError, match=f"{name}: expected absolute values between"):
         diagnose(features, theta, noise=0.1, rounds=100)
 
 
@@ -71,5 +71,5 @@ def test_nothing_overflows(
 
 
 def test_thresholds_beyond_all_rounds_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"threshold: expected one that is reached in at most"):
+    with pytest.raises(ValueError, match=r"threshold: expected a value reached in at most"):
         initial_rounds_bound(np.eye(2), threshold=1e300)

@@ -144,7 +144,7 @@ def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
     assert trace.effective_regret[-1].mean() <= regret_bound_random_weights(**given)
     fair = fairness_bound(0.5, psi=0.1, **given)
-    assert 0 <= fair.index <= 0.1
+    assert 0 <= fair <= 0.1
 
 
 def test_predictions_need_a_theorem() -> None:

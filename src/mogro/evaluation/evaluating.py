@@ -102,8 +102,8 @@ class ScannedLog:
                 self._numbers.setdefault(arm, len(self._numbers))
         if not self._numbers:
             raise ValueError(
-                "log: expected rows with propensities, as a journal keeps them, whose windows have "
-                "closed, got none"
+                "log: expected rows with propensities and closed windows, got none; agents with a "
+                "journal record propensities"
             )
 
     def records(self) -> Iterator[Records]:

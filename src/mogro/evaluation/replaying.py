@@ -98,8 +98,8 @@ def replay(
     least = None if minimum is None else real(minimum, "minimum", above=0)
     if any(name is not None for name in known.units.conditions):
         raise ValueError(
-            "log: expected objectives without given=, because a policy learns from whole rewards, "
-            "got some with it"
+            "log: expected no objective with given=, because a policy learns from whole rewards, "
+            f"got {[n for n, g in zip(known.units.names, known.units.given, strict=True) if g]}"
         )
     rewards: list[FloatArray] = []
     numbers: list[int] = []
@@ -118,7 +118,7 @@ def replay(
         raise ValueError("log: expected rows in which the policy makes the same choice, got none")
     if wanted is not None and len(rewards) < wanted:
         raise ValueError(
-            f"rounds: expected at most what the log gives, {len(rewards)}, got {rounds}"
+            f"rounds: expected at most the {len(rewards)} that the log has, got {rounds}"
         )
     values = np.array(rewards)
     sums = Sums(len(known.units))
@@ -159,7 +159,7 @@ def _accepted(
             drawn |= bool(records.uniform.any())
         if not drawn:
             raise ValueError(
-                "minimum: expected the least propensity that an arm on offer had, because the log "
+                "minimum: expected the smallest propensity of any arm on offer, because the log "
                 "has no uniform draws"
             )
     for records in log.records():
@@ -170,7 +170,7 @@ def _accepted(
             if (records.propensities < minimum * (1 - 1e-9)).any():
                 low = float(np.nanmin(records.propensities))
                 raise ValueError(
-                    f"minimum: expected at most the least propensity {low:g}, got {minimum:g}"
+                    f"minimum: expected at most the smallest propensity {low:g}, got {minimum:g}"
                 )
             chance = np.nan_to_num(minimum / records.propensities)
         for row in np.flatnonzero(kept < chance).tolist():

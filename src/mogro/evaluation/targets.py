@@ -43,7 +43,7 @@ def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tu
         return _by_selection(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
-            f"policy: expected one with probabilities, got {type(policy).__name__}; "
+            f"policy: expected a policy that states probabilities, got {type(policy).__name__}; "
             "mogro.evaluation.replay takes every policy with select and update"
         )
     return _given(policy, log), ()
@@ -110,12 +110,12 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
         raise ValueError(f"policy: expected a single learner, got a batch {policy.batch}")
     if policy.objectives != len(units):
         raise ValueError(
-            f"policy: expected one for {len(units)} objectives, got {policy.objectives}"
+            f"policy: expected a policy for {len(units)} objectives, got {policy.objectives}"
         )
     if not policy.posterior.n.any():
         if not policy.greedy:
             raise ValueError(
-                f"policy: expected one that has learned, because {type(policy).__name__} goes by "
+                f"policy: expected a policy that has learned, because {type(policy).__name__} uses "
                 "more than the estimates that a log holds"
             )
         return _by_selection(policy.selection, units, uniform=policy.epsilon)
@@ -211,13 +211,15 @@ def _given(policy: object, log: Log) -> Target:
         if given.ndim == 1:
             return TargetProbabilities(given)
         if records.on_offer is None:
-            raise ValueError("policy: expected (n,), because the log lacks the arms on offer")
+            raise ValueError(
+                "policy: expected shape (n,), because the log does not record the arms on offer"
+            )
         width = records.on_offer.shape[1]
         inside = given[:, :width]
         if given.shape[1] < width or given[:, width:].any() or inside[~records.on_offer].any():
             raise ValueError(
-                f"policy: expected probabilities of the {width} arms on offer, in their order, and "
-                "0 beyond"
+                f"policy: expected probabilities of the {width} arms on offer, in their order, "
+                "then zeros"
             )
         return TargetProbabilities(inside)
 

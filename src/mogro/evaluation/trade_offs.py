@@ -71,7 +71,7 @@ def read_trade_offs(
     else:
         vectors = [read_weights(weights, units) for weights in trade_offs]
     if not 1 <= len(vectors) <= _MOST:
-        raise ValueError(f"trade_offs: expected 1 to {_MOST} of them, got {len(vectors)}")
+        raise ValueError(f"trade_offs: expected 1 to {_MOST} trade-offs, got {len(vectors)}")
     return vectors
 
 

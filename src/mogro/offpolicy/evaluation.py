@@ -170,7 +170,9 @@ class Evaluation:
             in the middle of the bounds, more for rare clicks.
         """
         if self.calibration is None:
-            raise ValueError("likelihood: expected ips or snips of complete rewards, got others")
+            raise ValueError(
+                "likelihood_interval: expected a result of ips or snips with complete rewards"
+            )
         if within is not None:
             within = (real(within[0], "within"), real(within[1], "within", above=within[0]))
         bounds = likelihood_interval(

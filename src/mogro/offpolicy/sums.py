@@ -157,10 +157,12 @@ class Sums:
                 f"rows: expected {settings.objectives} objectives, got {rows.residuals.shape[1]}"
             )
         if (rows.baseline is not None) != settings.predictions:
-            expected = "with" if settings.predictions else "without"
-            raise ValueError(f"rows: expected rows {expected} predictions")
+            expected, got = ("", "no ") if settings.predictions else ("no ", "")
+            raise ValueError(f"rows: expected {expected}predictions, got {got}predictions")
         if rows.observed is not None and not settings.missing:
-            raise ValueError("rows: expected complete rewards, or sums made with missing=True")
+            raise ValueError(
+                "rows: expected complete rewards, got missing ones; Sums(missing=True) takes them"
+            )
         if settings.arm_count is None:
             return
         if rows.arms is None:
@@ -177,7 +179,9 @@ class Sums:
     def merge(self, other: "Sums") -> None:
         """Add what other sums with the same settings have seen of other rows."""
         if other.settings != self.settings:
-            raise ValueError("other: expected sums with the same settings; empty() makes them")
+            raise ValueError(
+                "other: expected sums with the same settings, got others; empty() makes them"
+            )
         self.moments.merge(other.moments)
         self.noise += other.noise
         self.noise_bias += other.noise_bias

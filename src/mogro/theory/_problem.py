@@ -29,7 +29,7 @@ def feature_matrix(features: ArrayLike) -> FloatArray:
     """Return features (K, d), not all of them zero, as float64."""
     arms = floats(features, "features", shape=("K", "d")).astype(np.float64)
     if not arms.any():
-        raise ValueError("features: expected at least one that is not zero, got zeros only")
+        raise ValueError("features: expected at least one nonzero vector, got zeros only")
     _representable(arms.reshape(1, -1), "features")
     return arms
 
@@ -38,9 +38,7 @@ def parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
     """Return parameters (M, d), none of them zero, as float64."""
     array = floats(theta, "theta", shape=("M", "d" if dim is None else dim)).astype(np.float64)
     if len(zero := np.flatnonzero(~array.any(axis=1))):
-        raise ValueError(
-            f"theta: expected parameters that are not zero, got zero for objective {zero[0]}"
-        )
+        raise ValueError(f"theta: expected nonzero parameters, got zero for objective {zero[0]}")
     _representable(array, "theta")
     return array
 
@@ -51,8 +49,8 @@ def _representable(vectors: FloatArray, name: str) -> None:
     off = (largest > HUGE) | ((largest < 1 / HUGE) & (largest > 0))
     if off.any():
         raise ValueError(
-            f"{name}: expected values of a size between {1 / HUGE:g} and {HUGE:g}, or a change "
-            f"of units, got {largest[off][0]:g}"
+            f"{name}: expected absolute values between {1 / HUGE:g} and {HUGE:g}, "
+            f"got {largest[off][0]:g}; choose other units"
         )
 
 

@@ -282,7 +282,7 @@ def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -
         came = f"{drawn.dtype} of shape {drawn.shape}"
         raise ValueError(f"{name}: expected features (n, K, d), got {came}")
     if not np.isfinite(drawn).all():
-        raise ValueError(f"{name}: expected finite features, got others")
+        raise ValueError(f"{name}: expected finite features, got NaN or infinity")
     return np.broadcast_to(drawn, (size, *drawn.shape[-2:])).astype(np.float64)
 
 

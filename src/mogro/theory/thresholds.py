@@ -207,7 +207,7 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     weakest = _weakest(arms.T @ arms)
     if real(threshold, "threshold", minimum=0) / weakest > check.MOST_ROUNDS:
         raise ValueError(
-            f"threshold: expected one that is reached in at most 10^18 cycles, got {threshold!r}"
+            f"threshold: expected a value reached in at most 10^18 cycles, got {threshold!r}"
         )
     # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
     cycles = threshold / weakest * (1 - 1e-12)
