@@ -96,10 +96,11 @@ def replay(
     known, source = read_log(log), generator(rng, "rng")
     wanted = None if rounds is None else count(rounds, "rounds")
     least = None if minimum is None else real(minimum, "minimum", above=0)
-    if any(name is not None for name in known.units.conditions):
+    pairs = zip(known.units.names, known.units.conditions, strict=True)
+    if conditional := [name for name, condition in pairs if condition is not None]:
         raise ValueError(
             "log: expected no objective with given=, because a policy learns from whole rewards, "
-            f"got {[n for n, g in zip(known.units.names, known.units.given, strict=True) if g]}"
+            f"got {conditional}"
         )
     rewards: list[FloatArray] = []
     numbers: list[int] = []
