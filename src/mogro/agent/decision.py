@@ -1,13 +1,13 @@
 """A decision: what it is made of, how it is made, and what a caller sees of it.
 
 Random numbers follow from the agent's seed and the decision's id alone. So a replay decides the
-same, whatever happened in between and wherever it runs. The 256 bits of a BLAKE2b hash of both are
-state and increment of a PCG64 generator.
+same, whatever happened in between and wherever it runs. The first 256 bits of a BLAKE2b hash of
+both are the state of an SFC64 generator.
 """
 
-import hashlib
 import math
 import threading
+from hashlib import blake2b
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -318,35 +318,39 @@ def make_decision(
     grouped: bool = False,
 ) -> Decision:
     """Choose an arm, by some inputs if not by what is known now; nothing changes."""
+    config, number = state.config, None
     if inputs is None:
         inputs = make_inputs(state, state.ahead(request.time), request)
-    number, id = (None, id) if id is not None else unused_id(state)
-    arms, theta = inputs.arms, inputs.beliefs.theta
+    if id is None:
+        number, id = unused_id(state)
+    arms, beliefs = inputs.arms, inputs.beliefs
     choice = choose(
         inputs.policy,
         arms.features if arms.version is None else arms,
-        inputs.beliefs,
+        beliefs,
         step=inputs.step,
-        rng=_brief_draws(state.config.seed, id),
+        rng=_brief_draws(config.seed, id),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
     )
     place, uniform = int(choice.arm), bool(choice.uniform)
+    weights = None if uniform or choice.weights is None else np.array(choice.weights)
     event = Decided(
         id,
         arms.id(place),
         arms.learned(place),
-        None if uniform or choice.weights is None else np.array(choice.weights),
-        theta.dot(arms.arm(place)),
+        weights,
+        beliefs.theta.dot(arms.arm(place)),
         bool(choice.exploring),
         uniform,
         grouped,
         number,
         request.time,
-        active=request.activate,
+        None,
+        request.activate,
     )
-    return Decision(event, state.config, inputs)
+    return Decision(event, config, inputs)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -432,7 +436,7 @@ class _Generators(threading.local):
     """Each thread's generator; setting its state costs a fifth of making a new one."""
 
     def __init__(self) -> None:
-        self.bits = np.random.PCG64(0)
+        self.bits = np.random.SFC64(0)
         self.generator = np.random.Generator(self.bits)
 
 
@@ -447,7 +451,7 @@ def draws(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
     >>> bool(draws(7, "visit 1").random() == draws(7, "visit 1").random())
     True
     """
-    bits = np.random.PCG64(0)
+    bits = np.random.SFC64(0)
     bits.state = _random_state(seed, id, purpose)
     return np.random.Generator(bits)
 
@@ -459,14 +463,11 @@ def _brief_draws(seed: int, id: str) -> np.random.Generator:
 
 
 def _random_state(seed: int, id: str, purpose: str) -> Any:
-    key = f"{seed} {id}".encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(key, digest_size=32, person=purpose.encode()).digest()
+    key = f"{purpose} {seed} {id}".encode("utf-8", "surrogatepass")
+    words = np.frombuffer(blake2b(key).digest(), np.uint64, 4)
     return {
-        "bit_generator": "PCG64",
-        "state": {
-            "state": int.from_bytes(digest[:16], "little"),
-            "inc": int.from_bytes(digest[16:], "little") | 1,  # odd
-        },
+        "bit_generator": "SFC64",
+        "state": {"state": words},
         "has_uint32": 0,
         "uinteger": 0,
     }

@@ -195,6 +195,8 @@ class Units:
             s * objective.unit for s, objective in zip(signs, objectives, strict=True)
         )
         self.offsets = tuple(objective.offset for objective in objectives)
+        # Whether the learner's values are the user's.
+        self.standard = set(self.slopes) == {1.0} and set(self.offsets) == {0.0}
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
         self.windows = tuple(

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +29,7 @@ Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogu
 Features = ArrayLike | Sequence[Record]
 Context = ArrayLike | Record
 
+_LARGE = 4096  # numbers that are compared faster one by one than as bytes
 _WANTED = (
     "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
 )
@@ -80,10 +82,12 @@ class ArmSet:
     @property
     def features(self) -> FloatArray:
         """The features that a policy sees, (K, 1 + A)."""
-        if self._seen is None and self.version is not None and not self.view.contextual:
+        if self._seen is not None:
+            return self._seen
+        if self.version is not None and not self.view.contextual:
             every = self.version.seen
             self._seen = every if self.rows is None else every[self.rows]
-        elif self._seen is None:
+        else:
             self._seen = self.view(self.raw)
             self._seen.flags.writeable = False
         return self._seen
@@ -91,7 +95,8 @@ class ArmSet:
     def arm(self, place: int) -> FloatArray:
         """Return the features of one arm that a policy sees, (1 + A,)."""
         if self._seen is not None:
-            return np.asarray(self._seen[place])
+            row: FloatArray = self._seen[place]
+            return row
         return self.view(self._raw[self._row(place)])
 
     def learned(self, place: int) -> FloatArray:
@@ -102,6 +107,8 @@ class ArmSet:
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
+        if not self.view.contextual:
+            return beliefs
         return self.view.project(beliefs, lambda: self.features)
 
     @property
@@ -131,6 +138,16 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
+    def has_features(self, raw: FloatArray) -> bool:
+        """Tell whether all arms, also those that are not eligible, have these features."""
+        if raw.size > _LARGE:
+            return np.array_equal(raw, self._raw)
+        return raw.tobytes() == self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        return self._raw.tobytes()
+
     def written(self) -> Offered:
         """Return the event that writes all arms down, also those that are not eligible."""
         return offered(self._ids, self._raw)
@@ -159,7 +176,8 @@ class ArmReader:
 
     def __init__(self, features: FeatureMap) -> None:
         self._features = features
-        self._checked: tuple[str, ...] = ()  # the ids that were in order the last time
+        self._ids: tuple[str, ...] = ()  # that were in order the last time
+        self._last: ArmSet | None = None  # the arms last read, without a context
         self._written: tuple[Version, Offered] | None = None  # the catalogue last written down
 
     def read(
@@ -172,7 +190,7 @@ class ArmReader:
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
         known = self._features
-        view = known.alone if context is known.context is None else known.at(context)
+        view = known.alone if context is None and known.context is None else known.at(context)
         if isinstance(arms, Catalogue):
             offer = self._registered(arms, features, view)
         else:
@@ -191,28 +209,43 @@ class ArmReader:
     def _listed(
         self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
     ) -> ArmSet:
-        self._checked = ids = unique_strings(arms, "arms", wanted=_WANTED, checked=self._checked)
-        if isinstance(arms, Mapping):
-            if features is not None:
-                raise ValueError("features: expected None, because arms map ids to features")
+        ids = self._read_ids(arms)
+        if features is None and isinstance(arms, Mapping):
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows = as_floats(self._features.encode_arms(features), "features")
+        elif isinstance(arms, Mapping):
+            raise ValueError("features: expected None, because arms map ids to features")
+        rows = self._read_features(features)
         if rows.shape != (len(ids), self._features.dim):
             check_shape(rows, "features", (len(ids), self._features.dim))
-        copied = rows.astype(np.float64) if view.contextual else view(rows)
-        size = float(np.vdot(copied, copied))
-        if not size * view.stretch <= LARGEST:
-            floats(rows, "features", shape=rows.shape)
-            beside = " with those of the context" if view.contextual else ""
-            raise ValueError(
-                f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
-            )
         if view.contextual:
+            copied = rows.astype(np.float64)
+            _check_size(copied, rows, view)
             return ArmSet(ids, copied, view)
-        copied.flags.writeable = False
-        return ArmSet(ids, copied[:, 1:], view, seen=copied)
+        last = self._last
+        if last is None or last._ids is not ids or not last.has_features(rows):
+            copied = np.empty((len(ids), 1 + self._features.dim))  # with the constant
+            copied[:, 0], copied[:, 1:] = 1.0, rows
+            _check_size(copied, rows, view)
+            copied.flags.writeable = False
+            last = self._last = ArmSet(ids, rows.astype(np.float64), view, seen=copied)
+        return last
+
+    def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
+        if type(arms) in (list, dict, tuple) and self._ids and tuple(arms) == self._ids:
+            return self._ids
+        self._ids = unique_strings(arms, "arms", wanted=_WANTED)
+        return self._ids
+
+    def _read_features(self, features: Features) -> FloatArray:
+        rows: Any = features
+        if type(features) is list and features and not isinstance(features[0], Mapping):
+            with suppress(ValueError):  # rows that differ in length
+                rows = np.asarray(features)
+        if type(rows) is np.ndarray and rows.dtype.char == "d":
+            return rows
+        return as_floats(self._features.encode_arms(features), "features")
 
     def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:
@@ -231,6 +264,16 @@ def offered(ids: Sequence[str], features: FloatArray) -> Offered:
     digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
     digest.update(numbers.data)
     return Offered(digest.hexdigest(), names, numbers)
+
+
+def _check_size(copied: FloatArray, rows: FloatArray, view: View) -> None:
+    size = np.vdot(copied, copied)
+    if not (size * view.stretch if view.contextual else size) <= LARGEST:
+        floats(rows, "features", shape=rows.shape)
+        beside = " with those of the context" if view.contextual else ""
+        raise ValueError(
+            f"features: expected squares that sum to at most {LARGEST:g}{beside}, got {size:g}"
+        )
 
 
 def _mask(eligible: ArrayLike, arms: int) -> BoolArray:

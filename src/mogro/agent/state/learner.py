@@ -26,6 +26,7 @@ from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
+_AT_ONCE = 64  # decisions in flight that are added to the sums together
 _FEW = 32  # decisions that are learned one by one, more of them at once
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
@@ -157,12 +158,17 @@ class Learner:
         self.time = now
 
     def add_pending(self, x: FloatArray, time: float) -> None:
-        """Count a decision (p,) made at a time that is now in flight for every objective."""
+        """Count a decision (p,) made at a time that is now in flight for every objective.
+
+        Its features are not copied: they must not change while it is pending.
+        """
         if not self._explores:
             return
-        weight = self._weight(time)
-        self._recent.append(math.sqrt(weight) * x)
+        weight = 1.0 if self._period is None else self._weight(time)
+        self._recent.append(x if weight == 1 else math.sqrt(weight) * x)
         self._pending = [count + 1 for count in self._pending]
+        if len(self._recent) > _AT_ONCE:
+            self._sum_recent()
 
     def learn(
         self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float

@@ -74,8 +74,11 @@ class Ledger:
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
         self.references: Counter[int] = Counter()  # to events with arms
-        width = sum(array.nbytes for array in empty_block(1, shape))
+        empty = empty_block(1, shape)
+        self._empty = [array[0].copy() for array in _arrays(empty)]
+        width = sum(array.nbytes for array in _arrays(empty))
         self._bits = min(max((_BYTES // width).bit_length() - 1, _FEWEST), _MOST)
+        self._mask = self.block_size - 1
         self.blocks = [empty_block(self.block_size, shape)]
         self.versions = [self.position]  # of the blocks: the last event that changed each
 
@@ -88,7 +91,10 @@ class Ledger:
         return 1 << self._bits
 
     def add(self, id: str, arm: str) -> tuple[int, Block, int]:
-        """Make a row for a new decision and return it and its place; the caller fills it."""
+        """Make a row for a new decision and return it and its place; the caller fills it.
+
+        What is not written stands as in an empty row: nothing is learned, and no time is known.
+        """
         if self._free:
             row = heapq.heappop(self._free)
             self.ids[row], self.arms[row] = id, arm
@@ -109,11 +115,11 @@ class Ledger:
             self._shared.discard(number)
             self.blocks[number] = Block._make(array.copy() for array in self.blocks[number])
         self.versions[number] = self.position
-        return self.blocks[number], row & (self.block_size - 1)
+        return self.blocks[number], row & self._mask
 
     def readable(self, row: int) -> tuple[Block, int]:
         """Return where a row lies, to read it."""
-        return self.blocks[row >> self._bits], row & (self.block_size - 1)
+        return self.blocks[row >> self._bits], row & self._mask
 
     def freeze(self) -> "Ledger":
         """Return the ledger as it is now: it can be read at any time, while this one goes on."""
@@ -128,9 +134,8 @@ class Ledger:
         block, i = self.writable(row)
         self._release(block.position.item(i))
         self.unrefer(block.offer.item(i))
-        block.state[i] = FREE
-        block.serial[i] = block.completed[i] = -1
-        block.offer[i] = 0
+        for array, empty in zip(_arrays(block), self._empty, strict=True):
+            array[i] = empty
         del self.rows[self.ids[row]]
         self.ids[row] = self.arms[row] = ""
         heapq.heappush(self._free, row)
@@ -154,8 +159,6 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
-        block, i = self.writable(row)
-        block.completed[i] = self.completions
         self.completions += 1
         self.completed.append(row)
         dropped = 0
@@ -258,10 +261,10 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
     size, objectives, stamped = shape
     return Block(
         features=np.zeros((rows, size)),
-        weights=np.zeros((rows, objectives)),
+        weights=np.full((rows, objectives), math.nan),
         estimates=np.zeros((rows, objectives)),
-        values=np.zeros((rows, objectives)),
-        stamps=np.zeros((rows, stamped)),
+        values=np.full((rows, objectives), math.nan),
+        stamps=np.full((rows, stamped), -math.inf),
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
         start=np.zeros(rows),

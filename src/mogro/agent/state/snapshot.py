@@ -154,7 +154,14 @@ def _joined(blocks: Sequence[bytes], size: int) -> Arrays:
     return joined
 
 
-_FREE = {"ledger.state": FREE, "ledger.serial": -1, "ledger.completed": -1}
+_FREE = {
+    "ledger.state": FREE,
+    "ledger.serial": -1,
+    "ledger.completed": -1,
+    "ledger.weights": math.nan,
+    "ledger.values": math.nan,
+    "ledger.stamps": -math.inf,
+}
 
 
 def _state(

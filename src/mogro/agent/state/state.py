@@ -105,19 +105,18 @@ class State:
         made = 0.0 if event.time is None else event.time
         row, block, i = self.ledger.add(event.id, event.arm)
         block.features[i] = event.features
-        block.weights[i] = math.nan if event.weights is None else event.weights
+        if event.weights is not None:
+            block.weights[i] = event.weights
         block.estimates[i] = event.estimates
-        block.values[i] = math.nan
-        if self.units.stamped:
-            block.stamps[i] = -math.inf
         block.state[i] = PENDING
-        block.time[i] = made
-        block.start[i] = made if event.active else math.inf
-        serial = self.counters.decisions
-        block.serial[i] = serial
+        block.serial[i] = serial = self.counters.decisions
         block.position[i] = self.position
-        block.offer[i] = event.offered
-        self.ledger.refer(event.offered)
+        if event.time is not None:
+            block.time[i] = made
+        block.start[i] = made if event.active else math.inf
+        if event.offered:
+            block.offer[i] = event.offered
+            self.ledger.refer(event.offered)
         block.flags[i] = (
             EXPLORED * event.exploring
             + UNIFORM * event.uniform
@@ -127,13 +126,13 @@ class State:
         )
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
+        self.counters.observed += event.observed
         if event.number is not None:
             self.numbers = max(self.numbers, event.number + 1)
-        self.counters.observed += event.observed
         end = made + (self.units.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, serial, row)
-        self.learner.add_pending(event.features, made)
+        self.learner.add_pending(block.features[i], made)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
@@ -177,15 +176,11 @@ class State:
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
-        if (
-            row is not None
-            and self.units.at_once
-            and event.values.keys() == self.units.index.keys()
-        ):
-            block, i = self.ledger.writable(row)
-            if _is_untouched(block, i):  # as usual: nothing to refuse
-                self._advance(event.time)
-                return self._store_all(event, row, block, i)
+        if row is not None and self.units.at_once and len(event.values) == len(self.units):
+            block, i = self.ledger.readable(row)
+            if _is_untouched(block, i) and event.values.keys() == self.units.index.keys():
+                self._advance(event.time)  # as usual: nothing to refuse
+                return self._store_all(event, row)
         refused = self.refusal(event)
         if refused is not None:
             return refused
@@ -203,19 +198,18 @@ class State:
         counters.late += outcome.late
         return outcome
 
-    def _store_all(self, event: events.Rewarded, row: int, block: Block, i: int) -> Outcome:
+    def _store_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
-        units = self.units
-        values = [event.values[name] for name in units.names]
+        units, given, (block, i) = self.units, event.values, self.ledger.writable(row)
+        values = [given[name] for name in units.names]
         block.values[i] = values
         block.state[i] = LEARNED
-        inward = [
-            (value - offset) / slope
-            for value, offset, slope in zip(values, units.offsets, units.slopes, strict=True)
-        ]
-        self.learner.learn(block.features[i], np.array(inward), None, block.time.item(i))
+        if not units.standard:
+            scales = zip(values, units.offsets, units.slopes, strict=True)
+            values = [(value - offset) / slope for value, offset, slope in scales]
+        self.learner.learn(block.features[i], np.array(values), None, block.time.item(i))
         self.counters.learned += len(values)
-        self._complete(row)
+        self._complete(row, block, i)
         return Outcome(len(values))
 
     def _store_values(
@@ -336,7 +330,7 @@ class State:
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
         for row in self.ledger.live().tolist():
             if row not in waiting and row not in done:
-                self._complete(row)
+                self._complete(row, *self.ledger.writable(row))
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
         self.find_windows()
@@ -386,7 +380,7 @@ class State:
             self.learner.remove_pending(block.features[i][None], which, np.array([time]))
         self.counters.count(before, states)
         if PENDING not in states:
-            self._complete(row)
+            self._complete(row, block, i)
 
     def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
         units = self.units
@@ -426,14 +420,15 @@ class State:
             self.counters.count(before, states)
             block.state[i] = states
             if PENDING not in states:
-                self._complete(row)
+                self._complete(row, block, i)
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
             self._windows.add(end, block.serial.item(i), row)
         return closing.resolved
 
-    def _complete(self, row: int) -> None:
+    def _complete(self, row: int, block: Block, i: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
+        block.completed[i] = self.ledger.completions
         self.counters.forgotten += self.ledger.complete(row, self.config.most)
 
     def _erased(self, event: events.Erased) -> int:
@@ -494,8 +489,9 @@ def _is_untouched(block: Block, i: int) -> bool:
     """Tell whether the arm of a decision is shown, and every objective is waited for in vain."""
     if not block.start.item(i) < math.inf:
         return False
-    waiting = all(state == PENDING for state in block.state[i].tolist())
-    return waiting and all(value != value for value in block.values[i].tolist())
+    if any(block.state[i].tolist()):  # PENDING is 0
+        return False
+    return all(value != value for value in block.values[i].tolist())
 
 
 def _unknown(id: str) -> UnknownDecision:
