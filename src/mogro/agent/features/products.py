@@ -100,11 +100,32 @@ class FeatureMap:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """What each of these features is the product of; the first is the constant."""
-        arms = ["1", *_names(self.arms, "arm")]
-        contexts = ["1", *([] if self.context is None else _names(self.context, "context"))]
-        named = [_product(context, arm) for context in contexts for arm in arms]
-        kept = self.kept.ravel().tolist()
-        return tuple(name for name, there in zip(named, kept, strict=True) if there)
+        contexts = [] if self.context is None else _names(self.context, "context")
+        return self._products(_names(self.arms, "arm"), contexts)
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The group of each of these features: those of one group are alike before data come.
+
+        The constant, the arm, the context and their products are apart, and so are the columns of
+        encoders: a category is a group.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> arms = mogro.Encoder(price=mogro.Number(), color=mogro.Category("red", "blue"))
+        >>> FeatureMap(arms).groups
+        ('1', 'arm price', 'arm color', 'arm color')
+        >>> FeatureMap(2, 1).groups
+        ('1', 'arm', 'arm', 'context', 'context * arm', 'context * arm')
+        """
+        contexts = [] if self.context is None else _groups(self.context, "context")
+        return self._products(_groups(self.arms, "arm"), contexts)
+
+    def _products(self, arms: Sequence[str], contexts: Sequence[str]) -> tuple[str, ...]:
+        """Return a word for each feature, by words for the features of arms and contexts."""
+        words = [_product(context, arm) for context in ("1", *contexts) for arm in ("1", *arms)]
+        return tuple(np.array(words, dtype=object)[self.kept.ravel()].tolist())
 
     @cached_property
     def kept(self) -> BoolArray:
@@ -290,6 +311,13 @@ def _names(side: FeatureSpec, name: str) -> Sequence[str]:
     if isinstance(side, Encoder):
         return side.names
     return [f"{name} {place}" for place in range(side)]
+
+
+def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
+    if isinstance(side, Encoder):
+        parts = side.slices.items()
+        return [f"{name} {column}" for column, part in parts for _ in range(part.start, part.stop)]
+    return [name] * side
 
 
 def _encoded(given: Any, side: FeatureSpec, name: str) -> Any:
