@@ -331,7 +331,7 @@ class Agent:
         """
         check_new_id(id)
         question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
-        asked = self._checked(lambda: self._read(question))
+        asked = self._read(question)
 
         def make() -> Decision:
             state = self._state
@@ -378,7 +378,7 @@ class Agent:
         check_new_id(id)
         wanted = count(top, "top")
         question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
-        asked = self._checked(lambda: self._read(question))
+        asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
             check_group(self._state, id, min(wanted, len(asked.arms)))
@@ -416,7 +416,7 @@ class Agent:
         [0.0, 1.0]
         """
         question = (arms, features, context, weights, eligible, at_least, at_most, True, now)
-        asked = self._checked(lambda: self._read(question, written=False))
+        asked = self._read(question, written=False)
         with self._current():
             state = self._state
             if asked.config is not state.config:
@@ -465,14 +465,14 @@ class Agent:
         if chance == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
-        self._rewards(given, "rewards")
+        self._read_rewards(given, "rewards")
         question = (arms, features, context, None, eligible, None, None, True, now)
-        asked = self._checked(lambda: self._read(question))
+        asked = self._read(question)
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
-            values = read_rewards(given, self._config.units, "rewards")  # as objectives are now
+            values = read_rewards(given, self._state.units, "rewards")  # as objectives are now
             if id is not None and id in self._state.ledger.rows:
                 decision = records.recall(self._state, id)
             else:
@@ -530,8 +530,8 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        time = read_time(now, needed=self._config.windowed)
-        event = Rewarded(id, self._rewards(values, "values"), time)
+        time = read_time(now, needed=self._state.config.windowed)
+        event = Rewarded(id, self._read_rewards(values, "values"), time)
         outcome: Outcome = self._perform(lambda: self._commit(event))
         return outcome
 
@@ -974,28 +974,34 @@ class Agent:
         self._perform(work)
 
     def _read(self, question: Question, *, written: bool = True) -> Request:
-        """Check what is asked for, by the objectives of now; ``written`` to a journal, if any."""
+        """Check what is asked for; what is refused once more, by the latest objectives.
+
+        The arms are to be ``written`` down, if there is a journal.
+        """
         written = written and self._queue is not None
-        return read_request(question, self._config, self._reader, written=written)
-
-    def _rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
-        """Check rewards, given under a name."""
-        return self._checked(lambda: read_rewards(values, self._config.units, name))
-
-    def _checked(self, check: Callable[[], T]) -> T:
-        """Check what a caller gave; what is refused once more, by the latest objectives."""
         try:
-            return check()
+            return read_request(question, self._state.config, self._reader, written=written)
         except ValueError:
             if self._queue is None:
                 raise
         with self._current():
-            return check()
+            return read_request(question, self._state.config, self._reader, written=written)
+
+    def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
+        """Check rewards, given under a name, in the same way."""
+        try:
+            return read_rewards(values, self._state.units, name)
+        except ValueError:
+            if self._queue is None:
+                raise
+        with self._current():
+            return read_rewards(values, self._state.units, name)
 
     def _commit_decision(self, request: Request, decision: Decision) -> Decision:
         """Let a decision happen, after the arms on offer have been written down."""
-        if request.offer is not None and request.offer.digest not in self._state.offers:
-            self._commit(request.offer)
+        offer = request.offer
+        if offer is not None and offer.digest not in self._state.offers:
+            self._commit(offer)
         self._commit(decision.event)
         return decision
 

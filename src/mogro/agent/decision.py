@@ -380,7 +380,12 @@ def make_inputs(
     beliefs = arms.project(learned)
     explore = None
     if may_explore and policy.exploration is not None:
-        explore = _to_explore(policy, arms, beliefs, learned, step, learner.cache)
+        if arms.version is None and not arms.view.contextual:
+            explore = explorers(
+                arms.features, learned, policy.threshold, step=step, cache=learner.cache
+            )
+        else:
+            explore = _to_explore(policy, arms, beliefs, learned, step, learner.cache)
     if request.constraints is not None and explore is None:
         met = request.constraints.are_met(beliefs.estimates(arms.features), config.units)
         arms = arms.only(met)
@@ -397,15 +402,13 @@ def _to_explore(
     step: int,
     cache: ExplorationCache,
 ) -> ExplorationContext | None:
-    """Return what there is to explore.
+    """Return what there is to explore in a context, or a catalogue.
 
     Many arms are looked at only if some of them say so: those whose turn it is, or with a threshold
     a few that span all. The latter say nothing of a feature that was never seen, whose size is that
     among the arms on offer.
     """
     threshold = policy.threshold
-    if arms.version is None and not arms.view.contextual:
-        return explorers(arms.features, learned, threshold, step=step, cache=cache)
     if threshold is not None and learned.expected.all_seen:
         first = explorers(arms.spanning, learned, threshold, step=step, cache=cache)
     elif threshold is None and arms.version is not None:

@@ -29,7 +29,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from mogro.agent.errors import DamagedJournal, JournalError, JournalUnavailable
-from mogro.agent.journal.tables import Journal, Row
+from mogro.agent.journal.tables import ROWS, Journal, Row
 
 T = TypeVar("T")
 
@@ -73,7 +73,9 @@ class PostgresJournal(Journal):
         self._address = address
         self._timeout = timeout
         self.connections = 0
-        self._first: Row | None = None  # appended in this transaction
+        self._appended: list[Row] = []  # in this transaction; they go out with the commit
+        self._last = 0  # position of the last event known here
+        self._ahead: list[Row] | None = None  # the events after it, read with the lock
         try:
             parts = conninfo_to_dict(address)
         except psycopg.Error as error:
@@ -88,36 +90,44 @@ class PostgresJournal(Journal):
 
     def begin(self) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
-        self._first = None
+        self._appended = []
         self._with_retry(self._take_lock)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write events."""
-        self._first = rows[0]
-        super().append(rows)
+        """Write events, with the commit."""
+        self._appended += rows
 
     def commit(self) -> None:
         """Let everything since :meth:`begin` reach the disk."""
+        insert, self._ahead = "", None
+        if self._appended:  # one message for all: others wait for it
+            values = ", ".join(
+                f"({self._agent}, {position}, decode('{event.hex()}', 'hex'), {checksum})"
+                for position, event, checksum in self._appended
+            )
+            insert = f"INSERT INTO mogro_events VALUES {values}; "
         try:
-            self._execute(_COMMIT)
+            self._execute(insert + _COMMIT)
+            self._last = self._appended[-1][0] if self._appended else self._last
         except JournalUnavailable:
             if not self._connection.closed or not self.committed:
                 raise
 
     def rollback(self) -> None:
         """Undo everything since :meth:`begin`; a server that was lost has done so."""
+        self._ahead = None
         if not self._connection.closed and not self._is_idle:
             self._execute("ROLLBACK")
 
     @property
     def committed(self) -> bool:
         """Whether a commit that was interrupted, or cut off, has happened all the same."""
-        if self._first is None or not (self._connection.closed or self._is_idle):
+        if not self._appended or not (self._connection.closed or self._is_idle):
             return False
         self._with_retry(self._take_lock)  # whoever was cut off has ended
-        there = self._rows(self._first[0] - 1, 1)
+        there = self._rows(self._appended[0][0] - 1, 1)
         self._execute(_COMMIT)
-        return there == [self._first]
+        return there == self._appended[:1]
 
     def reader(self) -> Self:
         """Return the journal by another connection, to read it as it is now, and close it then."""
@@ -165,10 +175,20 @@ class PostgresJournal(Journal):
         return bool(self._execute("SELECT to_regclass('mogro_snapshots') IS NOT NULL")[0][0])
 
     def _take_lock(self) -> None:
-        """Begin a transaction with the lock of the agent; of the tables, if there is none yet."""
+        """Begin a transaction with the lock of the agent; of the tables, if there is none yet.
+
+        The same message asks for the events that are not known here: others wait meanwhile.
+        """
         self.rollback()  # if the last one could not be undone
+        message = f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK}, {self._agent})"
+        if self._agent:
+            message += (
+                "; SELECT position, event, checksum FROM mogro_events WHERE agent = "
+                f"{self._agent} AND position > {self._last} ORDER BY position LIMIT {ROWS}"
+            )
         try:
-            self._execute(f"{_BEGIN}; SELECT pg_advisory_xact_lock({_LOCK}, {self._agent})")
+            rows = self._execute(message)
+            self._ahead = rows if self._agent else None
         except JournalUnavailable as error:
             self.rollback()
             if isinstance(error.__cause__, errors.LockNotAvailable):
@@ -184,6 +204,15 @@ class PostgresJournal(Journal):
         )
         holders = [f"it was held by server process {pid} for {name!r}" for pid, name in rows]
         return ", ".join(holders) or "it is free again"
+
+    def _rows(self, after: int, most: int) -> list[Row]:
+        if most < ROWS:
+            return super()._rows(after, most)
+        rows, self._ahead = self._ahead, None
+        if rows is None or after != self._last:
+            rows = super()._rows(after, most)
+        self._last = rows[-1][0] if rows else after
+        return rows
 
     def _query(self, statement: str, *arguments: object) -> list[Any]:
         if not self._connection.closed and not self._is_idle:
@@ -209,8 +238,10 @@ class PostgresJournal(Journal):
 
     def _execute(self, statement: str, *arguments: object) -> list[Any]:
         with self._naming():
-            if not arguments:  # may be several statements
+            if not arguments:  # may be several statements: the rows are those of the last
                 cursor = self._connection.execute(statement)
+                while cursor.nextset():
+                    pass
             else:
                 text = statement.replace("?", "%s")
                 cursor = self._connection.execute(text, arguments, binary=True)

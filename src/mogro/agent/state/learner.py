@@ -65,6 +65,7 @@ class Learner:
         # What an objective keeps of the past at each of its observations.
         self._retained = None if updates is None else 0.5 ** (1 / updates)
         self._period = half_life.time if half_life else None
+        self._plain = half_life is None  # all observations count alike
         self._explores = explores
         self._roots = None if list(roots) == list(range(len(roots))) else np.array(roots)
         self._pending = [0]  # how many are in flight
@@ -177,7 +178,10 @@ class Learner:
 
         None stands for all of them. What was in flight has arrived.
         """
-        self._observe(x, values, which, time)
+        if which is None and self._plain:
+            self.observed.update(x, values)
+        else:
+            self._observe(x, values, which, time)
         if which is None and max(self._pending) == 1:
             self._clear_pending()
         else:
