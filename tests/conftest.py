@@ -35,15 +35,12 @@ _NOT_NUMERIC = (
 _SLOW = (
     "../src/mogro/environments/protocol.py",
     "../src/mogro/testing",
-    "evaluation",
     "league",
     "paper",
     "agent/journal",
     "agent/test_late_rewards.py",
     "agent/test_snapshot.py",
     "agent/test_stateful.py",
-    "offpolicy",
-    "pareto/test_effective.py",
     "policies/test_conformance.py",
     "policies/test_persistence.py",
     "test_command_line.py",
@@ -51,7 +48,6 @@ _SLOW = (
     "test_examples.py",
     "test_probability.py",
     "testing",
-    "theory",
 )
 
 

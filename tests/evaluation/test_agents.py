@@ -40,6 +40,7 @@ def log(agent: Agent) -> pa.Table:
     return agent.log()
 
 
+@pytest.mark.slow
 def test_an_agent_its_log_and_its_files_say_the_same(
     agent: Agent, log: pa.Table, tmp_path: Path
 ) -> None:

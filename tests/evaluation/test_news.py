@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from benchmarks.news import NAMES, TRADE_OFFS, UNIFORM, News, probabilities
 
 import mogro
@@ -22,6 +23,7 @@ def test_probabilities_of_many_are_those_of_each() -> None:
         policy.update(world.features[stories], world.react(stories, rng))
 
 
+@pytest.mark.slow
 def test_the_shortcut_logs_what_agents_log() -> None:
     world = News()
     several = list(world.quick_logs(30, seed=0, rows=300))

@@ -27,6 +27,7 @@ def assert_covered(world: World, logs: list[Log]) -> None:
         assert np.mean(held, axis=0).min() >= LEAST, key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 3])
 def test_logs_of_independent_rows(index: int) -> None:
     world = replace(worlds()[index], rows=1500)
@@ -34,6 +35,7 @@ def test_logs_of_independent_rows(index: int) -> None:
     assert_covered(world, [world.log(rng) for _ in range(RUNS)])
 
 
+@pytest.mark.slow
 def test_logs_of_learning_agents() -> None:
     world = replace(learning_worlds()[0], rows=1500)
     logs = world.learning_logs(RUNS, np.random.default_rng(0), uniform=0.3)
@@ -52,6 +54,7 @@ def test_a_bounded_likelihood_is_on_the_safe_side() -> None:
     assert np.mean(held, axis=0).min() > 0.95
 
 
+@pytest.mark.slow
 def test_ips_is_unbiased_on_logs_of_learning_agents() -> None:
     world = replace(learning_worlds()[1], rows=1500)
     values, errors = [], []

@@ -68,10 +68,10 @@ def _with_copies() -> FloatArray:
 
 @pytest.mark.slow
 def test_a_draw_where_most_members_of_the_front_are_beaten_by_mixtures() -> None:
-    t = np.random.default_rng(0).random(2000)
+    t = np.random.default_rng(0).random(500)
     means = np.stack([t, (1 - np.sqrt(t)) ** 2], axis=1)  # all on the Pareto front, and concave
     members = np.flatnonzero(pareto.effective_front(means))
     rng = np.random.default_rng(1)
-    keys = np.random.default_rng(1).random((20, 2000))
+    keys = np.random.default_rng(1).random((20, 500))
     drawn = [int(pareto.random_effective_member(means, rng=rng)) for _ in range(20)]
     assert drawn == [int(members[key[members].argmin()]) for key in keys]

@@ -14,6 +14,7 @@ def spread(means: FloatArray) -> float:
     return float(np.ptp(means, axis=0).max()) or 1.0
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, KINDS - 1),
     st.sampled_from([1, 2, 3, 8, 30, 70, 130]),
@@ -45,6 +46,7 @@ def test_gaps_and_certificates(
         assert abs(pareto.effective_gaps(means, arms=int(arm)) - expected) <= 1e-9 * unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arms", "objectives"), [(2000, 3), (2000, 12), (600, 7)])
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_gaps_of_many_arms(kind: int, arms: int, objectives: int) -> None:
@@ -63,6 +65,7 @@ def test_gaps_of_many_arms(kind: int, arms: int, objectives: int) -> None:
     np.testing.assert_array_equal(pareto.effective_front(means, arms=few), members[few])
 
 
+@pytest.mark.slow
 @given(small_integers)
 @settings(deadline=None, max_examples=150)
 def test_membership_is_exact_on_small_integers(means: FloatArray) -> None:
@@ -116,6 +119,7 @@ def test_extreme_sizes(exponent: int, arms: int) -> None:
         )
 
 
+@pytest.mark.slow
 def test_every_point_of_a_sphere_is_a_member() -> None:
     means = np.abs(np.random.default_rng(3).normal(size=(1500, 3)))
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -198,6 +202,7 @@ def test_a_dominated_outlier_changes_nothing(order: list[int]) -> None:
     assert drawn == {0, 1}
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None, max_examples=200)
 def test_membership_beside_outliers_is_exact_in_any_order(data: st.DataObject) -> None:

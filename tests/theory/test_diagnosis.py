@@ -311,6 +311,7 @@ def test_contexts_from_a_function_and_from_a_sample() -> None:
         assert len(data["goodness"]["probability"]["direction"]) == 2
 
 
+@pytest.mark.slow
 def test_contexts_of_other_norms_use_the_relaxed_versions() -> None:
     world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
 

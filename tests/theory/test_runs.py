@@ -75,6 +75,7 @@ def test_estimates_and_eigenvalues_keep_to_their_bounds(
     assert trace.effective_regret[-1].mean() <= found.guarantees.regret
 
 
+@pytest.mark.slow
 def test_the_fairness_theorem_beside_runs() -> None:
     """A horizon and a noise for which the theorem says something."""
     rounds, noise, epsilon = 10_000, 0.005, 1.0
@@ -90,6 +91,7 @@ def test_the_fairness_theorem_beside_runs() -> None:
     assert index >= found.guarantees.fairness
 
 
+@pytest.mark.slow
 def test_the_stochastic_corollary_beside_runs() -> None:
     """Contexts for which the bound says something: every direction is covered, nearly always."""
     rounds, noise = 5000, 0.001
@@ -110,6 +112,7 @@ def test_the_stochastic_corollary_beside_runs() -> None:
     assert trace.effective_regret[-1].mean() <= found.guarantees.regret
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1.0, 3.0])
 def test_the_stochastic_corollary_with_a_known_probability(size: float) -> None:
     """Uniform arms in a ball of any radius: q_gamma is known, so the bound is a bound."""

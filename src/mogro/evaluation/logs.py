@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,25 +16,6 @@ from mogro.evaluation.records import Records, from_arrow, usable_rows
 from mogro.offpolicy import cross_fitted
 
 ROWS = 1 << 12  # at a time, for a row has all its arms
-
-
-class Log(Protocol):
-    """Rows that can be read more than once, some at a time."""
-
-    @property
-    def units(self) -> Units:
-        """The objectives."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are, also those that cannot be used."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of results should know of the log."""
-
-    def records(self) -> Iterator[Records]:
-        """Read the rows that have a propensity, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +69,9 @@ class BanditFeedback:
     def rows(self) -> int:
         """How many they are."""
         return len(self.every)
+
+
+Log = ArrowLog | BanditFeedback  # rows that can be read more than once, some at a time
 
 
 def read_log(log: object) -> Log:
