@@ -303,7 +303,7 @@ def test_logs_that_keep_no_arms_take_probabilities_only() -> None:
     for policy in ({"click": 1}, mogro.RandomWeights()):
         with pytest.raises(ValueError, match="offered_estimates"):
             mogro.evaluate(table, policy)
-    with pytest.raises(ValueError, match="lacks the arms on offer"):
+    with pytest.raises(ValueError, match="does not record the arms on offer"):
         mogro.evaluate(table, np.full((4, 3), 1 / 3))
 
 
