@@ -139,12 +139,7 @@ class RoundRobin:
     """
 
     def weights(
-        self,
-        objectives: int,
-        *,
-        step: int,
-        batch: tuple[int, ...],
-        rng: Rng,
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Return the corner of the simplex whose turn it is."""
         turn = np.zeros(objectives)
@@ -171,12 +166,7 @@ class FixedWeights:
         object.__setattr__(self, "vector", tuple(simplex(self.vector, "weights").tolist()))
 
     def weights(
-        self,
-        objectives: int,
-        *,
-        step: int,
-        batch: tuple[int, ...],
-        rng: Rng,
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Return the weights."""
         if len(self.vector) != objectives:
@@ -215,12 +205,7 @@ class RandomHypervolume:
         object.__setattr__(self, "reference", _point(self.reference))
 
     def weights(
-        self,
-        objectives: int,
-        *,
-        step: int,
-        batch: tuple[int, ...],
-        rng: Rng,
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: Rng
     ) -> FloatArray:
         """Draw a random direction (*batch, M) with positive entries and norm 1."""
         # A weight of zero would divide by zero; the smallest normal number will never be drawn.

@@ -3,8 +3,7 @@
 from mogro.evaluation.evaluating import evaluate
 from mogro.evaluation.page import make_page
 from mogro.evaluation.replaying import ReplayResult, replay
-from mogro.evaluation.trade_offs import Recommendation
-from mogro.evaluation.whatif import WhatIf, what_if
+from mogro.evaluation.whatif import Recommendation, WhatIf, what_if
 
 __all__ = [
     "Recommendation",

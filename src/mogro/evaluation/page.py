@@ -10,8 +10,7 @@ from mogro import _page
 from mogro._drawing import regions
 from mogro.evaluation.logs import read_log
 from mogro.evaluation.targets import read_weights
-from mogro.evaluation.trade_offs import format_weights, grid
-from mogro.evaluation.whatif import WhatIf, what_if
+from mogro.evaluation.whatif import WhatIf, format_weights, read_trade_offs, what_if
 
 _PAIRS = 3  # drawings of fronts, two objectives each
 
@@ -39,7 +38,7 @@ def make_page(log: object, trade_offs: Sequence[Mapping[str, float]] = (), /) ->
     known = read_log(log)
     units = known.units
     asked = [units.named(read_weights(weights, units)) for weights in trade_offs]
-    others = [units.named(weights) for weights in grid(units)]
+    others = [units.named(weights) for weights in read_trade_offs(None, units)]
     shown = [*asked, *(weights for weights in others if weights not in asked)]
     result = what_if(log, shown)
     first = result.evaluations[0]
