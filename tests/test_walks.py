@@ -11,7 +11,7 @@ import numpy as np
 import mogro
 
 ROOT = str(Path(mogro.__file__).parent) + "/"
-DECISION, WITH_JOURNAL, ROUND = 18, 24, 15
+DECISION, WITH_JOURNAL, ROUND = 15, 20, 15
 
 
 def passed(work: Callable[[], object]) -> set[str]:

@@ -31,7 +31,7 @@ from mogro._validation import (
 from mogro.beliefs import Beliefs, quadratic, take, take_arms
 from mogro.exploration import Exploration, ExplorationContext, turn_of
 from mogro.scalarization import Scalarization, is_nonlinear
-from mogro.selection import Selection, draw_member, is_front
+from mogro.selection import FrontSelection, Selection, draw_member
 
 _AT_ONCE = 256  # arms that a round is optimistic about
 _NEAR = 1e-9  # scores this close, relatively, are equal
@@ -196,15 +196,15 @@ def _exploit(
 ) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
     optimism = policy.optimism(beliefs, step)
-    if is_front(selection):
+    if hasattr(selection, "members"):
+        front = cast("FrontSelection", selection)
         values, _ = _possible(values_in_round(policy, listed(arms), beliefs, rng, optimism), 1.0)
         no = np.zeros(beliefs.batch, dtype=np.bool_)
-        return Choice(draw_member(selection, values, rng=rng), None, no | bool(optimism), no)
-    scalarization = cast("Scalarization", selection)
-    if policy.greedy and not is_nonlinear(scalarization):
-        return _by_weights(arms, beliefs, step, rng, scalarization, optimism)
+        return Choice(draw_member(front, values, rng=rng), None, no | bool(optimism), no)
+    if policy.greedy and not is_nonlinear(selection):
+        return _by_weights(arms, beliefs, step, rng, selection, optimism)
     values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
-    return _by_scores(listed(arms), values, beliefs, step, rng, scalarization, optimism)
+    return _by_scores(listed(arms), values, beliefs, step, rng, selection, optimism)
 
 
 def _by_weights(

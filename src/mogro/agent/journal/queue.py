@@ -218,10 +218,11 @@ class CommitQueue:
                 calls += self._take()
                 for call in calls:
                     self._carry_out(call)
-                if self._snapshots.is_due(state.position):
-                    self._snapshots.begin(state)
-                if self._snapshots.under_way:
-                    self._snapshots.step()
+                snapshots = self._snapshots
+                if state.position >= snapshots.next and snapshots.is_due(state.position):
+                    snapshots.begin(state)
+                if snapshots.under_way:
+                    snapshots.step()
         except Exception as error:
             calls = calls or self._take()
             for call in calls:

@@ -40,26 +40,21 @@ class Snapshots:
     def __init__(self, journal: Journal, every: int) -> None:
         self._journal = journal
         self._every = every
-        self._known = 0  # position of the last one that somebody has begun, as far as is known
         self._index: Index | None = None  # of the one that is being written
         self._pieces: deque[tuple[int, Callable[[], bytes]]] = deque()
-        self._deleting = False
-
-    @property
-    def under_way(self) -> bool:
-        """Whether there is something to write or to delete."""
-        return self._index is not None or self._deleting
+        self.next = every  # the position from which on another one may be due
+        self.under_way = False  # there is something to write or to delete
 
     def follow(self, position: int) -> None:
         """Know of a snapshot at a position, which somebody has left; some events may have to go."""
-        self._known, self._deleting = position, True
+        self.next, self.under_way = position + self._every, True
 
     def is_due(self, position: int) -> bool:
         """Tell whether it is time for another one."""
-        if self._index is not None or position - self._known < self._every:
+        if self._index is not None or position < self.next:
             return False
-        self._known = self._journal.last_started()  # somebody else may have taken one
-        return position - self._known >= self._every
+        self.next = self._journal.last_started() + self._every  # somebody else may have taken one
+        return position >= self.next
 
     def begin(self, state: State) -> None:
         """Begin a snapshot of a state; nothing is written yet."""
@@ -75,7 +70,8 @@ class Snapshots:
             if changed > last.position or not blocks[number]:
                 blocks[number] = position
                 self._pieces.append((number + 1, partial(snapshot.block, ledger, number)))
-        self._index, self._known = Index(position, len(starts), blocks, last.deleted), position
+        self._index = Index(position, len(starts), blocks, last.deleted)
+        self.next, self.under_way = position + self._every, True
         if state.ledger.released is not None:
             released = state.ledger.released  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
@@ -98,7 +94,7 @@ class Snapshots:
             self._journal.write_part(part, self._index.position, make())
         if not self._pieces:
             self._journal.write_index(self._index)
-            self._index, self._deleting = None, True
+            self._index = None
 
     def give_up(self) -> None:
         """Leave it: the last one counts."""
@@ -108,7 +104,7 @@ class Snapshots:
     def _delete(self, most: int) -> None:
         """Delete events that the last snapshot stands for."""
         listed = self._journal.listed()
-        self._deleting = listed is not None
+        self.under_way = listed is not None
         if listed is not None:
             part, position, events = listed
             self._journal.remove(events[:most])

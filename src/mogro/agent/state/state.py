@@ -176,7 +176,7 @@ class State:
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
-        if row is not None and self.units.at_once and len(event.values) == len(self.units):
+        if row is not None and self.units.at_once and len(event.values) == len(self.units.names):
             block, i = self.ledger.readable(row)
             if _is_untouched(block, i) and event.values.keys() == self.units.index.keys():
                 self._advance(event.time)  # as usual: nothing to refuse
