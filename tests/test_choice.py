@@ -314,6 +314,7 @@ def test_values_may_be_the_same_for_a_whole_batch(how: Selection) -> None:
 # Never
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [*SELECTIONS, *FRONTS], ids=repr)
 @pytest.mark.parametrize("objective", [0, 1, slice(None)], ids=["first", "second", "both"])
 @pytest.mark.parametrize("batch", [(), (3,)])
@@ -484,6 +485,7 @@ def test_a_batch_is_separate_learners_to_the_bit(name: str, kind: str) -> None:
             assert (policy.theta == together.theta[at]).all(), (step, at)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([None, 0.3]), st.sampled_from([np.float32, float]))
 @settings(max_examples=40)
 def test_learners_that_share_arms_do_what_they_would_do_alone(

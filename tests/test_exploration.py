@@ -501,6 +501,7 @@ def some_arms(rng: np.random.Generator, dim: int, basis: FloatArray) -> FloatArr
     return np.asarray(x)
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32),
     st.sampled_from([(), (1,), (3,), (2, 2)]),

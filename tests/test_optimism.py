@@ -131,6 +131,7 @@ def test_a_linear_oracle_is_asked_for_estimates_as_far_off_as_they_may_be() -> N
     np.testing.assert_array_equal(asked[-1], policy.theta[0])
 
 
+@pytest.mark.slow
 def test_every_one_of_many_arms_has_its_turn() -> None:
     rng = np.random.default_rng(0)
     arms = np.eye(600)

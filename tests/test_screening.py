@@ -29,6 +29,7 @@ def some_arms(kind: str, rng: np.random.Generator, shape: tuple[int, ...]) -> An
     return arms
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),

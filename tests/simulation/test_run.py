@@ -60,6 +60,7 @@ def test_single_learners_do_what_a_batch_does(kind: Any) -> None:
     assert_same(together, alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_learner_by_itself_does_what_it_does_among_others(name: str, kind: Any) -> None:

@@ -39,6 +39,7 @@ def test_without_noise_a_cycle_is_still_needed() -> None:
     assert found.guarantees.initial_rounds == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 5e-324, 1e-200, 0.1, 1e60])
 @pytest.mark.parametrize("rounds", [1, 10**18])
 @pytest.mark.parametrize("kind", [mogro.RandomWeights(), mogro.RoundRobin()])

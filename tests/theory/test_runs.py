@@ -35,6 +35,7 @@ def errors(theta: FloatArray, policy: Any) -> FloatArray:
     return np.asarray(np.linalg.norm(policy.theta - theta, axis=-1).max(axis=-1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norms", [(1.0, 1.0), (2.0, 1.0), (0.5, 3.0)])
 def test_estimates_and_eigenvalues_keep_to_their_bounds(
