@@ -47,7 +47,7 @@ def test_gaps_and_certificates(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arms", "objectives"), [(2000, 3), (2000, 12), (600, 7)])
+@pytest.mark.parametrize(("arms", "objectives"), [(2000, 3), (800, 12), (600, 7)])
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_gaps_of_many_arms(kind: int, arms: int, objectives: int) -> None:
     rng = np.random.default_rng(kind)
