@@ -35,6 +35,8 @@ from mogro.selection import FrontSelection, Selection, draw_member
 
 _AT_ONCE = 256  # arms that a round is optimistic about
 _NEAR = 1e-9  # scores this close, relatively, are equal
+_NO = np.zeros((), dtype=np.bool_)
+_NO.flags.writeable = False
 
 
 class Optimism(NamedTuple):
@@ -216,7 +218,8 @@ def _by_weights(
     optimism: Optimism | None,
 ) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
-    theta, batch, no = beliefs.theta, beliefs.batch, np.zeros(beliefs.batch, dtype=np.bool_)
+    theta, batch = beliefs.theta, beliefs.batch
+    no = np.zeros(batch, dtype=np.bool_) if batch else _NO
     weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
     direction = vecmat(weights, theta)
     if optimism is None and not isinstance(arms, np.ndarray):
@@ -240,11 +243,13 @@ def _by_direction(
 ) -> tuple[IntArray, BoolArray]:
     """Return the arms with the largest product, and whether optimism made them others."""
     sizes, scores = np.abs(direction), matvec(arms, direction)
-    if not math.isfinite(np.vdot(scores, scores)):
+    squares = scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)
+    if not math.isfinite(squares):
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
-        return _best(scores, arms, sizes, rng), np.zeros(beliefs.batch, dtype=np.bool_)
+        no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _NO
+        return _best(scores, arms, sizes, rng), no
     turn, errors, widths = _bonus(arms, beliefs, optimism)
     total = scores.copy()
     if errors.shape[-1] == 1:
@@ -406,9 +411,8 @@ def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> 
         if not math.isfinite(top):
             _refuse_scores(top)
         near = top - unit * (abs(top) + sizes.dot(np.abs(arms[best])))
-        if np.count_nonzero(scores >= near) == 1:
-            return best
-        return np.asarray(_draw(arms, np.flatnonzero(scores >= near), rng))
+        tied = (scores >= near).nonzero()[0]
+        return best if len(tied) == 1 else np.asarray(_draw(arms, tied, rng))
     tops = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
     if not np.isfinite(tops).all():
         _refuse_scores(float(tops[~np.isfinite(tops)][0]))
