@@ -57,6 +57,9 @@ POLICIES: dict[str, Make] = {
     "hypervolume thompson": lambda d, m, batch: mogro.ThompsonSampling(
         d, m, noise=0.1, delta=0.01, selection=mogro.RandomHypervolume(), batch=batch
     ),
+    "front identification": lambda d, m, batch: mogro.policies.FrontIdentification(
+        d, m, noise=0.1, batch=batch
+    ),
     "random arm": lambda d, m, batch: mogro.RandomArm(d, m, batch=batch),
 }
 

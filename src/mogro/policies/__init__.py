@@ -2,6 +2,7 @@
 
 from mogro.policies.base import LinearPolicy, Policy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
+from mogro.policies.front_identification import FrontIdentification
 from mogro.policies.mogro import MOGRO
 from mogro.policies.random_arm import RandomArm
 from mogro.policies.thompson import ThompsonSampling
@@ -11,6 +12,7 @@ __all__ = [
     "MOGRO",
     "UCB",
     "EpsilonGreedy",
+    "FrontIdentification",
     "LinearPolicy",
     "Policy",
     "RandomArm",

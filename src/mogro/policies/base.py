@@ -23,6 +23,7 @@ from mogro._validation import (
     real,
 )
 from mogro.beliefs import Beliefs
+from mogro.certainty import FrontConfidence, Spread, classify, least_squares
 from mogro.choice import Optimism, check_finite, choose
 from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, explorers
 from mogro.posterior import Posterior
@@ -74,6 +75,25 @@ class Estimate(NamedTuple):
 
     values: FloatArray
     errors: FloatArray
+
+
+def check_noise(noise: float | Sequence[float], objectives: int) -> FloatArray:
+    """Return the sub-Gaussian constants of the objectives, (M,)."""
+    constants = floats(np.atleast_1d(noise), "noise", shape=("n",))
+    if len(constants) not in (1, objectives):
+        raise ValueError(
+            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
+        )
+    if not (constants > 0).all():
+        raise ValueError(f"noise: expected numbers above 0, got {noise!r}")
+    return np.broadcast_to(constants.astype(np.float64), (objectives,))
+
+
+def check_delta(delta: float) -> float:
+    """Return a probability with which a claim may fail."""
+    if real(delta, "delta", above=0) > 1:
+        raise ValueError(f"delta: expected a probability above 0, at most 1, got {delta!r}")
+    return float(delta)
 
 
 class LinearPolicy(ABC):
@@ -307,6 +327,75 @@ class LinearPolicy(ABC):
         values = beliefs.estimates(arms)
         errors = np.sqrt(spread * np.atleast_1d(variance)[..., None, :])
         return Estimate(values, np.broadcast_to(errors, values.shape))
+
+    def front_confidence(
+        self,
+        features: ArrayLike,
+        *,
+        noise: float | Sequence[float],
+        delta: float = 0.05,
+        epsilon: float = 0.0,
+        effective: bool = False,
+        ridge: float = 1.0,
+    ) -> FrontConfidence:
+        """Return which arms are certainly on the front, which are certainly off it.
+
+        Whatever this or another policy pulled, and however often one asks: the probability that
+        any of these arms is ever classified wrongly is at most delta. That is the self-normalised
+        bound of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 1, from the sums alone: neither
+        the prior nor the estimated noise enters; see :mod:`mogro.certainty`. Arms that have one
+        feature each, of their own, are told apart by pairs, with far fewer observations.
+
+        Parameters
+        ----------
+        features
+            Arms, (*batch, K, d) up to broadcasting; always the same ones.
+        noise
+            Sub-Gaussian constant of the rewards (for normal ones the standard deviation): a number,
+            or one for each objective. The claim fails if it is larger.
+        delta
+            Probability with which any arm may ever be classified wrongly.
+        epsilon
+            An arm also counts as on the front if no rival (or mixture of rivals) is better by more
+            than this in every objective.
+        effective
+            Whether to classify by the effective front: against mixtures of arms.
+        ridge
+            In squared features, fixed beforehand. Any number is right; about the square of a
+            feature makes the region tight.
+
+        Returns
+        -------
+        FrontConfidence
+            ``on``, ``off`` and ``open``, each (*batch, K).
+
+        Examples
+        --------
+        >>> import mogro
+        >>> policy = mogro.MOGRO(dim=3, objectives=2)
+        >>> arms, means = np.eye(3), np.array([[1.0, 0.0], [0.0, 1.0], [0.2, -0.3]])
+        >>> policy.learn(np.repeat(arms, 200, axis=0), np.repeat(means, 200, axis=0))
+        >>> policy.front_confidence(arms, noise=0.5)
+        FrontConfidence(on=array([ True,  True, False]), off=array([False, False,  True]))
+        """
+        if self.half_life is not None:
+            raise ValueError(
+                f"half_life: expected None, got {self.half_life!r}: about what may have changed "
+                "nothing is certain"
+            )
+        arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
+        constants = check_noise(noise, self.objectives)
+        theta, S = least_squares(self.posterior)
+        spread = Spread(
+            arms,
+            S,
+            objectives=self.objectives,
+            delta=check_delta(delta),
+            ridge=real(ridge, "ridge", above=0),
+        )
+        values = arms @ np.swapaxes(theta, -1, -2) / constants
+        slack = real(epsilon, "epsilon", minimum=0) / constants
+        return classify(values, spread, slack, effective=effective)
 
     def copy(self) -> Self:
         """Return an independent copy, with all that has been learned."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, real
 from mogro.beliefs import Beliefs
-from mogro.policies.base import LinearPolicy
+from mogro.policies.base import LinearPolicy, check_delta
 from mogro.priors import Fixed, Prior
 
 
@@ -24,11 +24,7 @@ class ConfidentPolicy(LinearPolicy, ABC):
         object.__setattr__(self, "noise", real(self.noise, "noise", minimum=0))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
         object.__setattr__(self, "norm", real(self.norm, "norm", minimum=0))
-        object.__setattr__(self, "delta", real(self.delta, "delta", above=0))
-        if self.delta > 1:
-            raise ValueError(
-                f"delta: expected a probability above 0, at most 1, got {self.delta!r}"
-            )
+        object.__setattr__(self, "delta", check_delta(self.delta))
         super().__post_init__()
 
     @property

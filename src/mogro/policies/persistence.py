@@ -17,6 +17,7 @@ from mogro._files import write_atomically
 from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
 from mogro.policies.base import LinearPolicy
 from mogro.policies.epsilon_greedy import EpsilonGreedy
+from mogro.policies.front_identification import FrontIdentification
 from mogro.policies.mogro import MOGRO
 from mogro.policies.random_arm import RandomArm
 from mogro.policies.thompson import ThompsonSampling
@@ -39,6 +40,7 @@ OWN: tuple[type[Any], ...] = (
     Fixed,
     FixedWeights,
     Flat,
+    FrontIdentification,
     MOGRO,
     ParetoFront,
     RandomArm,

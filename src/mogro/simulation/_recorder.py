@@ -61,7 +61,18 @@ class Recorder:
         if t + 1 - self._judged >= self._at_once:
             self._judge(t + 1)
 
-    def trace(self, probed: NDArray[Any], seed: tuple[int, ...]) -> Trace:
+    def stop(self, rounds: int) -> None:
+        """End the run after fewer rounds, which are the last checkpoint then."""
+        self._judge(rounds)
+        row = int(np.searchsorted(self._checkpoints, rounds))
+        self._checkpoints = np.append(self._checkpoints[:row], rounds)
+        self._arms = self._arms[:rounds].copy()
+        self._noted, self._noted_rewards = (
+            noted[: row + 1].copy() for noted in (self._noted, self._noted_rewards)
+        )
+        self._noted[row], self._noted_rewards[row] = self._sums, self._rewards
+
+    def trace(self, probed: NDArray[Any], seed: tuple[int, ...], finished: IntArray) -> Trace:
         """Return the whole record."""
         self._judge(len(self._arms))
         measured = np.empty((len(self._checkpoints), *self._arms.shape[1:], 0))
@@ -76,8 +87,9 @@ class Recorder:
             pareto_regret=self._noted[:, 0].copy(),
             effective_regret=self._noted[:, 1].copy(),
             rewards=self._noted_rewards,
-            probed=probed,
+            probed=probed[: len(self._checkpoints)],
             measured=measured,
+            finished=finished,
             offered=self._offered,
             seed=seed,
             measures=self._meters.names,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._streams import Rng, Streams
-from mogro._validation import FloatArray, IntArray, count
+from mogro._validation import BoolArray, FloatArray, IntArray, count
 from mogro.environments import Environment
 from mogro.policies import LinearPolicy
 from mogro.simulation._recorder import Recorder
@@ -18,6 +18,7 @@ from mogro.simulation.trace import Trace
 
 _EVENLY = 100  # checkpoints
 Probe = Callable[[Any], ArrayLike]
+Until = Callable[[Any], bool | BoolArray]
 
 
 class Learner(Protocol):
@@ -51,6 +52,7 @@ def simulate(
     checkpoints: Sequence[int] | None = None,
     probe: Probe | None = None,
     measures: Measures = (),
+    until: Until | None = None,
     start: tuple[int, int] = (0, 0),
 ) -> Trace:
     """Let a policy play, and record what it did.
@@ -73,7 +75,7 @@ def simulate(
         One instance, or several of equal sizes. Regret is judged by the true means that it says,
         fixed, by context or by round; see :class:`mogro.environments.Environment`.
     rounds
-        Rounds to play, T.
+        Rounds to play, T; at most, with ``until``.
     repeats
         Learners in each instance, R.
     seed
@@ -87,6 +89,10 @@ def simulate(
     measures
         Functions of true means and pulls to evaluate beside the regrets, with their own names or,
         in a dict, under others; see :mod:`mogro.simulation.measures`.
+    until
+        Called with the policy after every round; tells which learners have finished, (I, R), for
+        single learners whether it has. The run ends when all have; those that finish early go
+        on until then. ``trace.finished`` says when: :class:`mogro.policies.FrontIdentification`.
     start
         Numbers of the first instance and the first repeat, for a run in parts; see
         :func:`mogro.simulation.join`.
@@ -121,13 +127,28 @@ def simulate(
     marks = _checkpoints(checkpoints, T)
     recorder = Recorder(worlds, T, marks, measures)
     learners = _make_learners(make_policy, worlds, probe)
+    finish = _Finish(until, worlds.batch)
     if worlds.staying and isinstance(learners, _OneByOne) and learners.plays_alone:
-        _play_alone(learners, worlds, recorder, T)
+        _play_alone(learners, worlds, recorder, T, finish)
         probed = np.zeros((len(marks), 1, 1))
     else:
-        probed = _play(learners, worlds, recorder, T, marks)
+        probed = _play(learners, worlds, recorder, T, marks, finish)
     worlds.check_kept()
-    return recorder.trace(probed, seeds)
+    return recorder.trace(probed, seeds, finish.rounds)
+
+
+class _Finish:
+    """When each learner finished: the first round after which ``until`` says so, 0 for never."""
+
+    def __init__(self, until: Until | None, batch: tuple[int, ...]) -> None:
+        self.until, self.rounds = until, np.zeros(batch, dtype=np.int64)
+
+    def reached(self, learners: "_Together | _OneByOne", t: int) -> bool:
+        """Note who has finished after round t, from 0; tell whether all have."""
+        if self.until is None:
+            return False
+        self.rounds[(self.rounds == 0) & learners.ask(self.until, "until")] = t + 1
+        return bool(self.rounds.all())
 
 
 def _play(
@@ -136,6 +157,7 @@ def _play(
     recorder: Recorder,
     rounds: int,
     marks: IntArray,
+    finish: _Finish,
 ) -> NDArray[Any]:
     """Play all rounds; return what the probe sees at checkpoints."""
     probed: list[NDArray[Any]] = []
@@ -146,15 +168,21 @@ def _play(
         x, rewards = worlds.observe(features, arms, t)
         recorder.note(t, worlds.means(features, t), arms, rewards)
         learners.update(x, rewards, arms)
-        if t + 1 in checkpoints:
+        finished = finish.reached(learners, t)
+        if t + 1 in checkpoints or finished:
             probed.append(learners.probe())
             if probed[-1].shape != probed[0].shape:
                 shapes = f"{probed[0].shape} and {probed[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
+        if finished:
+            recorder.stop(t + 1)
+            break
     return np.stack(probed)
 
 
-def _play_alone(learners: "_OneByOne", worlds: Worlds, recorder: Recorder, rounds: int) -> None:
+def _play_alone(
+    learners: "_OneByOne", worlds: Worlds, recorder: Recorder, rounds: int, finish: _Finish
+) -> None:
     """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
     (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.alone()
     arms, table = features[0, 0], means[0, 0]
@@ -165,6 +193,9 @@ def _play_alone(learners: "_OneByOne", worlds: Worlds, recorder: Recorder, round
         reward = noise() + table[arm]
         recorder.note(t, means, arm, reward)
         policy.update(arms[arm], reward)
+        if finish.reached(learners, t):
+            recorder.stop(t + 1)
+            break
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:
@@ -237,7 +268,10 @@ class _Together:
         self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
 
     def probe(self) -> NDArray[Any]:
-        return _numbers(self._probe(self._policy), self._batch)
+        return self.ask(self._probe, "probe")
+
+    def ask(self, what: Probe, name: str) -> NDArray[Any]:
+        return _numbers(what(self._policy), self._batch, name)
 
 
 class _OneByOne:
@@ -268,7 +302,10 @@ class _OneByOne:
             policy.update(x[learner], rewards[learner], **place)
 
     def probe(self) -> NDArray[Any]:
-        values = np.stack([_numbers(self._probe(policy), ()) for _, policy, _ in self.learners])
+        return self.ask(self._probe, "probe")
+
+    def ask(self, what: Probe, name: str) -> NDArray[Any]:
+        values = np.stack([_numbers(what(policy), (), name) for _, policy, _ in self.learners])
         return values.reshape(*self._batch, *values.shape[1:])
 
 
@@ -280,15 +317,15 @@ def _policy(made: Learner) -> Learner:
     return made
 
 
-def _numbers(probed: object, batch: tuple[int, ...]) -> NDArray[Any]:
-    """Refuse a probe's answer that is not numbers for each learner."""
+def _numbers(answer: object, batch: tuple[int, ...], name: str) -> NDArray[Any]:
+    """Refuse an answer about the policy that is not numbers for each learner."""
     try:
-        array = np.array(probed)
+        array = np.array(answer)
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind not in "biuf" or array.shape[: len(batch)] != batch:
         what = f"numbers in the shape {batch}, or {batch} and more axes" if batch else "numbers"
-        raise ValueError(f"probe: expected it to return {what}, got {probed!r}")
+        raise ValueError(f"{name}: expected it to return {what}, got {answer!r}")
     return array
 
 

@@ -27,6 +27,7 @@ _ARRAYS = (
     "rewards",
     "probed",
     "measured",
+    "finished",
 )
 
 
@@ -60,6 +61,9 @@ class Trace:
         What the probe of :func:`~mogro.simulate` returned, (C, I, R, ...); zeros without a probe.
     measured
         The measures that were asked for, (C, I, R, Q); see :meth:`column`.
+    finished
+        Rounds after which learners had finished, (I, R); 0 for those that had not, or were not
+        asked; see ``until`` of :func:`~mogro.simulate`.
     offered
         Number of arms on offer each round, K.
     seed
@@ -88,6 +92,7 @@ class Trace:
     rewards: FloatArray
     probed: FloatArray
     measured: FloatArray
+    finished: IntArray
     offered: int
     seed: tuple[int, ...]
     measures: tuple[str, ...] = ()
@@ -242,5 +247,6 @@ def join(traces: Sequence[Trace], *, along: str = "instances") -> Trace:
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
     for name in _ARRAYS:
         if name != "checkpoints":
-            values[name] = np.concatenate([getattr(part, name) for part in traces], axis=axis)
+            place = axis - (name == "finished")
+            values[name] = np.concatenate([getattr(part, name) for part in traces], axis=place)
     return Trace(**values)

@@ -1,0 +1,189 @@
+"""What is certain about fronts, at any time and however arms were chosen.
+
+Let the noise of an objective be sub-Gaussian with a known constant, and let a ridge L be fixed. By
+the self-normalised bound of Abbasi-Yadkori, Pal and Szepesvari (Improved algorithms for linear
+stochastic bandits, 2011, Theorem 1), with probability 1 - delta at all times
+
+    (b - V theta)' (V + L I)^-1 (b - V theta) <= noise^2 (2 log(1 / delta) + log det(I + V / L)).
+
+So every difference u of two arms is known up to the root of the right side times
+``u' S u + L |S u|^2`` for ``S = V^-1``: no bound on the parameters is needed. Three ridges share
+delta, and the best of them counts.
+
+Arms that have a feature of their own each ("one-hot") teach nothing about each other. Then the
+bound is taken for the two features of a pair alone, which is far tighter, and delta is shared by
+the pairs. An arm is either on the front or off it, so only one of two families of claims about it
+can be wrong: that a rival dominates it (one claim for each rival), or that the rival which does
+dominate it is worse in an objective (one claim for each objective). Each family may fail with
+probability delta / K for each arm.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._algebra import diagonals, solve
+from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.pareto import _games
+from mogro.posterior import Posterior
+from mogro.priors import Flat
+
+_RIDGES = (1.0, 32.0, 1024.0)  # tight after a few, a hundred and ten thousand observations
+_FALLBACK = 0.1  # share of delta for all features at once, where pairs are expected to do
+_UNKNOWN = 1e5  # a variance, in units of the noise, of which nothing is known
+_ROUNDING = 1e-12  # part of the sum of two variances, in that of a difference
+_TINY = 1e-200
+
+
+class FrontConfidence(NamedTuple):
+    """Which arms are certainly on a front, and which are certainly off it, each (..., K)."""
+
+    on: BoolArray
+    off: BoolArray
+
+    @property
+    def open(self) -> BoolArray:
+        """Arms about which nothing is certain yet."""
+        return np.asarray(~(self.on | self.off))
+
+
+class Levels(NamedTuple):
+    """Logarithms of one over the probability with which a claim may fail."""
+
+    on: float  # an arm is better than a rival in an objective
+    off: float  # a rival dominates an arm
+    mixtures: float  # either, for mixtures of rivals
+
+
+class Spread:
+    """How far differences of arms (..., K, d) may be from their estimates, in units of the noise.
+
+    ``S`` is the inverse of V, (..., G, d, d). The variances of arms are (..., G, K).
+    """
+
+    def __init__(
+        self, arms: FloatArray, S: FloatArray, *, objectives: int, delta: float, ridge: float
+    ) -> None:
+        K, d = arms.shape[-2:]
+        self._arms, self._ridges = arms, [ridge * times for times in _RIDGES]
+        alone = _alone(arms)
+        self._pairs = alone and np.count_nonzero(S) <= S.size // d
+        share = (1 - _FALLBACK if self._pairs else _FALLBACK) if alone else 1.0
+        tests = len(_RIDGES) / (share * delta)
+        if self._pairs:
+            place = (arms != 0).argmax(-1)[..., None, :]
+            sizes = _take(diagonals(S), place)
+            self.variances = np.square(arms).sum(-1)[..., None, :] * sizes
+            self._squares = self.variances * sizes
+            self._volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
+            counts = (K * objectives, K * max(K - 1, 1), K * max(K - 1, 1) * objectives)
+            self.levels = Levels(*(math.log(tests * number) for number in counts))
+        else:
+            images = arms[..., None, :, :] @ S
+            self._products = images @ np.swapaxes(arms, -1, -2)[..., None, :, :]
+            self.variances = diagonals(self._products)
+            self._image_products = images @ np.swapaxes(images, -1, -2)
+            sizes = np.maximum(np.linalg.eigvalsh(S), _TINY)
+            self._volumes = [np.log1p(1 / (e * sizes)).sum(-1) for e in self._ridges]
+            self.levels = Levels(*[math.log(tests * objectives)] * 3)
+
+    def widths(self, rivals: IntArray, level: float) -> FloatArray:
+        """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
+        rivals = rivals[..., None, :]
+        if self._pairs:
+            variances, squares = (_sums(e, rivals) for e in (self.variances, self._squares))
+            volumes = [_sums(each, rivals) for each in self._volumes]
+            unknown = variances > _UNKNOWN
+        else:
+            variances, unknown = _squared_differences(self._products, rivals)
+            squares, _ = _squared_differences(self._image_products, rivals)
+            volumes = [each[..., None, None] for each in self._volumes]
+        bounds = [
+            (2 * level + volume) * (variances + ridge * squares)
+            for ridge, volume in zip(self._ridges, volumes, strict=True)
+        ]
+        widths = np.where(unknown, np.inf, np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY)))
+        return np.asarray(np.moveaxis(widths, -3, -1))
+
+    def equal(self, rivals: IntArray) -> BoolArray:
+        """Return which rivals (..., J) have the features of an arm, (..., K, J): itself does."""
+        kinds = np.broadcast_to(np.arange(self._arms.shape[-2]), self._arms.shape[:-1])
+        if not self._pairs:
+            order = np.lexsort(np.moveaxis(self._arms, -1, 0), axis=-1)
+            rows = np.take_along_axis(self._arms, order[..., None], axis=-2)
+            new = (rows[..., 1:, :] != rows[..., :-1, :]).any(-1)
+            kinds = np.zeros_like(order)
+            np.put_along_axis(kinds, order[..., 1:], new.cumsum(-1), axis=-1)
+        return np.asarray(kinds[..., :, None] == _take(kinds, rivals)[..., None, :])
+
+
+def _take(each: NDArray[Any], places: IntArray) -> Any:
+    """Return the entries (..., J) at places (..., J) of numbers (..., K), over leading axes."""
+    lead = np.broadcast_shapes(each.shape[:-1], places.shape[:-1])
+    each = np.broadcast_to(each, (*lead, each.shape[-1]))
+    return np.take_along_axis(each, np.broadcast_to(places, (*lead, places.shape[-1])), axis=-1)
+
+
+def _sums(each: FloatArray, rivals: IntArray) -> FloatArray:
+    """Return the sums (..., K, J) of numbers (..., K) of all arms and of rivals (..., J)."""
+    return np.asarray(each[..., :, None] + _take(each, rivals)[..., None, :])
+
+
+def _squared_differences(products: FloatArray, rivals: IntArray) -> tuple[FloatArray, BoolArray]:
+    """Return squares (..., K, J) of differences, from inner products (..., K, K) of all arms.
+
+    Also which are unknown. Rounding makes no difference known.
+    """
+    sums = _sums(diagonals(products), rivals)
+    squares = sums - 2 * _take(products, rivals[..., None, :])
+    return np.maximum(squares, _ROUNDING * sums), sums > _UNKNOWN
+
+
+def _alone(arms: FloatArray) -> bool:
+    """Tell whether each arm has a feature of its own, and no other."""
+    used = arms != 0
+    return bool((used.sum(-1) == 1).all() and (used.sum(-2) <= 1).all())
+
+
+def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (..., M, d) and S = V^-1 (..., G, d, d) from the sums, without a prior."""
+    V, b, n = posterior.V, posterior.b, posterior.n[..., None]
+    rows = b[..., None, :, :] if V.shape[-3] == 1 else b[..., :, None, :]
+    diagonal = diagonals(V)
+    sizes = np.where(diagonal > 0, diagonal / np.where(n > 0, n, 1.0), 1.0)
+    solution = solve(
+        np.concatenate((V, rows), axis=-2), Flat().precisions(sizes, diagonal), np.zeros_like(rows)
+    )
+    d = posterior.dim
+    return solution[..., d:, :].reshape(b.shape), solution[..., :d, :]
+
+
+def classify(
+    values: FloatArray, spread: Spread, epsilon: FloatArray, *, effective: bool
+) -> FrontConfidence:
+    """Classify arms by values (..., K, M) and epsilon (M,), both in units of the noise."""
+    K, M = values.shape[-2:]
+    everyone = np.broadcast_to(np.arange(K), values.shape[:-1])
+    equal, levels = spread.equal(everyone), spread.levels
+    leads = values[..., None, :, :] - values[..., :, None, :]  # of rivals, (..., K, J, M)
+    if not effective:
+        beaten = (leads > spread.widths(everyone, levels.off)).all(-1)
+        safe = equal | (leads + spread.widths(everyone, levels.on) <= epsilon).any(-1)
+        return FrontConfidence(np.asarray(safe.all(-1)), np.asarray(beaten.any(-1)))
+    width = spread.widths(everyone, levels.mixtures)
+    known = np.asarray(np.isfinite(width).all(-1))
+    width = np.where(known[..., None], width, 0.0)
+    far = -1.0 - np.abs(leads).max() - width.max() - epsilon.max()  # of no use to a mixture
+    low = np.where((known & ~equal)[..., None], leads - width, far)
+    high = np.where(equal[..., None], far, leads + width - epsilon)
+    off = _value(low, M).lower.reshape(values.shape[:-1]) > 0
+    on = _value(high, M).upper.reshape(values.shape[:-1]) < 0
+    return FrontConfidence(on & (known | equal).all(-1), off)
+
+
+def _value(leads: FloatArray, M: int) -> _games.Games:
+    """Solve the games of every arm against mixtures of rivals with leads (..., K, J, M)."""
+    columns = leads.reshape(-1, *leads.shape[-2:])
+    return _games.solve(columns, np.zeros((len(columns), M)), problem=np.arange(len(columns)))

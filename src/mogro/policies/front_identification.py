@@ -1,0 +1,212 @@
+"""Find the Pareto front, and know when it is found."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._streams import Rng, check_rng
+from mogro._validation import BoolArray, FloatArray, IntArray, real
+from mogro.beliefs import Beliefs, largest
+from mogro.certainty import FrontConfidence, Spread
+from mogro.choice import check_finite
+from mogro.pareto import front, gaps
+from mogro.policies.base import LinearPolicy, check_delta, check_noise
+from mogro.posterior import Posterior
+from mogro.probability import Probabilities
+
+_LOOKS = 200  # a new look at everything once n has grown by one part in so many
+
+
+class _Look(NamedTuple):
+    """What was seen when everything was looked at."""
+
+    arms: FloatArray  # (..., K, d)
+    arm: IntArray  # (...) to pull until the next look
+    on: BoolArray  # (..., K) certainly on the front, at this look or an earlier one
+    off: BoolArray  # (..., K) certainly off it
+    until: NDArray[np.int64]  # () observations from which on to look again
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class FrontIdentification(LinearPolicy):
+    """Pull what decides which arms are on the Pareto front; it does not care for rewards.
+
+    For every arm there is a test: that a rival dominates it, or that none does. Pull the arm that
+    tells most about the test that is furthest from its end (the difference of two arms; LinGapE of
+    Xu, Honda and Sugiyama, 2018, for one objective). With probability 1 - delta all claims are true
+    at all times; see :meth:`front_confidence` for the theorem. With ``epsilon = 0`` arms that are
+    equal in an objective may never be decided.
+
+    Parameters
+    ----------
+    dim, objectives
+        Number of features d and of objectives M. Arms about which nothing is known but their
+        rewards have one feature each: rows of an identity matrix.
+    noise
+        Sub-Gaussian constant of the rewards: a number, or one for each objective.
+    delta
+        Probability with which any arm may ever be classified wrongly.
+    epsilon
+        An arm also counts as one of the front if no rival is better by more than this in every
+        objective.
+    ridge
+        In squared features; see :meth:`front_confidence`.
+    batch
+        Shape of a batch of independent learners that step together.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> means = [[1.0, 0.0], [0.0, 1.0], [0.2, -0.3]]
+    >>> world = mogro.environments.FixedArms(np.eye(3), np.transpose(means), noise=0.5)
+    >>> policy = FrontIdentification(dim=3, objectives=2, noise=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> while not policy.is_finished():
+    ...     arm = policy.select(world.features, rng=rng)
+    ...     policy.update(world.features[arm], world.observe(world.features[arm], rng=rng))
+    >>> policy.identified().on
+    array([ True,  True, False])
+    """
+
+    dim: int
+    objectives: int
+    _: KW_ONLY
+    noise: float | Sequence[float]
+    delta: float = 0.05
+    epsilon: float = 0.0
+    ridge: float = 1.0
+    batch: tuple[int, ...] = ()
+    _look: _Look = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_noise(self.noise, self.objectives)
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
+        object.__setattr__(self, "epsilon", real(self.epsilon, "epsilon", minimum=0))
+
+    def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
+        super()._start(posterior, step, exploring)
+        object.__setattr__(self, "_look", _unseen(self.batch, self.dim))
+
+    def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
+        """Return what pulling arms (..., K, d) tells, (..., K, M): the same for all objectives."""
+        told, _ = self._told(arms, beliefs, self._known(arms))
+        return np.broadcast_to(told[..., None], (*told.shape, self.objectives))
+
+    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
+        """Choose the arm that tells most; see :meth:`LinearPolicy.select`. It draws nothing.
+
+        The more is known, the less often it looks: at least 200 times while n doubles.
+        """
+        check_rng(rng)
+        arms, n, look = self._offered(features), largest(self.posterior.n), self._look
+        same = arms is look.arms or np.array_equal(arms, look.arms)
+        if n >= look.until or not same:
+            told, known = self._told(arms, self.beliefs(), self._known(arms))
+            check_finite(told, arms)
+            until = np.array(int(n) + max(1, int(n) // _LOOKS))
+            look = _Look(arms, told.argmax(-1), *known, until)
+        self._selected(np.zeros(self.batch, dtype=np.bool_))
+        object.__setattr__(self, "_look", look)
+        return look.arm.copy() if self.batch else int(look.arm)
+
+    def probabilities(self, features: ArrayLike, *, rng: Rng | None = None) -> Probabilities:
+        """Return with what probability :meth:`select` would choose each arm: 0 or 1."""
+        arm = self.copy().select(features, rng=np.random.default_rng(0))
+        chosen = (np.arange(np.shape(features)[-2]) == np.asarray(arm)[..., None]) * 1.0
+        return Probabilities(chosen, np.zeros_like(chosen))
+
+    def is_finished(self) -> bool | BoolArray:
+        """Tell for every learner whether all arms are decided."""
+        known = self.identified()
+        finished = np.asarray((known.on | known.off).all(-1) & (known.on.shape[-1] > 0))
+        return finished if self.batch else bool(finished)
+
+    def identified(self) -> FrontConfidence:
+        """Return which of the arms last offered are certainly on the front, and off it.
+
+        What was certain once remains so. Compared with :meth:`front_confidence`, it was last looked
+        at a few rounds ago.
+        """
+        return FrontConfidence(self._look.on, self._look.off)
+
+    def _known(self, arms: FloatArray) -> FrontConfidence:
+        """Return what is certain about arms, from looks at the same arms."""
+        if arms is self._look.arms or np.array_equal(arms, self._look.arms):
+            return self.identified()
+        nothing = np.zeros((*self.batch, arms.shape[-2]), dtype=np.bool_)
+        return FrontConfidence(nothing, nothing)
+
+    def save_state(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that has been learned, as arrays under names."""
+        look = {f"look.{name}": np.array(part) for name, part in self._look._asdict().items()}
+        return super().save_state() | look
+
+    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`save_state` of a policy with equal settings gave."""
+        super().load_state(arrays)
+        kinds = {name: part.dtype for name, part in self._look._asdict().items()}
+        parts = (arrays[f"look.{name}"].astype(kind) for name, kind in kinds.items())
+        object.__setattr__(self, "_look", _Look(*parts))
+
+    def _told(
+        self, arms: FloatArray, beliefs: Beliefs, known: FrontConfidence
+    ) -> tuple[FloatArray, FrontConfidence]:
+        """Return what arms tell, (..., K), and what is certain about them now.
+
+        An arm tells by how much it reduces the variance of the difference that the hardest test is
+        about. While some arm is less known than by one observation: the variances themselves.
+        """
+        spread = Spread(
+            arms, beliefs.S, objectives=self.objectives, delta=self.delta, ridge=self.ridge
+        )
+        variances = np.broadcast_to(spread.variances.mean(-2), (*self.batch, arms.shape[-2]))
+        vague = variances.max(-1, keepdims=True) > 1
+        if vague.all():
+            return variances, known
+        likely, ratios, rivals = self._tests(arms, beliefs, spread)
+        decided = ratios >= 1
+        known = FrontConfidence(known.on | (decided & likely), known.off | (decided & ~likely))
+        arm = np.where(known.open, ratios, np.inf).argmin(-1)[..., None]
+        pair = np.concatenate((arm, np.take_along_axis(rivals, arm, axis=-1)), axis=-1)
+        wide = np.broadcast_to(arms, (*self.batch, *arms.shape[-2:]))
+        both = np.take_along_axis(wide, pair[..., None], axis=-2)
+        S = beliefs.S[..., 0, :, :] if beliefs.S.shape[-3] == 1 else beliefs.S.mean(-3)
+        shared = np.vecdot(arms, np.matvec(S, both[..., 0, :] - both[..., 1, :])[..., None, :])
+        return np.where(vague, variances, shared**2 / (1 + variances)), known
+
+    def _tests(
+        self, arms: FloatArray, beliefs: Beliefs, spread: Spread
+    ) -> tuple[BoolArray, FloatArray, IntArray]:
+        """Return who is likely on the front, how far their tests are, and rivals in the way.
+
+        Each is (..., K); a test ends at 1. An arm that is likely on the front has to beat every arm
+        in some objective; any other has to be dominated by one of the likely.
+        """
+        noise, estimates = np.asarray(self.noise), beliefs.estimates(arms)
+        likely = gaps(estimates) <= self.epsilon / 2 if self.epsilon else front(estimates)
+        values, slack = estimates / noise, self.epsilon / noise
+        first = (~likely).argsort(axis=-1, kind="stable")[..., : int(likely.sum(-1).max())]
+        leads = np.take_along_axis(values, first[..., None], axis=-2)[..., None, :, :]
+        leads = leads - values[..., :, None, :]  # (..., K, J, M) of the likely
+        off = (leads / spread.widths(first, spread.levels.off)).min(-1)
+        off = np.where(np.take_along_axis(likely, first, axis=-1)[..., None, :], off, -np.inf)
+        on = ((leads + slack) / spread.widths(first, spread.levels.on)).max(-1)
+        on = np.where(spread.equal(first), np.inf, on)
+        ratios, rivals = off.max(-1), np.take_along_axis(first, off.argmax(-1), axis=-1)
+        for result, of_likely in ((ratios, on.min(-2)), (rivals, on.argmin(-2))):
+            merged = result.copy()
+            np.put_along_axis(merged, first, of_likely, axis=-1)
+            np.copyto(result, merged, where=likely)
+        return likely, ratios, rivals
+
+
+def _unseen(batch: tuple[int, ...], dim: int) -> _Look:
+    """Return a look at no arms."""
+    nothing = np.zeros((*batch, 0), dtype=np.bool_)
+    return _Look(np.zeros((0, dim)), np.zeros(batch, dtype=np.int64), nothing, nothing, np.array(0))
