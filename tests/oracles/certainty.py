@@ -68,4 +68,5 @@ def _value(leads: np.ndarray) -> float:
         b_eq=[1.0],
         bounds=[(0, None)] * count + [(None, None)],
     )
+    assert solution.fun is not None
     return float(-solution.fun)
