@@ -15,7 +15,7 @@ OBJECTIVES = [
 ]
 
 
-def make(**options: float) -> mogro.Agent:
+def make(**options: float | None) -> mogro.Agent:
     return mogro.Agent(OBJECTIVES, arms=2, seed=3, **options)  # type: ignore[arg-type]
 
 
@@ -104,13 +104,15 @@ def test_refusals(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="id: expected"):
             call(3, now=1.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="now: expected the time"):
-        agent.activate("nobody")
+        make(clock=None).activate("nobody")
     with pytest.raises(ValueError, match="activate: expected True or False"):
         agent.decide(ARMS, activate=1, now=0.0)  # type: ignore[arg-type]
     for bad in (0.0, -1.0, np.nan, "long"):
         with pytest.raises(ValueError, match="activation_timeout"):
             make(activation_timeout=bad)  # type: ignore[arg-type]
-    plain = mogro.Agent([mogro.Objective("click")], arms=2, seed=3, activation_timeout=5.0)
+    plain = mogro.Agent(
+        [mogro.Objective("click")], arms=2, seed=3, activation_timeout=5.0, clock=None
+    )
     with pytest.raises(ValueError, match="now: expected the time"):
         plain.decide(ARMS, activate=False)
 

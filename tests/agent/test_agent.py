@@ -388,6 +388,7 @@ def test_exploration_resumes_when_all_has_faded_in_time() -> None:
     assert not agent.decide(arms, now=0.2).exploring
     later = [agent.decide(arms, now=50.0) for _ in range(2)]  # its own in-flight one has faded too
     assert [d.exploring for d in later] == [True, True]
+    agent.expire(1e6, confirm=True)
     assert agent.decide(arms, now=1e6).exploring
 
 

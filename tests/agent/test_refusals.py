@@ -120,7 +120,8 @@ def test_a_path_that_cannot_be_written_is_named_as_given(
 
 
 def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
-    agent = mogro.Agent([mogro.Objective("sale", window=10.0, default=0.0)], arms=1, seed=0)
+    sale = mogro.Objective("sale", window=10.0, default=0.0)
+    agent = mogro.Agent([sale], arms=1, seed=0, clock=None)
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     refused(agent.reward, "a", {"sale": 1.0}, says="now: expected the time, because of a window")
     refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
@@ -223,7 +224,7 @@ def test_an_estimate_that_is_refused_does_not_fade(tmp_path: Path) -> None:
     agent.reward(agent.decide({"x": [1.0]}, now=0.0).id, {"click": 1.0})
     before = saved(agent, tmp_path)
     with pytest.raises(mogro.agent.InfeasibleConstraints):
-        agent.decide({"x": [1.0]}, at_least={"click": 2.0}, now=1000.0)
+        agent.decide({"x": [1.0]}, at_least={"click": 2.0}, now=50.0)
     assert agent.observations == {"click": 1.0}
     assert saved(agent, tmp_path) == before
 

@@ -3,9 +3,11 @@
 import copy
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
 
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
-from mogro._validation import FloatArray, count, folder_or_file, real, share
+from mogro._validation import FloatArray, count, folder_or_file, share
 from mogro.agent import changes, records, views
 from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
 from mogro.agent.decision import (
@@ -44,11 +46,13 @@ from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written,
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.report import last_arms, make_report
 from mogro.agent.request import (
+    Clock,
     Question,
     Request,
     Weights,
     check_id,
     check_new_id,
+    check_step,
     read_request,
     read_rewards,
     read_time,
@@ -103,6 +107,14 @@ class Agent:
     activation_timeout
         How long a decision made with ``activate=False`` may wait for :meth:`activate`; after that
         it counts as withdrawn. Without it, for ever.
+    max_step
+        How far a time may be from the latest so far; others are refused
+        (:class:`~mogro.agent.ImplausibleTime`). By default a hundred times the longest window, so
+        that one message in milliseconds does not close every window. A pause that was longer is
+        confirmed by :meth:`expire`.
+    clock
+        Tells the time where a call has no ``now`` and one is needed. None for worlds without time,
+        or with one that only callers know.
     on_event
         Called with every event, after it has happened: ``list.append``, say. Events are data of
         :mod:`mogro.agent.events`; applied one after the other to a new agent's state they give the
@@ -110,8 +122,10 @@ class Agent:
 
     Notes
     -----
-    *Time* is a number that only the caller knows how to read; the agent has no clock. It is needed
-    where an objective has a window, or the half-life is in time.
+    *Time* is needed where an objective has a window, or a half-life, a retention or a timeout is in
+    time. It is that of the machine, in seconds, or what callers give as ``now``, in their unit. It
+    stands in the events: replay asks no clock. The clock of the agent is believed after a pause of
+    up to a year, a ``now`` only within ``max_step``.
 
     *Threads* may call every method at any time. Calls happen one after the other, each wholly or
     not at all; of two simultaneous calls with one id both get the same decision.
@@ -148,6 +162,8 @@ class Agent:
         half_life: HalfLife | None = None,
         retention: float | Retention | None = None,
         activation_timeout: float | None = None,
+        max_step: float | None = None,
+        clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
     ) -> None:
         config = AgentConfig(
@@ -162,8 +178,9 @@ class Agent:
             half_life=half_life,
             retention=retention,
             activation_timeout=activation_timeout,
+            max_step=max_step,
         )
-        self._begin(State(config), on_event)
+        self._begin(State(config), clock, on_event)
 
     @classmethod
     def load(
@@ -171,6 +188,7 @@ class Agent:
         path: str | os.PathLike[str],
         *,
         types: Sequence[type[Any]] = (),
+        clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
     ) -> Self:
         """Read an agent that :meth:`save` wrote; it goes on to the bit, on the same kind of CPU.
@@ -181,8 +199,8 @@ class Agent:
             The file.
         types
             Classes of policies, scalarisations and explorations that are not mogro's own.
-        on_event
-            Told of everything that happens from now on, as for a new agent.
+        clock, on_event
+            As for a new agent.
 
         Raises
         ------
@@ -190,7 +208,7 @@ class Agent:
             With the reason.
         """
         agent = cls.__new__(cls)
-        agent._begin(read(folder_or_file(path, "path"), types), on_event)
+        agent._begin(read(folder_or_file(path, "path"), types), clock, on_event)
         return agent
 
     @classmethod
@@ -203,6 +221,7 @@ class Agent:
         types: Sequence[type[Any]] = (),
         timeout: float = 60.0,
         snapshot_every: int = 5000,
+        clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
         **options: Unpack[AgentOptions],
     ) -> Self:
@@ -233,6 +252,8 @@ class Agent:
         snapshot_every
             Events after which this process writes a snapshot into the journal, so that opening it
             stays quick; later where more than fifty times as many decisions are held.
+        clock
+            As for a new agent; of this process.
         on_event
             Called with every event of this process, after it has happened.
         options
@@ -265,7 +286,7 @@ class Agent:
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")
         journal, first = open_journal(path, name, config, types=types, timeout=timeout)
-        agent._begin(State(first), on_event)
+        agent._begin(State(first), clock, on_event)
         agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._set_state)
         if config is not None:
             try:
@@ -338,6 +359,7 @@ class Agent:
             if id is not None and id in state.ledger.rows:
                 return records.recall(state, id)
             request = asked if asked.config is state.config else self._read(question)
+            self._check_step(request.time, now)
             decision = make_decision(state, id, request)
             if request.offer is not None:
                 decision = records.with_evidence(state, request, decision)
@@ -383,6 +405,7 @@ class Agent:
         def make() -> tuple[Decision, ...]:
             check_group(self._state, id, min(wanted, len(asked.arms)))
             request = asked if asked.config is self._config else self._read(question)
+            self._check_step(request.time, now)
             group = make_group(self._state, id, request, wanted)
             for decision, new in group:
                 if new:
@@ -421,6 +444,7 @@ class Agent:
             state = self._state
             if asked.config is not state.config:
                 asked = self._read(question, written=False)
+            self._check_step(asked.time, now)
             inputs = make_inputs(state, state.ahead(asked.time), asked)
             return compute_propensities("", inputs, state.config)
 
@@ -473,6 +497,7 @@ class Agent:
 
         def make() -> Decision:
             values = read_rewards(given, self._state.units, "rewards")  # as objectives are now
+            self._check_step(asked.time, now)
             if id is not None and id in self._state.ledger.rows:
                 decision = records.recall(self._state, id)
             else:
@@ -502,8 +527,8 @@ class Agent:
         (True, False)
         """
         check_id(id)
-        event = Activated(id, read_time(now, needed=self._config.windowed))
-        new: bool = self._perform(lambda: self._commit(event))
+        event = Activated(id, read_time(now, self._clock, needed=self._config.windowed))
+        new: bool = self._perform(lambda: self._commit_at(event, now))
         return new
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
@@ -513,7 +538,7 @@ class Agent:
         """
         check_id(id)
         event = Withdrawn(id, read_time(now, needed=False))
-        count: int = self._perform(lambda: self._commit(event))
+        count: int = self._perform(lambda: self._commit_at(event, now))
         return count
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
@@ -530,15 +555,17 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        time = read_time(now, needed=self._state.config.windowed)
-        event = Rewarded(id, self._read_rewards(values, "values"), time)
-        outcome: Outcome = self._perform(lambda: self._commit(event))
+        when = read_time(now, self._clock, needed=self._state.config.windowed)
+        event = Rewarded(id, self._read_rewards(values, "values"), when)
+        outcome: Outcome = self._perform(lambda: self._commit_at(event, now))
         return outcome
 
-    def expire(self, now: float) -> int:
+    def expire(self, now: float | None = None, *, confirm: bool = False) -> int:
         """Close all windows that end at or before a time, and return how many did.
 
-        :meth:`decide` and :meth:`reward` do so too, by their ``now``.
+        :meth:`decide` and :meth:`reward` do so too, by their ``now``. ``confirm`` says that the
+        time is right, though it is further than ``max_step`` from the latest so far: after a long
+        pause.
 
         Examples
         --------
@@ -547,8 +574,11 @@ class Agent:
         >>> agent.expire(agent.decide({"a": [1.0]}, now=1.0).time + 9.0)
         1
         """
-        event = Expired(real(now, "now"))
-        closed: int = self._perform(lambda: self._commit(event))
+        when = read_time(now, self._clock, needed=True)
+        assert when is not None
+        event = Expired(when)
+        commit = self._commit if confirm else partial(self._commit_at, now=now)
+        closed: int = self._perform(lambda: commit(event))
         return closed
 
     @property
@@ -931,15 +961,20 @@ class Agent:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._current():
-            return {"state": copy.deepcopy(self._state)}
+            return {"state": copy.deepcopy(self._state), "clock": self._clock}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._begin(kept["state"], None)
+        self._begin(kept["state"], kept["clock"], None)
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def _begin(self, state: State, on_event: Callable[[Event], object] | None) -> None:
+    def _begin(
+        self, state: State, clock: Clock | None, on_event: Callable[[Event], object] | None
+    ) -> None:
+        if not (clock is None or callable(clock)):
+            raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
+        self._clock = clock
         self._on_event = on_event
         self._lock = threading.RLock()
         self._reader = ArmReader(state.config.features)
@@ -978,14 +1013,14 @@ class Agent:
 
         The arms are to be ``written`` down, if there is a journal.
         """
-        written = written and self._queue is not None
+        about = self._reader, self._clock, written and self._queue is not None
         try:
-            return read_request(question, self._state.config, self._reader, written=written)
+            return read_request(question, self._state.config, *about)
         except ValueError:
             if self._queue is None:
                 raise
         with self._current():
-            return read_request(question, self._state.config, self._reader, written=written)
+            return read_request(question, self._state.config, *about)
 
     def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name, in the same way."""
@@ -996,6 +1031,16 @@ class Agent:
                 raise
         with self._current():
             return read_rewards(values, self._state.units, name)
+
+    def _check_step(self, time: float | None, now: float | None) -> None:
+        """Refuse a time far from the latest so far; what a caller gave as now, or left out."""
+        if time is not None:
+            check_step(time, self._state.time, self._config.step, given=now is not None)
+
+    def _commit_at(self, event: Activated | Withdrawn | Rewarded | Expired, now: Any) -> Any:
+        """Let an event of a time happen, unless that is far from the latest so far."""
+        self._check_step(event.time, now)
+        return self._commit(event)
 
     def _commit_decision(self, request: Request, decision: Decision) -> Decision:
         """Let a decision happen, after the arms on offer have been written down."""

@@ -18,6 +18,8 @@ from mogro.policies.persistence import OWN, check_names, foreign_types
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
+_STEPS = 100  # times the longest window: further than that no time is believed to be from the last
+
 MakePolicy = Callable[[int, int], LinearPolicy]
 
 
@@ -34,6 +36,7 @@ class AgentOptions(TypedDict, total=False):
     half_life: HalfLife | None
     retention: float | Retention | None
     activation_timeout: float | None
+    max_step: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,7 @@ class AgentConfig:
     half_life: HalfLife | None = None
     retention: float | Retention | None = None
     activation_timeout: float | None = None
+    max_step: float | None = None
 
     def __post_init__(self) -> None:
         made = make_policy(self.policy, self.features.size, len(self.units))
@@ -70,6 +74,7 @@ class AgentConfig:
             "half_life": _half_life(self.half_life, made.half_life),
             "retention": _retention(self.retention),
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
+            "max_step": _duration(self.max_step, "max_step", above=0),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -125,6 +130,17 @@ class AgentConfig:
     def timeout(self) -> float:
         """How long decisions wait to be activated."""
         return math.inf if self.activation_timeout is None else self.activation_timeout
+
+    @cached_property
+    def step(self) -> float:
+        """How far a time may be from the latest so far."""
+        if self.max_step is not None:
+            return self.max_step
+        half_life = self.half_life.time if self.half_life is not None else None
+        for spans in ((*self.units.windows, self.timeout), (half_life or math.inf, self.oldest)):
+            if min(spans) < math.inf:
+                return _STEPS * max(span for span in spans if span < math.inf)
+        return math.inf
 
     def changed(self, objectives: Sequence[Objective], policy: LinearPolicy) -> "AgentConfig":
         """Return a config with other objectives and another policy."""

@@ -17,6 +17,10 @@ class ConflictingReward(ValueError):  # noqa: N818
     """A second value for an objective of a decision that differs from the first."""
 
 
+class ImplausibleTime(ValueError):  # noqa: N818
+    """A time far from all that the agent was told so far: see ``max_step`` of an agent."""
+
+
 class InfeasibleConstraints(ValueError):  # noqa: N818
     """No arm on offer has estimates that meet the constraints.
 

@@ -1,7 +1,7 @@
 """What callers ask for, checked once: for decisions, probabilities and observations."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.config import AgentConfig
-from mogro.agent.errors import BadReward, InfeasibleConstraints, UnknownObjective
+from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints, UnknownObjective
 from mogro.agent.events import Offered
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.objective import Units
@@ -36,6 +36,9 @@ Question = tuple[
     float | None,
 ]
 
+Clock = Callable[[], float]
+
+_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
@@ -80,7 +83,11 @@ class Request(NamedTuple):
 
 
 def read_request(
-    question: Question, config: AgentConfig, reader: ArmReader, *, written: bool
+    question: Question,
+    config: AgentConfig,
+    reader: ArmReader,
+    clock: Clock | None,
+    written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
     arms, features, context, weights, eligible, at_least, at_most, activate, now = question
@@ -93,7 +100,7 @@ def read_request(
         offered,
         policy.selection if weights is None else read_weights(weights, config.units),
         read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
-        read_time(now, needed=config.timed or (not activate and config.timeout < math.inf)),
+        read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
         reader.written(offered) if written else None,
     )
@@ -127,16 +134,35 @@ def read_weights(weights: Weights, units: Units) -> Selection:
     return FixedWeights((vector / total).tolist())
 
 
-def read_time(now: float | None, *, needed: bool) -> float | None:
-    """Check a time."""
-    if now is None:
-        if needed:
+def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) -> float | None:
+    """Check a time; without one it is that of the clock, where it is needed."""
+    if now is None and needed:
+        if clock is None:
             raise ValueError(
                 "now: expected the time, because of a window, half_life, retention or "
-                "activation_timeout"
+                "activation_timeout, and there is no clock"
             )
-        return None
-    return real(now, "now")
+        return real(clock(), "clock")
+    return None if now is None else real(now, "now")
+
+
+def check_step(time: float | None, last: float, step: float, *, given: bool) -> None:
+    """Refuse a time that is far from the latest so far.
+
+    One that was not given, but read from the agent's clock, may be a long pause later.
+    """
+    if time is None or last == -math.inf:
+        return
+    if time > last + (step if given else max(step, _PAUSE)):
+        raise ImplausibleTime(
+            f"now: expected at most {step:g} (max_step) after {last!r}, the latest time so far, "
+            f"got {time!r}; if that is the time, say so: agent.expire({time!r}, confirm=True)"
+        )
+    if time < last - step:
+        raise ImplausibleTime(
+            f"now: expected at most {step:g} (max_step) before {last!r}, the latest time so far, "
+            f"got {time!r}"
+        )
 
 
 def check_new_id(id: str | None) -> None:
