@@ -10,7 +10,7 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms, Rule, choose, listed, values_in_round
 from mogro.exploration import ExplorationContext
-from mogro.probability import Probabilities, selection_probabilities
+from mogro.probability import Chosen, Probabilities, counted, exactly, selection_probabilities
 from mogro.scalarization import FixedWeights, RoundRobin
 from mogro.selection import Selection, is_front
 
@@ -28,10 +28,12 @@ def probabilities(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
+    chosen: Chosen | None = None,
 ) -> Probabilities:
     """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
 
-    Errors are 0 where probabilities are exact. Parameters are those of :func:`choose`.
+    Errors are 0 where probabilities are exact. Parameters are those of :func:`choose`, and what one
+    learner chose, unless that was a uniform draw: estimates count it, and look more closely at it.
     """
     offered = floats(listed(arms), "features", shape=(..., "K", "d"))
     batch, shape = beliefs.batch, offered.shape[-2:]
@@ -42,14 +44,14 @@ def probabilities(
     for learner, features in enumerate(everywhere):
         source = part_of(rng, np.array([learner])) if batch else rng
         if share == 1:
-            part = _exactly(np.full(shape[0], 1 / shape[0]))
+            part = exactly(np.full(shape[0], 1 / shape[0]))
         elif explore is not None and learner in exploring:
             place = np.array([exploring.index(learner)])
-            part = _when_exploring(policy, explore.only(place), source)
+            part = _when_exploring(policy, explore.only(place), source, chosen)
         else:
             known = beliefs.take(np.array([learner]))
             how = selection or policy.selection
-            part = _when_exploiting(policy, features, known, step, source, how)
+            part = _when_exploiting(policy, features, known, step, source, how, chosen)
         parts.append(_mixed(part, share))
     columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
     return Probabilities(*columns)
@@ -64,13 +66,15 @@ def probabilities_of_values(
     rng: Rng,
     selection: Selection,
     epsilon: float = 0.0,
+    chosen: Chosen | None = None,
 ) -> Probabilities:
     """Return what :func:`probabilities` does for one learner, by what arms are worth to it, (K, M).
 
     It is the same to the bit if the learner did not explore, and its values were not random. Arms
     are (K, d) and estimates (M, d); ``epsilon`` includes the policy's own.
     """
-    return _mixed(_by_values(values, arms, theta, step, _source(rng), selection), epsilon)
+    part = _by_values(values, arms, theta, step, _source(rng), selection, chosen)
+    return _mixed(part, epsilon)
 
 
 def _mixed(part: Probabilities, share: float) -> Probabilities:
@@ -85,18 +89,26 @@ def _source(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
 
 
-def _when_exploring(policy: Rule, explore: ExplorationContext, rng: Rng) -> Probabilities:
+def _when_exploring(
+    policy: Rule, explore: ExplorationContext, rng: Rng, chosen: Chosen | None
+) -> Probabilities:
     """Return the probabilities of the arms of one learner that explores."""
     assert policy.exploration is not None
     tell = getattr(policy.exploration, "probabilities", None)
     if tell is not None:
-        return _exactly(np.asarray(tell(explore)[0]))
+        return exactly(np.asarray(tell(explore)[0]))
     drawn = [int(policy.exploration.choose(explore, rng=rng)[0]) for _ in range(_CHOICES)]
-    return _counted(np.array(drawn), explore.arms.shape[-2])
+    return counted(np.bincount(drawn, minlength=explore.arms.shape[-2]), _CHOICES, chosen)
 
 
 def _when_exploiting(
-    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+    policy: Rule,
+    arms: FloatArray,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    chosen: Chosen | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
     count = len(arms)
@@ -106,8 +118,8 @@ def _when_exploiting(
     values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
     if source.bit_generator.state != before:  # values that are random themselves
         drawn = _drawn_choices(policy, arms, beliefs, step, source, selection)
-        return _counted(drawn, count)
-    return _by_values(values, arms, beliefs.theta[0], step, source, selection)
+        return counted(np.bincount(drawn, minlength=count), len(drawn), chosen)
+    return _by_values(values, arms, beliefs.theta[0], step, source, selection, chosen)
 
 
 def _by_values(
@@ -115,18 +127,21 @@ def _by_values(
     arms: FloatArray,
     theta: FloatArray,
     step: int,
-    rng: Rng,
+    rng: np.random.Generator,
     selection: Selection,
+    chosen: Chosen | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) that are worth (K, M)."""
     rows = np.flatnonzero(values[:, 0] > -math.inf)
     if not is_front(selection):
         rows = distinct(arms, rows)
         values, selection = _as_compared(values[rows], arms[rows], theta, selection, step)
+        if chosen is not None:
+            chosen = chosen._replace(arm=int(np.flatnonzero(rows == chosen.arm)[0]))
     else:
         values = values[rows]
     whole = np.zeros((2, len(arms)))
-    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng)
+    whole[:, rows] = selection_probabilities(values, selection, step=step, rng=rng, chosen=chosen)
     return Probabilities(*whole)
 
 
@@ -165,15 +180,3 @@ def _drawn_choices(
         choice = choose(policy, arms, copies, step=step, rng=rng, explore=None, selection=selection)
         drawn.append(choice.arm[~choice.uniform])
     return np.concatenate(drawn)
-
-
-def _exactly(values: FloatArray) -> Probabilities:
-    return Probabilities(values, np.zeros(len(values)))
-
-
-def _counted(chosen: IntArray, arms: int) -> Probabilities:
-    """Return shares of draws; one more draw, far off, keeps their errors from zero."""
-    draws = len(chosen)
-    shares = np.bincount(chosen, minlength=arms) / draws
-    errors = np.sqrt((draws * shares * (1 - shares) + 1) / (draws * (draws - 1)))
-    return Probabilities(shares, errors)
