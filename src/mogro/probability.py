@@ -125,15 +125,14 @@ def exactly(values: FloatArray) -> Probabilities:
     return Probabilities(values, np.zeros(len(values)))
 
 
-def counted(wins: FloatArray, draws: int, chosen: Chosen | None) -> Probabilities:
+def counted(wins: FloatArray | IntArray, draws: int, chosen: Chosen | None) -> Probabilities:
     """Return shares (K,) of wins in independent draws, of which a choice is one more.
 
     With it, one over the share of the arm that was chosen is one over its probability on average,
     up to the probability that nobody draws the arm. One more draw, far off, keeps errors from zero.
     """
     if chosen is not None:
-        wins = wins.copy()
-        wins[chosen.arm] += 1
+        wins = wins + (np.arange(len(wins)) == chosen.arm)
         draws += 1
     share = wins / draws
     return Probabilities(share, np.sqrt((draws * share * (1 - share) + 1) / (draws * draws)))
@@ -181,7 +180,7 @@ class _Scores:
         """Return up to what difference from a level (n,) scores are equal for weights (n, M)."""
         slack = _SLACK * (self.bend + self.total) * (np.abs(weights) @ self.sizes)
         if self.bend and not self.total:  # minima with tiny weights may be below it
-            return np.minimum(slack, _MINIMA * np.abs(level))
+            slack = np.minimum(slack, _MINIMA * np.abs(level))
         return np.asarray(slack)
 
 
@@ -281,15 +280,13 @@ class _Law:
         return np.exp(logs, out=logs)
 
     def places(self, weights: FloatArray) -> FloatArray:
-        """Return the places (M - 1,) at which these are the weights (M,)."""
+        """Return the places (M - 1,) at which these are the Dirichlet weights (M,)."""
         from scipy.special import betainc
 
-        plain = (weights / weights.max()) ** (1 / self.power)
-        left = np.cumsum(plain[::-1])[::-1]
-        found = [
-            betainc(a, b, x / y) for (a, b), x, y in zip(self.parts, plain, left, strict=False)
-        ]
-        return np.clip(found, _TAIL, 1 - _TAIL)
+        left = np.maximum(np.cumsum(weights[::-1])[::-1], np.finfo(np.float64).tiny)
+        first, second = np.array(self.parts).T
+        found = betainc(first, second, (weights / left)[:-1])
+        return np.asarray(np.clip(found, _TAIL, 1 - _TAIL))
 
     def below(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return P(w_1 / w_2 < ratio), and of > ratio, of weights (n, 2) in rising ratio."""
@@ -342,7 +339,7 @@ def _random(
 ) -> Probabilities:
     """Return probabilities for the random weights of mogro."""
     arms, objectives = values.shape
-    some = np.ones(objectives, dtype=np.bool_)
+    some: BoolArray = np.ones(objectives, dtype=np.bool_)
     if isinstance(selection, RandomHypervolume):
         law, bend, total = _Law((0.5,) * objectives, -0.5), 1.0, 0.0
     elif isinstance(selection, RandomChebyshev):
@@ -350,7 +347,7 @@ def _random(
         bend, total = 1.0, selection.rho
     else:
         # An objective without values, because it has no observations yet, decides nothing.
-        some = values.any(axis=0) if values.any() else some
+        some = np.asarray(values.any(axis=0)) if values.any() else some
         concentration = np.array(selection.dirichlet(objectives))[some]
         law, bend, total = _Law(tuple(concentration.tolist()), 1.0), 0.0, 1.0
     above, sizes = values[:, some], np.abs(values[:, some])
@@ -376,7 +373,7 @@ def _random(
         if chosen is not None:
             at = None if chosen.weights is None else chosen.weights[some]
             if at is not None and isinstance(selection, RandomHypervolume):
-                at = 1 / at
+                at = np.square(at)
             place = np.flatnonzero(rows == chosen.arm)
             chosen = Chosen(int(kind.ravel()[place[0]]), at) if place.size else None
         won = _integrated(scores, law, rng, chosen)
@@ -422,11 +419,10 @@ def _integrated(
     if chosen is not None:
         shares *= draws / (draws + 1)
         shares[:, arm] += 1 / (draws + 1)
-        plain = shares[:, arm].mean()
-        if chosen.weights is not None and plain * draws < _SEVERAL:
+        if chosen.weights is not None and shares[:, arm].mean() * draws < _SEVERAL:
             won = places[race.point], race.point // size, race.share
             closer = _near_choice(scores, law, chosen, won, draws, rng)
-            shares *= ((1 - closer) / (1 - plain))[:, None]
+            shares *= ((1 - closer) / (1 - shares[:, arm]))[:, None]
             shares[:, arm] = closer
     values, squares = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _SHIFTS
     # Few wins say little of their own spread: that of all such arms says as much.

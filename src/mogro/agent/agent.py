@@ -446,7 +446,7 @@ class Agent:
                 asked = self._read(question, written=False)
             self._check_step(asked.time, now)
             inputs = make_inputs(state, state.ahead(asked.time), asked)
-            return compute_propensities("", inputs, state.config)
+            return compute_propensities(inputs, state.config)
 
     def observe(
         self,

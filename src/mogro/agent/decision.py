@@ -29,7 +29,7 @@ from mogro.exploration import (
     explorers,
 )
 from mogro.policies import LinearPolicy
-from mogro.probability import Probabilities
+from mogro.probability import Chosen, Probabilities
 from mogro.propensity import probabilities, probabilities_of_values
 from mogro.selection import Selection
 
@@ -69,8 +69,8 @@ class DecisionInputs(NamedTuple):
     step: int
     epsilon: float
 
-    def probabilities(self, *, rng: Rng) -> Probabilities:
-        """Return with what probability each arm is chosen."""
+    def probabilities(self, *, rng: Rng, chosen: Chosen | None = None) -> Probabilities:
+        """Return with what probability each arm is chosen; one of them may have been."""
         return probabilities(
             self.policy,
             self.arms.features,
@@ -80,6 +80,7 @@ class DecisionInputs(NamedTuple):
             explore=self.explore,
             selection=self.selection,
             epsilon=self.epsilon,
+            chosen=chosen,
         )
 
     @property
@@ -110,8 +111,8 @@ class WrittenInputs(NamedTuple):
     step: int
     epsilon: float
 
-    def probabilities(self, *, rng: Rng) -> Probabilities:
-        """Return with what probability each arm is chosen."""
+    def probabilities(self, *, rng: Rng, chosen: Chosen | None = None) -> Probabilities:
+        """Return with what probability each arm is chosen; one of them may have been."""
         return probabilities_of_values(
             self.estimates if self.values is None else self.values,
             self.arms.features,
@@ -120,6 +121,7 @@ class WrittenInputs(NamedTuple):
             rng=rng,
             selection=self.selection,
             epsilon=self.epsilon,
+            chosen=chosen,
         )
 
     @property
@@ -209,8 +211,8 @@ class Decision:
         """The probability with which the agent chose this arm among these, then.
 
         Exact for one and two objectives, and where the policy does not draw weights; otherwise an
-        estimate with :attr:`propensity_error`. Thompson sampling is always estimated. Of a decision
-        that was observed, what its maker said; NaN if they did not.
+        estimate above 0 with :attr:`propensity_error`. Thompson sampling is always estimated. Of a
+        decision that was observed, what its maker said; NaN if they did not.
         """
         return self._chosen_propensity()[0]
 
@@ -231,7 +233,7 @@ class Decision:
                     f"decision {self.id!r}: the journal holds only the propensity of the chosen "
                     "arm, because it explored or its policy needs more than estimates"
                 )
-            self._propensities = compute_propensities(self.id, self.inputs, self._config)
+            self._propensities = compute_propensities(self.inputs, self._config, self._event)
         return self._propensities
 
     @property
@@ -421,9 +423,15 @@ def _to_explore(
     return first and explorers(arms.features, beliefs, threshold, step=step)
 
 
-def compute_propensities(id: str, inputs: Inputs, config: AgentConfig) -> Propensities:
-    """Return the probabilities of arms; estimates draw by the decision's id."""
-    values, errors = inputs.probabilities(rng=draws(config.seed, id, purpose="propensity"))
+def compute_propensities(
+    inputs: Inputs, config: AgentConfig, event: Decided | None = None
+) -> Propensities:
+    """Return the probabilities of arms, and if there is a decision, in it; it keys the draws."""
+    id, chosen = "" if event is None else event.id, None
+    if event is not None and not event.uniform:
+        chosen = Chosen(inputs.arms.ids.index(event.arm), event.weights)
+    rng = draws(config.seed, id, purpose="propensity")
+    values, errors = inputs.probabilities(rng=rng, chosen=chosen)
     for array in (values, errors):
         array.flags.writeable = False
     return Propensities(inputs.arms.ids, values, errors)

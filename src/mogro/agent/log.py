@@ -186,7 +186,7 @@ def _evidence(written: Written | None, units: Units, *, step: int, max_arms: int
         return row
     if evidence.propensity is None and not event.observed:
         inputs = written_inputs(event, written.offered, config, step=step)
-        value, error = propensity_of(event.arm, compute_propensities(event.id, inputs, config))
+        value, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
         row = row._replace(propensity=value, propensity_error=error)
     arms = offered_arms(evidence, written.offered, config)
     if len(arms) > max_arms:

@@ -55,7 +55,7 @@ def with_evidence(
     if not event.observed:
         follows, values = _follows(inputs, config)
         if not follows:
-            chances = compute_propensities(event.id, inputs, config)
+            chances = compute_propensities(inputs, config, event)
             propensity = propensity_of(event.arm, chances)
     arms, bounds, selection = request.arms, request.constraints, inputs.selection
     usual = selection is config.policy.selection
