@@ -90,7 +90,7 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
             x = POOL[data.draw(st.integers(0, 5))]
             slow.made.append(Flying(x, slow.now, ["flying", "flying"]))
             learner.advance(slow.now)
-            learner.add_pending(x, slow.now)
+            learner.add_pending(len(slow.made) - 1, x, slow.now)
         elif what == "wait":
             slow.now += data.draw(st.sampled_from([1.0, 10.0]))
             learner.advance(slow.now)
@@ -107,7 +107,8 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
                 else:
                     one.state[m] = "lost"
             if what == "arrive":
-                learner.learn(one.x, np.ones(2), which, one.time)
+                number = next(n for n, made in enumerate(slow.made) if made is one)
+                learner.learn(number, one.x, np.ones(2), which, one.time)
             else:
                 learner.remove_pending(one.x[None], which[None], np.array([one.time]))
         if asked and data.draw(st.booleans()):
@@ -118,10 +119,10 @@ def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
 def test_what_is_taken_out_leaves_no_direction_behind() -> None:
     """The only decision along an axis comes and goes a thousand times, beside large ones."""
     learner = make((0,), 2)
-    learner.add_pending(np.array([1e3, 0.0]), 0.0)  # stays in flight
+    learner.add_pending(-1, np.array([1e3, 0.0]), 0.0)  # stays in flight
     for n in range(1000):
         x = np.array([np.sin(n), 1.0 + np.cos(n)])
-        learner.add_pending(x, 0.0)
+        learner.add_pending(n, x, 0.0)
         learner.remove_pending(x[None], np.ones((1, 1), bool), np.zeros(1))
     expected = learner.beliefs().expected.S[0]
     assert expected[0, 0] == pytest.approx(1e-6, rel=1e-6)
@@ -131,18 +132,18 @@ def test_what_is_taken_out_leaves_no_direction_behind() -> None:
 def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
     learner = make((0,), 2)
     ordinary, huge = np.array([1.0, 2.0]), np.array([1e12, 1e12])
-    learner.add_pending(ordinary, 0.0)
-    learner.add_pending(huge, 0.0)
+    learner.add_pending(0, ordinary, 0.0)
+    learner.add_pending(1, huge, 0.0)
     learner.remove_pending(huge[None], np.ones((1, 1), bool), np.zeros(1))
     assert (np.linalg.eigvalsh(learner.beliefs().expected.S[0]) > 0).all()
-    learner.learn(ordinary, np.ones(1), None, 0.0)
+    learner.learn(0, ordinary, np.ones(1), None, 0.0)
     assert learner.theta @ ordinary == pytest.approx(1.0)
 
 
 def test_an_objective_with_a_condition_is_explored_as_its_condition_is() -> None:
     learner = make((1, 1), 2)
     x = np.array([1.0, 2.0])
-    learner.add_pending(x, 0.0)
+    learner.add_pending(0, x, 0.0)
     learner.remove_pending(x[None], np.array([[True, False]]), np.zeros(1))
     expected = learner.beliefs().expected.S
     assert x @ expected[0] @ x == pytest.approx(1.0)
@@ -153,10 +154,10 @@ def test_decisions_that_count_for_nothing_any_more_are_in_flight_until_they_land
     """After two thousand half-lives the weight of a decision is zero, to the last bit."""
     learner = make((0,), 2, half_life=mogro.HalfLife(time=1.0))
     old, new = np.array([[1.0, 0.0]]), np.array([0.0, 1.0])
-    learner.add_pending(old[0], 0.0)
+    learner.add_pending(0, old[0], 0.0)
     learner.advance(2000.0)
-    learner.learn(old[0], np.ones(1), None, 0.0)
-    learner.add_pending(new, 2000.0)
+    learner.learn(0, old[0], np.ones(1), None, 0.0)
+    learner.add_pending(1, new, 2000.0)
     learner.advance(2001.0)
     expected = learner.beliefs().expected.S[0]
     assert expected[1, 1] == pytest.approx(2.0)

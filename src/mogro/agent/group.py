@@ -58,7 +58,7 @@ def make_group(
             explored, before = inputs.explore is not None, before + 1
             if explored:  # what is in flight now need not be explored again
                 learner = learner.copy()
-                learner.add_pending(decision.event.features, decision.time)
+                learner.add_pending(-before, decision.event.features, decision.time)
         else:
             continue
         made.append((decision, new))

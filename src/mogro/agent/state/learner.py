@@ -14,6 +14,7 @@ alike; measured in updates, it is the number of later observations of the same o
 import copy
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
-_AT_ONCE = 64  # decisions in flight that are added to the sums together
+_RECENT = 256  # decisions in flight that are kept one by one, more of them as a sum
 _FEW = 32  # decisions that are learned one by one, more of them at once
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
@@ -68,14 +69,11 @@ class Learner:
         self._plain = half_life is None  # all observations count alike
         self._explores = explores
         self._roots = None if list(roots) == list(range(len(roots))) else np.array(roots)
-        self._pending = [0]  # how many are in flight
-        self._pending_sums: FloatArray = np.zeros((1, size, size))  # sums of x x' of these
-        self._recent: list[FloatArray] = []  # the last ones, not in the sums yet
-        self._summed = False  # whether the sums may be other than zero
-        # The second posterior, if it was asked for, and how many of the last ones are in it.
-        self._expected: Posterior | None = None
-        self._included = 0
-        self._switches = 0  # between the two posteriors, as exploration goes by them
+        self._pending = [0]  # how many are in flight, (G,)
+        self._sums: FloatArray = np.zeros((1, size, size))  # of x x' of these; never changed
+        self._recent: dict[int, FloatArray] = {}  # the last ones, not in the sums yet
+        self._summed = False  # whether some are in the sums
+        self._losses = 0  # how often less than before may be known of what is expected
 
     @property
     def theta(self) -> FloatArray:
@@ -99,40 +97,22 @@ class Learner:
 
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
-        beliefs = self.observed.beliefs(self._expected_posterior())
-        expected: Any = beliefs.expected
-        expected.version += self._switches << 32
+        beliefs = self.observed.beliefs()
+        expected: Any = beliefs.observed
+        if any(self._pending):
+            recent = list(self._recent.values())
+            expected = _Expected(self.observed.copy(), self._sums, recent, self._pending)
+        expected.version += self._losses << 32
         if self._roots is not None and self.observed.apart:
-            beliefs.expected = _KnownOfRoots(expected, self._roots)
+            expected = _KnownOfRoots(expected, self._roots)
+        beliefs.expected = expected
         return beliefs
-
-    def _expected_posterior(self) -> Posterior | None:
-        """Return the posterior over what was observed plus what is in flight, if that is more."""
-        if not any(self._pending):
-            return None
-        if self._expected is None:
-            flight = self._pending_sums + _outer_sum(self._recent, self._pending_sums[0])
-            self._expected = self.observed.expecting(flight, np.array(self._pending, float))
-            self._included = len(self._recent)
-            self._switches += 1
-        self._update_expected()
-        return self._expected
-
-    def _update_expected(self) -> None:
-        """Let the second posterior know of the last decisions in flight."""
-        if self._expected is not None and self._included < len(self._recent):
-            nothing = np.zeros(self.observed.objectives)
-            for x in self._recent[self._included :]:
-                self._expected.update(x, nothing)
-        self._included = len(self._recent)
 
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
         other = copy.copy(self)
         other.observed = self.observed.copy()
         other.cache = ExplorationCache()
-        other._pending_sums = self._pending_sums.copy()
-        other._expected = None if self._expected is None else self._expected.copy()
         other._recent = self._recent.copy()
         return other
 
@@ -154,25 +134,29 @@ class Learner:
             factor = 0.5 ** ((now - self.time) / self._period)
             self.observed.decay(factor)
             self._sum_recent()
-            self._pending_sums *= factor
-            self._discard_expected()
+            self._sums = self._sums * factor
         self.time = now
 
-    def add_pending(self, x: FloatArray, time: float) -> None:
-        """Count a decision (p,) made at a time that is now in flight for every objective.
+    def add_pending(self, number: int, x: FloatArray, time: float) -> None:
+        """Count a decision (p,) of a time and a number that is now in flight for every objective.
 
         Its features are not copied: they must not change while it is pending.
         """
         if not self._explores:
             return
         weight = 1.0 if self._period is None else self._weight(time)
-        self._recent.append(x if weight == 1 else math.sqrt(weight) * x)
+        self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
         self._pending = [count + 1 for count in self._pending]
-        if len(self._recent) > _AT_ONCE:
+        if len(self._recent) > _RECENT:
             self._sum_recent()
 
     def learn(
-        self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float
+        self,
+        number: int,
+        x: FloatArray,
+        values: FloatArray,
+        which: BoolArray | None,
+        time: float,
     ) -> None:
         """Learn the objectives (M,) ``which`` from a decision (p,) of a time, with values (M,).
 
@@ -182,11 +166,13 @@ class Learner:
             self.observed.update(x, values)
         else:
             self._observe(x, values, which, time)
-        if which is None and max(self._pending) == 1:
-            self._clear_pending()
-        else:
-            taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
-            self._subtract_pending(x[None], taken, self._weights(np.array([time])))
+        if which is None and self._recent.pop(number, None) is not None:
+            self._pending = [count - 1 for count in self._pending]
+            if self._summed and not any(self._pending):
+                self._clear_sums()
+            return
+        taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
+        self._subtract_pending(x[None], taken, self._weights(np.array([time])))
 
     def learn_block(
         self,
@@ -210,8 +196,7 @@ class Learner:
                 which = None if learned[n].all() else learned[n]
                 self._observe(x[n], values[n], which, times.item(n))
         self._take_out_of_pending(x, learned | unobserved, times)
-        if unobserved.any():
-            self._discard_expected()
+        self._losses += bool(unobserved.any())
 
     def _observe(
         self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float
@@ -237,7 +222,7 @@ class Learner:
     def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
         self._take_out_of_pending(x, which, times)
-        self._discard_expected()
+        self._losses += 1
 
     def _take_out_of_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         if self._explores:
@@ -245,7 +230,7 @@ class Learner:
                 self.observed.separate()
             self._subtract_pending(x, which, self._weights(times))
 
-    def take_over(
+    def copy_objectives(
         self, other: "Learner", places: Sequence[int | None], factors: FloatArray
     ) -> None:
         """Know what another learner knows of the objectives at some places; None is a new one.
@@ -258,10 +243,8 @@ class Learner:
         self.observed = known.observed.with_objectives(places, factors)
         self.time = other.time
         known._sum_recent()
-        none = np.zeros_like(known._pending_sums[0])
-        self._pending_sums = np.array(
-            [none if m is None else known._pending_sums[m] for m in places]
-        )
+        none = np.zeros_like(known._sums[0])
+        self._sums = np.array([none if m is None else known._sums[m] for m in places])
         self._pending = [0 if m is None else known._pending[m] for m in places]
         self._summed = True
 
@@ -269,8 +252,9 @@ class Learner:
         """Return all that changes, as arrays under names."""
         state: dict[str, NDArray[np.generic]] = {
             "time": np.array([self.time]),
-            "pending_sums": self._pending_sums.copy(),
-            "recent": np.array(self._recent).reshape(-1, self.observed.dim),
+            "pending_sums": self._sums.copy(),
+            "recent": np.array(list(self._recent.values())).reshape(-1, self.observed.dim),
+            "recent_numbers": np.array(list(self._recent), dtype=np.int64),
             "pending": np.array(self._pending),
         }
         learned = self.observed.save_state().items()
@@ -283,15 +267,16 @@ class Learner:
             {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
         )
         self._split_pending()
-        check_shape(arrays["pending_sums"], "pending_sums", self._pending_sums.shape)
-        check_shape(arrays["pending"], "pending", (len(self._pending_sums),))
+        check_shape(arrays["pending_sums"], "pending_sums", self._sums.shape)
+        check_shape(arrays["pending"], "pending", (len(self._sums),))
         recent = arrays["recent"].astype(np.float64)
         check_shape(recent, "recent", (len(recent), self.observed.dim))
-        self._pending_sums, self._recent = arrays["pending_sums"].astype(np.float64), list(recent)
+        numbers = arrays["recent_numbers"].astype(np.int64).tolist()
+        self._sums = arrays["pending_sums"].astype(np.float64)
+        self._recent, self._summed = dict(zip(numbers, recent, strict=True)), True
         self._pending = arrays["pending"].astype(np.int64).tolist()
-        self._summed = True
         self.time = float(arrays["time"].astype(np.float64).item())
-        self._discard_expected()
+        self._losses += 1
 
     def _subtract_pending(self, x: FloatArray, which: BoolArray, weights: FloatArray) -> None:
         """Take decisions (n, p) of weights (n,) out of what is in flight, where ``which``."""
@@ -302,43 +287,36 @@ class Learner:
         gone = taken.sum(axis=0).astype(int).tolist()
         self._pending = [count - less for count, less in zip(self._pending, gone, strict=True)]
         if not any(self._pending):
-            self._clear_pending()
+            self._recent = {}
+            self._clear_sums()
             return
         self._sum_recent()
         scaled = np.sqrt(taken * weights[:, None]).T[..., None] * x  # (G, n, p)
-        self._pending_sums -= np.swapaxes(scaled, -1, -2) @ scaled
+        sums = self._sums - np.swapaxes(scaled, -1, -2) @ scaled
         # Rounding of what was taken out is left: it must not look like a direction.
-        left, removed = np.einsum("gii->gi", self._pending_sums), np.square(scaled).sum(axis=1)
+        left, removed = np.einsum("gii->gi", sums), np.square(scaled).sum(axis=1)
         vanished = (left <= _ROUNDING * removed) & (removed > 0)
         vanished[[count == 0 for count in self._pending]] = True
         if vanished.any():
-            self._pending_sums[vanished] = 0
-            np.swapaxes(self._pending_sums, -1, -2)[vanished] = 0
-
-    def _clear_pending(self) -> None:
-        """Have nothing in flight."""
-        self._pending = [0] * len(self._pending)
-        if len(self._recent) != 1 or self._summed:
-            self._pending_sums, self._summed = np.zeros_like(self._pending_sums), False
-        self._recent = []
-        self._discard_expected()
+            sums[vanished] = 0
+            np.swapaxes(sums, -1, -2)[vanished] = 0
+        self._sums = sums
 
     def _sum_recent(self) -> None:
         """Add the last decisions in flight to the sums."""
         if self._recent:
-            self._update_expected()
-            self._pending_sums = self._pending_sums + _outer_sum(
-                self._recent, self._pending_sums[0]
-            )
-            self._recent, self._included, self._summed = [], 0, True
+            rows = np.array(list(self._recent.values()))
+            self._sums, self._recent, self._summed = self._sums + rows.T @ rows, {}, True
+
+    def _clear_sums(self) -> None:
+        self._sums, self._summed = np.zeros_like(self._sums), False
 
     def _split_pending(self) -> None:
         """Let every objective have its own in flight once it has its own sums."""
         objectives = self.observed.objectives
         if self.observed.apart and len(self._pending) < objectives:
-            self._pending_sums = np.repeat(self._pending_sums, objectives, axis=0)
+            self._sums = np.repeat(self._sums, objectives, axis=0)
             self._pending = self._pending * objectives
-            self._discard_expected()
 
     def _decay(self, observations: FloatArray | BoolArray) -> None:
         """Let the past of objectives fade, by the number of new observations of each, (M,)."""
@@ -346,13 +324,6 @@ class Learner:
         factors = self._retained ** np.asarray(observations, dtype=np.float64)
         together = bool((factors == factors[0]).all())
         self.observed.decay(float(factors[0]) if together else factors)
-        self._discard_expected()
-
-    def _discard_expected(self) -> None:
-        """Make the second posterior anew when it is asked for."""
-        if self._expected is not None:
-            self._expected, self._included = None, 0
-            self._switches += 1
 
     def _weight(self, time: float) -> float:
         """Return how much an observation of a decision at that time counts now."""
@@ -367,12 +338,32 @@ class Learner:
         return np.asarray(0.5 ** ((self.time - times) / self._period))
 
 
-def _outer_sum(vectors: list[FloatArray], nothing: FloatArray) -> FloatArray:
-    """Return the sum of the outer products of vectors (p,), (p, p)."""
-    if not vectors:
-        return nothing * 0.0
-    rows = np.array(vectors)
-    return np.asarray(rows.T @ rows)
+class _Expected:
+    """What was observed, and what is in flight as if it had been; computed when asked for.
+
+    Most decisions do not ask for it: those that look whether to explore, or are optimistic.
+    """
+
+    def __init__(
+        self, observed: Posterior, sums: FloatArray, recent: list[FloatArray], pending: list[int]
+    ) -> None:
+        self._observed, self._sums, self._recent = observed, sums, recent
+        self._counts = np.array(pending, dtype=np.float64)
+        self.version = observed.version
+        self.n = observed.n + self._counts
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        V = self._sums
+        if self._recent:
+            rows = np.array(self._recent)
+            V = V + rows.T @ rows
+        return self._observed.expecting(V, self._counts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for while it is copied
+            raise AttributeError(name)
+        return getattr(self._posterior, name)
 
 
 class _KnownOfRoots:
@@ -380,9 +371,10 @@ class _KnownOfRoots:
 
     def __init__(self, whole: Known, roots: IntArray) -> None:
         self._whole, self._roots = whole, roots
-        self.version, self.all_seen = whole.version, whole.all_seen
+        self.version = whole.version
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied
             raise AttributeError(name)
-        return getattr(self._whole, name)[self._roots]
+        value = getattr(self._whole, name)
+        return value if isinstance(value, bool) else value[self._roots]

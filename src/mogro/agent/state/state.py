@@ -132,7 +132,7 @@ class State:
         end = made + (self.units.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, serial, row)
-        self.learner.add_pending(block.features[i], made)
+        self.learner.add_pending(serial, block.features[i], made)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
@@ -207,7 +207,8 @@ class State:
         if not units.standard:
             scales = zip(values, units.offsets, units.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
-        self.learner.learn(block.features[i], np.array(values), None, block.time.item(i))
+        number, time = block.serial.item(i), block.time.item(i)
+        self.learner.learn(number, block.features[i], np.array(values), None, time)
         self.counters.learned += len(values)
         self._complete(row, block, i)
         return Outcome(len(values))
@@ -324,7 +325,7 @@ class State:
         self.config, self.units = config, units
         self.ledger.changed(places, factors, stamped=units.stamped)
         learner = new_learner(config)
-        learner.take_over(self.learner, places, factors)
+        learner.copy_objectives(self.learner, places, factors)
         self.learner, self._prepared = learner, None
         self.changes.append(self.position)
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
@@ -373,7 +374,7 @@ class State:
         time = block.time.item(i)
         if learned:
             values, which = self._inward(learned)
-            self.learner.learn(block.features[i], values, which, time)
+            self.learner.learn(block.serial.item(i), block.features[i], values, which, time)
         if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
             which[0, unobserved] = True
