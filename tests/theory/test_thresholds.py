@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import theory as oracle
 
-from mogro.exploration import BasisRoundRobin, Uniform, WeakestDirection
+from mogro import MOGRO
+from mogro._validation import FloatArray
+from mogro.exploration import BasisRoundRobin, Exploration, WeakestDirection
 from mogro.theory import (
     eigenvalue_threshold,
-    initial_rounds,
     initial_rounds_bound,
     initial_rounds_round_robin,
     is_unreachable,
@@ -89,28 +90,30 @@ def test_initial_rounds_at_an_exact_multiple() -> None:
     assert initial_rounds_round_robin(np.eye(2), threshold=1e9) == 2 * 10**9
 
 
-def test_initial_rounds_of_any_exploration() -> None:
+def explored(features: FloatArray, threshold: float, exploration: Exploration) -> int:
+    """Let MOGRO explore, and return after how many rounds it stops."""
+    policy = MOGRO(features.shape[1], 1, threshold=threshold, exploration=exploration)
     rng = np.random.default_rng(0)
-    features = rng.standard_normal((30, 4))
+    arm = int(policy.select(features, rng=rng))
+    while policy.exploring:
+        policy.update(features[arm], [0.0])
+        arm = int(policy.select(features, rng=rng))
+    return policy.step - 1
+
+
+def test_initial_rounds_are_those_of_the_policy() -> None:
+    features = np.random.default_rng(0).standard_normal((30, 4))
     by_basis = BasisRoundRobin(features)
-    counted = initial_rounds(features, threshold=5.0, exploration=by_basis, limit=10_000)
-    basis = features[by_basis.basis]
-    assert counted == initial_rounds_round_robin(basis, threshold=5.0)
-    weakest = initial_rounds(features, threshold=5.0, exploration=WeakestDirection(), limit=1000)
-    random = initial_rounds(features, threshold=5.0, exploration=Uniform(), limit=1000, rng=rng)
-    assert weakest is not None
-    assert counted is not None
-    assert random is not None
-    assert weakest <= counted
-    assert initial_rounds(features, threshold=5.0, exploration=Uniform(), limit=3) is None
+    counted = explored(features, 5.0, by_basis)
+    assert counted == initial_rounds_round_robin(features[by_basis.basis], threshold=5.0)
+    assert explored(features, 5.0, WeakestDirection()) <= counted
 
 
 def test_initial_rounds_in_a_subspace() -> None:
     basis = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.5]])
     assert initial_rounds_bound(basis, threshold=1.0) == 8
     assert initial_rounds_round_robin(basis, threshold=1.0) == 8
-    found = initial_rounds(basis, threshold=1.0, exploration=WeakestDirection(), limit=100)
-    assert found == 5
+    assert explored(basis, 1.0, WeakestDirection()) == 5
 
 
 @given(st.integers(0, 1000), st.floats(0.1, 5))
@@ -148,5 +151,3 @@ def test_refusals_of_bases() -> None:
         initial_rounds_bound(np.zeros((2, 2)), threshold=1.0)
     with pytest.raises(ValueError, match="alpha"):
         threshold_random_weights(0.0, noise=1.0, dim=2, rounds=10)
-    with pytest.raises(ValueError, match="threshold"):
-        initial_rounds(np.eye(2), threshold=0.0, exploration=Uniform(), limit=10)

@@ -27,7 +27,6 @@ from mogro.theory.goodness import (
 from mogro.theory.regularity import LogEstimate, Regularity, regularity
 from mogro.theory.thresholds import (
     eigenvalue_threshold,
-    initial_rounds,
     initial_rounds_bound,
     initial_rounds_round_robin,
     is_unreachable,
@@ -55,7 +54,6 @@ __all__ = [
     "goodness",
     "goodness_level",
     "goodness_needed",
-    "initial_rounds",
     "initial_rounds_bound",
     "initial_rounds_round_robin",
     "is_unreachable",

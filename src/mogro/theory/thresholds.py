@@ -5,9 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, real
-from mogro.exploration import Exploration
-from mogro.policies import MOGRO
+from mogro._validation import FloatArray, real
 from mogro.theory import _problem as check
 from mogro.theory._problem import span_basis
 
@@ -247,59 +245,6 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
         reached = _weakest(cycles * parts[-1] + parts[extra]) >= B * (1 - 1e-12)
         low, high = (low, middle) if reached else (middle, high)
     return high
-
-
-def initial_rounds(
-    features: ArrayLike,
-    *,
-    threshold: float,
-    exploration: Exploration,
-    limit: int,
-    rng: np.random.Generator | None = None,
-) -> int | None:
-    """Count the initial rounds of MOGRO for any exploration by going through them.
-
-    Parameters
-    ----------
-    features
-        Arms, (K, d), the same in every round.
-    threshold
-        B, larger than 0.
-    exploration
-        For example ``mogro.WeakestDirection()``.
-    limit
-        Rounds after which to give up.
-    rng
-        For an exploration that draws; None: a fixed one.
-
-    Returns
-    -------
-    int or None
-        T_0, the number of rounds with lambda_min(V) < B within the span of the features; None if
-        that is more than ``limit``.
-
-    Examples
-    --------
-    >>> from mogro.exploration import WeakestDirection
-    >>> arms = [[1.0, 0.0], [0.0, 0.5]]
-    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=100)
-    15
-    >>> initial_rounds(arms, threshold=3.0, exploration=WeakestDirection(), limit=10) is None
-    True
-    """
-    arms = check.feature_matrix(features)
-    inside = _inside_span(arms)
-    B, most = real(threshold, "threshold", above=0), count(limit, "limit", minimum=0)
-    policy = MOGRO(arms.shape[1], 1, threshold=B, exploration=exploration)
-    source = np.random.default_rng(0) if rng is None else rng
-    gram = np.zeros((inside.shape[1], inside.shape[1]))
-    for taken in range(most + 1):
-        if _weakest(gram) >= B * (1 - 1e-12):
-            return taken
-        arm = int(policy.select(arms, rng=source))
-        policy.update(arms[arm], np.zeros(1))
-        gram += np.outer(inside[arm], inside[arm])
-    return None
 
 
 def _inside_span(basis: ArrayLike) -> FloatArray:
