@@ -186,6 +186,12 @@ def test_members_inside_a_face_stay_members_beside_an_outlier() -> None:
     assert drawn == set(np.flatnonzero(pareto.effective_front(means)))
 
 
+def test_members_stay_members_beside_an_outlier_that_is_one() -> None:
+    means = np.array([[7.0, 3, 0], [6, 3, 8], [4, 3, 1], [2.5e11, -8.3e8, 2.6e11]])
+    assert effective_front_exactly(means).tolist() == [True, True, False, True]
+    assert pareto.effective_front(means).tolist() == [True, True, False, True]
+
+
 def test_no_problems_have_no_gaps() -> None:
     assert pareto.effective_gaps(np.empty((0, 4, 2))).shape == (0, 4)
     assert pareto.effective_front(np.empty((0, 4, 2))).shape == (0, 4)

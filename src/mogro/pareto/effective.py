@@ -284,20 +284,34 @@ def _undominated_in_games(
     """Return which arms are best under some weights that are all positive.
 
     That does not depend on the sizes of the differences, nor on the units of the objectives: these
-    are chosen so that differences of the nearer arms count. All weights are positive if a small
-    part of the sum of all objectives is added to each. Differences are first lowered by what
+    are chosen so that differences of the nearer arms count and, where outliers are among the
+    rivals, once more so that the largest differences do. Differences are first lowered by what
     rounding may have done to them.
     """
     rivals, point = flat[problem], flat[problem, arm][:, None]
     away = rivals - point
-    rising = np.sort(np.where(away == 0, np.inf, np.abs(away)), axis=1)
+    sizes = np.abs(away)
+    rising = np.sort(np.where(away == 0, np.inf, sizes), axis=1)
     quarter = np.count_nonzero(away, axis=1, keepdims=True) // 4
-    unit = np.take_along_axis(rising, quarter, axis=1)
+    near = np.take_along_axis(rising, quarter, axis=1)
+    far = sizes.max(axis=1, keepdims=True)
     rounding = _HALF * (np.abs(rivals) + np.abs(point))
     away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
-    scaled = np.ldexp(away, -np.frexp(np.where(np.isfinite(unit), unit, 1.0))[1])
+    result = _best_under_positive_weights(away, np.where(np.isfinite(near), near, 1.0))
+    again = ~result & (far > _FAR * near).any(axis=2)[:, 0]
+    result[again] = _best_under_positive_weights(away[again], far[again])
+    return result
+
+
+def _best_under_positive_weights(away: FloatArray, unit: FloatArray) -> BoolArray:
+    """Tell whether no rival is better under some weights, by differences (G, K, M) from an arm.
+
+    Weights are at least about 1e-7 with objectives in these units, (G, 1, M): a small part of the
+    sum of all objectives is added to each.
+    """
+    scaled = np.ldexp(away, -np.frexp(unit)[1])
     columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)
     columns /= np.where(size > 0, size, 1)
-    games = _games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(arm)))
+    games = _games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(away)))
     return np.asarray(games.lower <= _ROUNDING)
