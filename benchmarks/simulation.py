@@ -4,7 +4,7 @@
 
 "The plain loop" is one replication of :class:`benchmarks.floor.Floor`; "by hand" are many in arrays
 with a leading axis and one generator: no streams, no ties, no exploration, no residuals, no checks.
-Both draw rewards of the world; by hand sums regrets too.
+Both draw rewards of the world, and sum up both regrets.
 """
 
 import time
@@ -24,25 +24,24 @@ SECTION = "simulation"
 SIZE = (10, 200, 10)  # d, K, M: the largest of the paper's figure
 SMALLER = (10, 200, 5)
 ROUNDS = 1000
-BLOCK = 20
 REPEATS = 9
 
-Clock = Callable[[], object]
 
-
-def plain_loop(world: FixedArms, rounds: int, clock: Clock) -> None:
-    """Play one replication, as one would first write it."""
+def plain_loop(world: FixedArms, rounds: int) -> Array:
+    """Play one replication, as one would first write it; return both sums of gaps."""
     rng, policy = np.random.default_rng(0), Floor(world.dim, world.objectives)
     means, noise = world.means, world.noise
     arms: Array = world.features.astype(np.float64)
+    gaps = np.stack([mogro.pareto.gaps(means), mogro.pareto.effective_gaps(means)])
+    regret = np.zeros((rounds, 2))
     for t in range(rounds):
         arm = policy.select(arms, rng=rng)
         policy.update(arms[arm], means[arm] + noise * rng.standard_normal(world.objectives))
-        if t % BLOCK == BLOCK - 1:
-            clock()
+        regret[t] = regret[t - 1] + gaps[:, arm]
+    return regret
 
 
-def by_hand(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> Array:
+def by_hand(world: FixedArms, rounds: int, *, count: int) -> Array:
     """Play many replications in arrays with a leading axis; return both sums of gaps."""
     rng, d, m = np.random.default_rng(0), world.dim, world.objectives
     arms, means, noise = world.features, world.means, world.noise
@@ -50,7 +49,7 @@ def by_hand(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> Array
     V, b = np.tile(np.eye(d), (count, 1, 1)), np.zeros((count, m, d))
     S, theta = V.copy(), b.copy()
     regret = np.zeros((2, count))
-    for t in range(rounds):
+    for _ in range(rounds):
         weights = rng.standard_exponential((count, m))
         weights /= weights.sum(axis=1, keepdims=True)
         arm = (np.einsum("rm,rmd->rd", weights, theta) @ arms.T).argmax(axis=1)
@@ -62,37 +61,23 @@ def by_hand(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> Array
         gain = turned / (1 + np.einsum("ri,ri->r", x, turned))[:, None]
         theta += (y - np.einsum("rmd,rd->rm", theta, x))[:, :, None] * gain[:, None]
         S -= turned[:, :, None] * gain[:, None]
-        if t % BLOCK == BLOCK - 1:
-            clock()
     return regret
 
 
-def simulated(world: FixedArms, rounds: int, clock: Clock, *, count: int) -> mogro.simulation.Trace:
+def simulated(world: FixedArms, rounds: int, *, count: int) -> mogro.simulation.Trace:
     """Let :func:`mogro.simulate` play as many, with all that it records."""
-
-    def probe(policy: object) -> Array:
-        clock()
-        return np.zeros((1, count))
-
-    marks = range(BLOCK, rounds + 1, BLOCK)
-    play = partial(mogro.simulate, mogro.MOGRO, world, rounds=rounds, repeats=count)
-    return play(checkpoints=marks, probe=probe)
+    return mogro.simulate(mogro.MOGRO, world, rounds=rounds, repeats=count)
 
 
-def fastest(contestants: Mapping[str, Callable[..., Any]]) -> dict[str, Array]:
-    """Return processor seconds of all blocks of rounds, from the call on to its return.
-
-    Contestants take turns; of every block the fastest of several runs counts, so that a slow spell
-    of the machine hits none of them.
-    """
-    times: dict[str, list[list[float]]] = {name: [] for name in contestants}
+def fastest(contestants: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return processor seconds of the fastest of several runs; contestants take turns."""
+    times = dict.fromkeys(contestants, np.inf)
     for _ in range(REPEATS):
         for name, play in contestants.items():
-            marks = [time.process_time()]
-            play(clock=lambda marks=marks: marks.append(time.process_time()))
-            marks.append(time.process_time())
-            times[name].append(np.diff(marks).tolist())
-    return {name: np.min(runs, axis=0) for name, runs in times.items()}
+            start = time.process_time()
+            play()
+            times[name] = min(times[name], time.process_time() - start)
+    return times
 
 
 def lines() -> Iterator[Line]:
@@ -124,8 +109,8 @@ def _line(
     """Compare with a rival that plays ``per`` replications."""
     ours = partial(simulated, world, ROUNDS, count=count)
     times = fastest({"rival": partial(rival, world, ROUNDS), "simulate": ours})
-    theirs, mine = times["rival"].sum() / per / ROUNDS, times["simulate"].sum() / count / ROUNDS
-    value = float(theirs / mine)
+    theirs, mine = times["rival"] / per / ROUNDS, times["simulate"] / count / ROUNDS
+    value = theirs / mine
     where = f"{count:,} replications, (d, K, M) = {(world.dim, world.arms, world.objectives)}"
     return Line(
         SECTION,

@@ -113,6 +113,11 @@ class Streams:
         return self._draw(("dirichlet", concentration.tobytes()), size, concentration.shape, draw)
 
     def _draw(self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw) -> FloatArray:
+        usual = self._pool.usual.get((kind, size)) if self._index is None else None
+        if usual is not None:
+            blocks, number, shape = usual
+            if blocks.in_step is not None and blocks.left >= number:  # nearly always
+                return blocks.next_of_all(number).reshape(shape)
         sizes = size if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
@@ -122,7 +127,10 @@ class Streams:
         # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
         # their own: with a fixed number of arms every block then holds draws of one shape.
         key = (*kind, shape if number <= _FEW else len(shape))
-        return self._pool.draw(key, number, each, draw, self._index).reshape(sizes + each)
+        drawn = self._pool.draw(key, number, each, draw, self._index).reshape(sizes + each)
+        if self._index is None and key in self._pool.blocks:
+            self._pool.usual[kind, size] = self._pool.blocks[key], number, sizes + each
+        return drawn
 
 
 class _Pool:
@@ -132,6 +140,8 @@ class _Pool:
         self.generators = generators
         self.ahead = ahead
         self.blocks: dict[_Kind, _Blocks] = {}
+        # The block, the number and the whole shape of what was drawn for everyone before.
+        self.usual: dict[tuple[_Kind, Size], tuple[_Blocks, int, tuple[int, ...]]] = {}
 
     def draw(
         self,
@@ -171,10 +181,9 @@ class _Blocks:
     def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
         if self.left < number:
             self._refill(number, index)
-        self.left -= number
         if self.in_step is not None and index is None:
-            start, self.in_step = self.in_step, self.in_step + number
-            return self.rows[:, start : self.in_step]
+            return self.next_of_all(number)
+        self.left -= number
         self._count()
         self.in_step = None
         learners = self.everyone if index is None else index
@@ -189,6 +198,14 @@ class _Blocks:
             strides=(self.rows.strides[0], along, along, *strides),
         )
         return runs[learners, used]
+
+    def next_of_all(self, number: int) -> FloatArray:
+        """Return draws of everyone, while all have used as many and have enough left."""
+        assert self.in_step is not None
+        start = self.in_step
+        self.in_step = stop = start + number
+        self.left -= number
+        return self.rows[:, start:stop]
 
     def _count(self) -> None:
         if self.in_step is not None:

@@ -131,6 +131,13 @@ class Worlds:
         self._seed, self._start = seed, start
         world = environments[0]
         self.arms, self.dim, self.objectives = world.arms, world.dim, world.objectives
+        # Where the arms of every learner begin in a list of all arms, if repeats share them or not.
+        self._starts = {
+            offers: np.arange(0, len(environments) * offers * self.arms, self.arms).reshape(
+                -1, offers
+            )
+            for offers in (1, repeats)
+        }
         self.changing = any(instance.changing for instance in self._instances)
         linear: list[Any] = [world for world in environments if type(world) in _LINEAR]
         self._linear = len(linear) == len(environments)
@@ -189,12 +196,13 @@ class Worlds:
         self, features: FloatArray, arms: IntArray, step: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return features (I, R, d) and rewards (I, R, M) of the arms (I, R) of a round."""
-        x = chosen_rows(features, arms)
+        places = arms + self._starts[features.shape[1]]
+        x = features.reshape(-1, self.dim).take(places, axis=0)
         if self._linear:
             rewards = self._normal.standard_normal((*self.batch, self.objectives))
             rewards *= self._scale
             if self.staying:
-                rewards += chosen_rows(self._means, arms)
+                rewards += self._means.reshape(-1, self.objectives).take(places, axis=0)
             else:
                 rewards += np.einsum("ird,imd->irm", x, self._theta)
             return x, rewards
@@ -251,13 +259,6 @@ class Worlds:
     def _sources(self, purpose: Purpose) -> list[_Source]:
         rows = self.generators(purpose)
         return [world.source(row) for world, row in zip(self._instances, rows, strict=True)]
-
-
-def chosen_rows(rows: FloatArray, arms: IntArray) -> FloatArray:
-    """Return the rows (I, R, n) of arms (I, R) among (I, R, K, n), or (I, 1, K, n)."""
-    instances, repeats, count, length = rows.shape
-    first = np.arange(0, instances * repeats * count, count).reshape(instances, repeats)
-    return rows.reshape(-1, length).take(arms + first, axis=0)
 
 
 def _stacked(parts: list[FloatArray], repeats: int) -> tuple[FloatArray, bool]:
