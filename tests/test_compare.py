@@ -201,3 +201,80 @@ def test_columns_axes_and_width_are_the_callers() -> None:
 def test_a_probe_sees_the_policies() -> None:
     found = compare({"a": mogro.MOGRO}, probe=lambda policy: policy.theta, checkpoints=[10])
     assert found.traces["a"].probed.shape == (2, 1, 3, 2, 3)
+
+
+def test_differences_are_taken_pair_by_pair() -> None:
+    worlds = [FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(n)) for n in range(5)]
+    policies = {"MOGRO": mogro.MOGRO, "first": Own, "random": mogro.RandomArm}
+    comparison = mogro.compare(policies, worlds, rounds=30, repeats=2)
+    found = comparison.differences("first")
+    assert list(found) == ["MOGRO", "random"]
+    ends = {name: trace.pareto_regret[-1].mean(axis=1) for name, trace in comparison.traces.items()}
+    apart = ends["random"] - ends["first"]
+    number = found["random"]["pareto_regret"]
+    assert number.value == pytest.approx(apart.mean())
+    half = 2.776445 * apart.std(ddof=1) / math.sqrt(5)
+    assert (number.high - number.low) / 2 == pytest.approx(half, rel=1e-5)
+    with pytest.raises(ValueError, match=r"reference: expected one of \['MOGRO', 'first', 'random"):
+        comparison.differences("UCB")
+
+
+def paid(reward: Any) -> Any:
+    """How much of both objectives a round paid, at least."""
+    return np.maximum(reward, 0).sum(axis=-1)
+
+
+def test_intervals_of_what_is_never_negative_are_not_negative() -> None:
+    comparison = compare({"first": Own}, measures=[paid], repeats=2, rounds=2)
+    low = comparison.table["first"]["paid"].low
+    assert low >= 0
+
+
+def test_axes_can_be_logarithmic_and_latex_marks_the_best(tmp_path: Path) -> None:
+    comparison = compare({"a_b": mogro.MOGRO, "random": mogro.RandomArm}, rounds=400, repeats=8)
+    (panel,) = comparison.plot(columns=["pareto_regret"], log="xy").axes
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    with pytest.raises(ValueError, match="log: expected '', 'x', 'y' or 'xy', got 'z'"):
+        comparison.plot(log="z")
+    comparison.save(tmp_path / "one.pdf", columns=["pareto_regret"], log="y")
+    comparison.plot().savefig(tmp_path / "two.pdf")  # outside of the house
+    for name in ("one", "two"):
+        assert b"/Type3" not in (tmp_path / f"{name}.pdf").read_bytes()
+    text = comparison.to_latex(columns=["effective_regret"], digits=2)
+    lines = text.splitlines()
+    assert lines[0] == r"\begin{tabular}{lr}"
+    assert lines[4].startswith(r"a\_b & \textbf{")
+    assert "textbf" not in lines[5]
+    assert "textbf" not in comparison.to_latex(bold=False)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_finished_policies_are_kept(tmp_path: Path, workers: int) -> None:
+    policies = {"MOGRO": mogro.MOGRO, "wrong": Real, "a random/arm": mogro.RandomArm}
+    options: dict[str, Any] = {"folder": tmp_path, "workers": workers}
+    with pytest.raises(ValueError, match=r"policies\['wrong'\]: expected its policy to select"):
+        compare(policies, **options)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(kept) == workers  # one after the other, or all that were handed out
+    policies["wrong"] = Own
+    again = compare(policies, **options)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert list(again.traces) == list(policies)
+    assert again.table == compare(policies).table
+    compare(policies, rounds=21, **options)
+    assert len(list(tmp_path.iterdir())) == 6
+
+
+def test_folders_need_what_can_be_pickled(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"folder: expected policies\['mine'\], environment"):
+        compare({"mine": lambda dim, objectives: Own(dim, objectives)}, folder=tmp_path)
+
+
+def test_errors_in_a_policy_name_it() -> None:
+    class Broken(Own):
+        def update(self, features: Any, reward: Any) -> None:
+            raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory") as caught:
+        compare({"broken": Broken})
+    assert caught.value.__notes__ == ["in policies['broken']"]

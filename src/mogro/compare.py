@@ -1,10 +1,17 @@
 """Policies side by side in an environment: a table, and the plot of their regrets."""
 
+import contextlib
 import itertools
 import math
 import os
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -12,12 +19,12 @@ from numpy.typing import NDArray
 
 from mogro._frames import to_frame, write_csv
 from mogro._intervals import ConfidenceInterval, band
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, count
 from mogro.environments import Environment
 from mogro.plots import Axes, Drawing, curve, house_style, legend, looks, panels
 from mogro.simulation import MakePolicy, Trace, simulate
 from mogro.simulation.measures import Measures
-from mogro.simulation.run import Probe, WrongPolicyError
+from mogro.simulation.run import Probe, Until, WrongPolicyError
 from mogro.simulation.trace import REGRETS
 
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
@@ -58,20 +65,45 @@ class Comparison:
         """Final regrets and measures of every policy, with 95 % intervals.
 
         The sample are the instances or, if there is only one, its repeats. A sample of one has no
-        interval: its ends are NaN. Regrets are never negative, nor is an end of their intervals.
+        interval: its ends are NaN. The interval of numbers that are never negative is not, either.
         """
         return {
+            name: {column: _last(_band(_sample(trace, column))) for column in self.columns}
+            for name, trace in self.traces.items()
+        }
+
+    def differences(self, reference: str) -> dict[str, dict[str, ConfidenceInterval]]:
+        """Return how much more every other policy has at the end than one of them.
+
+        Policies met the same contexts and the same noise, so differences are taken pair by pair:
+        their intervals are narrower than those of :attr:`table` suggest.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> world = mogro.environments.FixedArms(np.eye(3), np.eye(3), noise=0.1)
+        >>> policies = {"MOGRO": mogro.MOGRO, "random": mogro.RandomArm}
+        >>> comparison = mogro.compare(policies, world, rounds=50, repeats=5)
+        >>> comparison.differences("random")["MOGRO"]["effective_regret"].value
+        0.0
+        """
+        if reference not in self.traces:
+            raise ValueError(f"reference: expected one of {list(self.traces)}, got {reference!r}")
+        base = self.traces[reference]
+        return {
             name: {
-                column: ConfidenceInterval(*(float(part[-1]) for part in _band(trace, column)))
+                column: _last(_band(_sample(trace, column) - _sample(base, column), signed=True))
                 for column in self.columns
             }
             for name, trace in self.traces.items()
+            if name != reference
         }
 
     def plot(
         self,
         *,
         columns: Sequence[str] | None = None,
+        log: str = "",
         axes: "Axes | Sequence[Axes] | NDArray[Any] | None" = None,
         width: float = JOURNAL_WIDTH,
     ) -> Drawing:
@@ -86,25 +118,24 @@ class Comparison:
         ----------
         columns
             Which of :attr:`columns`, one for each panel; without it all.
+        log
+            Which axes are logarithmic: ``"x"``, ``"y"`` or ``"xy"``.
         axes
             Axes of your own to draw in, one for each column, without a legend, as a list, an array
             of any shape or, for one column, by themselves; otherwise a new figure.
         width
             Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
         """
-        shown = self.columns if columns is None else tuple(columns)
-        for column in shown:
-            if column not in self.columns:
-                raise ValueError(f"columns: expected some of {self.columns}, got {column!r}")
-        if not shown:
-            raise ValueError(f"columns: expected some of {self.columns}, got none")
+        shown = self._shown(columns)
+        if log not in ("", "x", "y", "xy"):
+            raise ValueError(f"log: expected '', 'x', 'y' or 'xy', got {log!r}")
         given = None if axes is None else np.ravel(np.array(axes, dtype=object))
         if given is not None and len(given) != len(shown):
             raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(given)}")
         with house_style():
             if given is not None:
                 for panel, column in zip(given, shown, strict=True):
-                    self._draw(panel, column)
+                    self._draw(panel, column, log)
                 return given[0].figure  # type: ignore[no-any-return]
             across = max(1, min(len(shown), round(width / _PANEL)))
             rows = -(-len(shown) // across)
@@ -113,28 +144,94 @@ class Comparison:
                 if column is None:
                     panel.set_axis_off()
                 else:
-                    self._draw(panel, column)
+                    self._draw(panel, column, log)
             legend(drawing, grid[0, 0], columns=min(len(self.traces), max(1, round(width / 1.75))))
         return drawing
 
-    def _draw(self, panel: Axes, column: str) -> None:
+    def _shown(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        shown = self.columns if columns is None else tuple(columns)
+        wrong = [column for column in shown if column not in self.columns]
+        if wrong or not shown:
+            got = repr(wrong[0]) if wrong else "none"
+            raise ValueError(f"columns: expected some of {self.columns}, got {got}")
+        return shown
+
+    def _draw(self, panel: Axes, column: str, log: str) -> None:
         many = len(self.traces) > _UNMARKED
         for name, how in looks(self.traces).items():
             trace = self.traces[name]
-            curve(panel, how, trace.checkpoints, *_band(trace, column), marked=many)
+            numbers = _band(_sample(trace, column))
+            curve(panel, how, trace.checkpoints, *numbers, marked=many)
         panel.set_xlabel("round")
         panel.set_ylabel(_title(column))
-        panel.set_xlim(left=0)
-        if column in REGRETS:
+        if "x" in log:
+            panel.set_xscale("log")
+        else:
+            panel.set_xlim(left=0)
+        if "y" in log:
+            panel.set_yscale("log", nonpositive="clip")
+        elif column in REGRETS:
             panel.set_ylim(bottom=0)
 
-    def save(self, path: str | os.PathLike[str], *, width: float = JOURNAL_WIDTH) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        log: str = "",
+        width: float = JOURNAL_WIDTH,
+    ) -> None:
         """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf.
 
-        ``width`` is that of :meth:`plot`; pictures have 300 points to the inch.
+        ``columns``, ``log`` and ``width`` are those of :meth:`plot`; pictures have 300 points to
+        the inch.
         """
-        with house_style():
-            self.plot(width=width).savefig(path, dpi=300)
+        self.plot(columns=columns, log=log, width=width).savefig(path, dpi=300)
+
+    def to_latex(
+        self, *, columns: Sequence[str] | None = None, bold: bool = True, digits: int = 3
+    ) -> str:
+        """Return :attr:`table` as a LaTeX table, for the package booktabs.
+
+        Parameters
+        ----------
+        columns
+            Which of :attr:`columns`; without it all.
+        bold
+            Whether the least number of a column, and all whose differences from it are not clear,
+            are bold.
+        digits
+            Significant digits.
+        """
+        shown = self._shown(columns)
+        table, lines = self.table, []
+        best = {column: self._best(column) if bold else set() for column in shown}
+        for name, row in table.items():
+            cells = [_escape(name)]
+            for column in shown:
+                cell = f"{row[column].value:.{digits}g}"
+                if row[column].known:
+                    cell += f" [{row[column].low:.{digits}g}, {row[column].high:.{digits}g}]"
+                cells.append(rf"\textbf{{{cell}}}" if name in best[column] else cell)
+            lines.append(" & ".join(cells) + r" \\")
+        heads = " & ".join(["policy", *(_escape(_title(column)) for column in shown)])
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{l{'r' * len(shown)}}}",
+                r"\toprule",
+                heads + r" \\",
+                r"\midrule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
+
+    def _best(self, column: str) -> set[str]:
+        """Return the policy with the least mean, and those that are not clearly above it."""
+        least = min(self.table.items(), key=lambda item: item[1][column].value)[0]
+        others = self.differences(least).items()
+        return {least} | {name for name, row in others if row[column].low <= 0}
 
     def to_frame(self) -> Any:
         """Return all numbers in long form, a frame of pandas or polars, whichever is there.
@@ -175,6 +272,9 @@ def compare(
     measures: Measures = (),
     checkpoints: Sequence[int] | None = None,
     probe: Probe | None = None,
+    until: Until | None = None,
+    workers: int | Executor = 1,
+    folder: str | os.PathLike[str] | None = None,
 ) -> Comparison:
     """Let several policies play in the same environment, and compare regrets and other measures.
 
@@ -189,11 +289,18 @@ def compare(
         :meth:`Comparison.plot`.
     environment
         One instance, or several of equal sizes.
-    rounds, repeats, seed, checkpoints, probe
+    rounds, repeats, seed, checkpoints, probe, until
         As for :func:`mogro.simulate`; what the probe saw is in the traces.
     measures
         What to measure beside the regrets: functions of true means and pulls, your own or those of
         :mod:`mogro.simulation.measures`; in a dict, under names of your choice.
+    workers
+        Processes that share the policies, or an executor of your own: that of a cluster, such as
+        ``distributed.Client(...).get_executor()``. What they are given has to be picklable.
+    folder
+        Where to keep the trace of every policy as soon as it is finished. Called again, with
+        equal arguments, only those play that are not there. Delete it after a change of the code
+        of a policy.
 
     Returns
     -------
@@ -218,22 +325,67 @@ def compare(
     True
     """
     _check_policies(policies)
-    traces = {}
+    settings: dict[str, Any] = {
+        "rounds": rounds,
+        "repeats": repeats,
+        "seed": seed,
+        "checkpoints": checkpoints,
+        "probe": probe,
+        "measures": measures,
+        "until": until,
+    }
+    traces, tasks = {}, {}
     for name, make in policies.items():
-        try:
-            traces[name] = simulate(
-                make,
-                environment,
-                rounds=rounds,
-                repeats=repeats,
-                seed=seed,
-                checkpoints=checkpoints,
-                probe=probe,
-                measures=measures,
-            )
-        except WrongPolicyError as error:
-            raise ValueError(f"policies[{name!r}]: {error.args[0]}") from None
-    return Comparison(traces)
+        path = None if folder is None else _place(Path(folder), name, (make, environment, settings))
+        if path is not None and path.exists():
+            traces[name] = Trace.load(path)
+        else:
+            tasks[name] = partial(_play, make, environment, settings, path)
+    traces |= _run(tasks, workers)
+    return Comparison({name: traces[name] for name in policies})
+
+
+def _play(make: MakePolicy, environment: Any, settings: dict[str, Any], path: Path | None) -> Trace:
+    """Let one policy play, and keep its trace."""
+    trace = simulate(make, environment, **settings)
+    if path is not None:
+        trace.save(path)
+    return trace
+
+
+def _run(tasks: Mapping[str, Callable[[], Trace]], workers: int | Executor) -> dict[str, Trace]:
+    """Run tasks by name. All that were handed out finish before one that failed is named."""
+    with contextlib.ExitStack() as stack:
+        if not isinstance(workers, Executor) and count(workers, "workers") > 1 and len(tasks) > 1:
+            pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"))
+            workers = stack.enter_context(pool)
+        if isinstance(workers, Executor):
+            tasks = {name: workers.submit(task).result for name, task in tasks.items()}
+        return {name: _finished(name, task) for name, task in tasks.items()}
+
+
+def _finished(name: str, task: Callable[[], Trace]) -> Trace:
+    """Return what a task gives, or name the policy that failed."""
+    try:
+        return task()
+    except WrongPolicyError as error:
+        raise ValueError(f"policies[{name!r}]: {error.args[0]}") from None
+    except Exception as error:
+        error.add_note(f"in policies[{name!r}]")
+        raise
+
+
+def _place(folder: Path, name: str, arguments: object) -> Path:
+    """Return where the trace of a policy is kept; other arguments have another place."""
+    try:
+        key = sha256(pickle.dumps(arguments)).hexdigest()[:16]
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"folder: expected policies[{name!r}], environment and measures that can be pickled "
+            f"(functions of a module, no lambdas): {error}"
+        ) from None
+    plain = "".join(letter if letter.isalnum() else "-" for letter in name)
+    return folder / f"{plain}-{key}.npz"
 
 
 def _check_policies(policies: object) -> None:
@@ -252,14 +404,27 @@ def _check_policies(policies: object) -> None:
             )
 
 
-def _band(trace: Trace, column: str) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean, low and high (C,) of a column; see :attr:`Comparison.table`."""
+def _sample(trace: Trace, column: str) -> FloatArray:
+    """Return the sample (C, n) of a column; see :attr:`Comparison.table`."""
     values = trace.column(column)
-    sample = values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
+    return values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
+
+
+def _band(sample: FloatArray, *, signed: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high (C,) of a sample (C, n)."""
     mean, low, high = band(sample)
     if sample.shape[1] == 1:
         low = high = np.full_like(mean, np.nan)
-    return mean, np.maximum(low, 0) if column in REGRETS else low, high
+    never_negative = not signed and (sample >= 0).all()
+    return mean, np.maximum(low, 0) if never_negative else low, high
+
+
+def _last(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
+    return ConfidenceInterval(*(float(part[-1]) for part in numbers))
+
+
+def _escape(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text)
 
 
 def _title(column: str) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mogro._streams import Streams
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, LinearEnvironment, VaryingContexts
+from mogro.pareto import front
 
 sizes = st.integers(1, 12)
 seeds = st.integers(0, 2**32)
@@ -243,3 +244,34 @@ def test_rewards_of_arms_that_do_not_exist_are_refused(arm: Any) -> None:
     with pytest.raises(ValueError, match="arm: expected integers from 0 to 2, got"):
         world.reward(arm, rng=rng)
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+@pytest.mark.parametrize("conflict", [0.0, 0.3, 0.5, 1.0])
+@pytest.mark.parametrize("objectives", [1, 2, 4])
+def test_conflict_sets_the_cosines_of_the_parameters(objectives: int, conflict: float) -> None:
+    rng = np.random.default_rng(0)
+    theta = FixedArms.sample(5, 9, objectives, noise=0.1, rng=rng, conflict=conflict).theta
+    cosine = 1 - conflict * objectives / max(objectives - 1, 1)
+    expected = np.where(np.eye(objectives) > 0, 1.0, cosine)
+    np.testing.assert_allclose(theta @ theta.T, expected, atol=1e-12)
+
+
+def test_conflict_needs_room() -> None:
+    rng = np.random.default_rng(0)
+    assert FixedArms.sample(2, 9, 3, noise=0.1, rng=rng, conflict=1.0).dim == 2
+    with pytest.raises(ValueError, match="conflict: expected at least 3 features for 3 objectives"):
+        FixedArms.sample(2, 9, 3, noise=0.1, rng=rng, conflict=0.5)
+    with pytest.raises(ValueError, match="conflict: expected"):
+        FixedArms.sample(2, 9, 3, noise=0.1, rng=rng, conflict=1.5)
+
+
+def test_opposed_objectives_have_larger_fronts() -> None:
+    rng, sizes = np.random.default_rng(0), []
+    for conflict in (0.0, 0.5, 1.0):
+        worlds = [
+            FixedArms.sample(5, 50, 2, noise=0.1, rng=rng, conflict=conflict) for _ in range(30)
+        ]
+        sizes.append(np.mean([front(world.means).sum() for world in worlds]))
+    assert sizes[0] == 1
+    assert sizes == sorted(sizes)
+    assert sizes[2] > 10

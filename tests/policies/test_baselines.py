@@ -152,3 +152,11 @@ def test_hypervolume_scalarisation_reaches_arms_below_the_line() -> None:
         policy = make(3, 2, noise=0.01, delta=0.1, selection=mogro.RandomHypervolume([-0.1, -0.1]))
         policy.learn(np.eye(3).repeat(4000, axis=0), means.repeat(4000, axis=0))
         assert (policy.probabilities(np.eye(3)).values > 0.1).all()
+
+
+def test_epsilon_greedy_selects_as_it_is_told() -> None:
+    policy = mogro.EpsilonGreedy(2, 2, epsilon=0.0, selection=mogro.FixedWeights([0.2, 0.8]))
+    policy.learn(np.eye(2), np.array([[3.0, 0.0], [0.0, 1.0]]))
+    assert policy.select(np.eye(2), rng=np.random.default_rng(0)) == 1
+    with pytest.raises(ValueError, match="selection: expected"):
+        mogro.EpsilonGreedy(2, 2, selection=3)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Measures are what a plain loop over the arms pulled finds."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,24 @@ def test_columns_are_known_by_name() -> None:
     assert np.array_equal(trace.column("effective_regret"), trace.effective_regret)
     with pytest.raises(ValueError, match=r"name: expected one of .*variance_over_users.*, got 'x'"):
         trace.column("x")
+
+
+def above(reward: Any, means: Any, chosen: Any, *, by: float) -> Any:
+    """Whether a round paid more than could be expected of any arm."""
+    assert chosen.shape == reward.shape
+    return (reward > means.max(axis=-2) + by).all(axis=-1)
+
+
+@pytest.mark.parametrize("worlds", [FIXED, DRIFTING, FIXED[:1]], ids=["fixed", "drift", "one"])
+def test_measures_may_see_rewards_and_have_settings(worlds: Any) -> None:
+    which = [partial(above, by=-0.3), measures.variance_over_users, total]
+    trace = play(worlds, which, repeats=1 if len(worlds) == 1 else 3)
+    assert trace.measures == ("above", "variance_over_users", "total")
+    np.testing.assert_allclose(trace.column("total"), trace.rewards.sum(axis=-1))
+    counts = trace.column("above")
+    assert (np.diff(counts, axis=0) >= 0).all()
+    assert 0 < counts[-1].sum() < 40 * counts[-1].size
+
+
+def total(reward: Any) -> Any:
+    return reward.sum(axis=-1)

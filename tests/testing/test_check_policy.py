@@ -153,3 +153,20 @@ def test_what_is_wrong_is_found(
 def test_a_warning_is_found() -> None:
     with pytest.raises(UserWarning, match="late"):
         check_policy(broken(warns))
+
+
+def test_sizes_can_be_given() -> None:
+    seen = set()
+
+    class Small:
+        def __init__(self, dim: int, objectives: int) -> None:
+            assert (dim, objectives) == (3, 2)
+
+        def select(self, features: Any, *, rng: Any) -> int:
+            seen.add(features.shape)
+            return int(rng.integers(len(features)))
+
+        def update(self, features: Any, reward: Any) -> None: ...
+
+    check_policy(Small, batched=False, rounds=10, dim=3, objectives=2, arms=5)
+    assert seen == {(5, 3)}

@@ -406,3 +406,22 @@ def test_round_robin_has_no_corollary_for_contexts() -> None:
 def test_refusals(features: Any, theta: FloatArray, changed: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         diagnose(features, theta, **({"noise": 0.1, "rounds": 1000} | changed))
+
+
+def test_noise_by_objective_counts_by_the_largest() -> None:
+    one = diagnose(circle(20), np.eye(2), noise=0.3, rounds=1000)
+    assert diagnose(circle(20), np.eye(2), noise=[0.1, 0.3], rounds=1000) == one
+    with pytest.raises(ValueError, match="noise: expected a number, or one for each of 2 obj"):
+        diagnose(circle(20), np.eye(2), noise=[0.1, 0.3, 0.2], rounds=1000)
+
+
+def test_contexts_may_ask_for_the_step() -> None:
+    steps = []
+
+    def contexts(*, rng: Any, step: int) -> FloatArray:
+        steps.append(step)
+        return np.asarray(rng.normal(size=(4, 2)))
+
+    diagnosis = diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]
+    assert diagnosis.arms == 4
+    assert set(steps) >= set(range(100))

@@ -76,10 +76,11 @@ class FixedArms(_base.StayingArms, _base.LinearWorld):
         *,
         noise: float,
         rng: np.random.Generator,
+        conflict: float | None = None,
     ) -> "FixedArms":
         """Draw an instance of the paper's experiments with fixed arms.
 
-        - Parameters: uniform on the positive part of the unit sphere.
+        - Parameters: uniform on the positive part of the unit sphere, unless there is a conflict.
         - The first M arms: near the parameter of their objective, N(theta_m, 0.1 I), then scaled
           to a length from U(3/4, 1).
         - The next M arms: uniform directions, length from U(3/4, 1).
@@ -88,15 +89,24 @@ class FixedArms(_base.StayingArms, _base.LinearWorld):
         The paper has K > 2M. With fewer arms the list is cut off after K, so that below M arms
         only the first K objectives have an arm of their own.
 
+        The paper's objectives agree more than they differ: with 5 features their mean cosine is
+        0.7, and a front is often a single arm. ``conflict`` sets all cosines instead, from 0 (all
+        parameters equal) to 1 (opposed: ``-1 / (M - 1)``, the least that all pairs can have).
+
         Examples
         --------
         >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> world = FixedArms.sample(5, 50, 2, noise=0.1, rng=rng, conflict=1.0)
+        >>> (world.theta @ world.theta.T).round(6)
+        array([[ 1., -1.],
+               [-1.,  1.]])
         >>> FixedArms.sample(5, 50, 5, noise=0.1, rng=np.random.default_rng(0))
         FixedArms(dim=5, arms=50, objectives=5, noise=0.1)
         """
         d, K, M = _sizes(dim, arms, objectives)
         check.generator(rng, "rng")
-        theta = _parameters(d, M, rng)
+        theta = _parameters(d, M, conflict, rng)
         near = theta[:K] + np.sqrt(0.1) * rng.standard_normal((min(K, M), d))
         far = rng.standard_normal((min(K - len(near), M), d))
         long = unit_vectors(np.concatenate([near, far]))
@@ -159,10 +169,11 @@ class VaryingContexts(_base.LinearWorld):
         *,
         noise: float,
         rng: np.random.Generator,
+        conflict: float | None = None,
     ) -> "VaryingContexts":
         """Draw the parameters uniformly from the positive part of the unit sphere.
 
-        With the same ``rng`` they are those of :meth:`FixedArms.sample`.
+        With the same ``rng`` and ``conflict`` they are those of :meth:`FixedArms.sample`.
 
         Examples
         --------
@@ -171,7 +182,7 @@ class VaryingContexts(_base.LinearWorld):
         VaryingContexts(dim=5, arms=50, objectives=5, noise=0.1)
         """
         d, K, M = _sizes(dim, arms, objectives)
-        theta = _parameters(d, M, check.generator(rng, "rng"))
+        theta = _parameters(d, M, conflict, check.generator(rng, "rng"))
         return cls(theta, arms=K, noise=noise)
 
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
@@ -197,8 +208,25 @@ def unit_vectors(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
-def _parameters(dim: int, objectives: int, rng: np.random.Generator) -> FloatArray:
-    return unit_vectors(np.abs(rng.standard_normal((objectives, dim))))
+def _parameters(
+    dim: int, objectives: int, conflict: float | None, rng: np.random.Generator
+) -> FloatArray:
+    """Draw unit parameters (M, d): positive ones, or with the cosines that a conflict asks for."""
+    if conflict is None:
+        return unit_vectors(np.abs(rng.standard_normal((objectives, dim))))
+    share = check.share(conflict, "conflict")
+    cosine = 1 - share * objectives / max(objectives - 1, 1)
+    products = np.full((objectives, objectives), cosine) + (1 - cosine) * np.eye(objectives)
+    sizes, axes = np.linalg.eigh(products)
+    needed = int((sizes > 1e-9).sum())
+    if dim < needed:
+        raise ValueError(
+            f"conflict: expected at least {needed} features for {objectives} objectives with "
+            f"conflict {share:g}, got {dim}"
+        )
+    rotation = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
+    lengths = np.sqrt(np.maximum(sizes[objectives - needed :], 0))
+    return unit_vectors(axes[:, objectives - needed :] * lengths @ rotation[:needed])
 
 
 def uniform_ball(shape: tuple[int, ...], rng: Rng) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import final
 from mogro._validation import real, share
 from mogro.policies.base import LinearPolicy
 from mogro.priors import Fixed, Flat, Prior
-from mogro.selection import ParetoFront
+from mogro.selection import ParetoFront, Selection, check_selection
 
 
 @final
@@ -15,7 +15,7 @@ class EpsilonGreedy(LinearPolicy):
     """Epsilon-greedy over the Pareto front of the estimates.
 
     With probability ``epsilon`` pull a uniformly random arm, otherwise a uniformly random member of
-    the Pareto front of the ridge estimates.
+    the Pareto front of the ridge estimates, or the best arm by another selection.
 
     Parameters
     ----------
@@ -23,6 +23,8 @@ class EpsilonGreedy(LinearPolicy):
         Number of features d and of objectives M.
     epsilon
         Probability of a random arm.
+    selection
+        How to select by the estimates: a front, or a scalarisation.
     ridge
         Weight of the penalty of the estimates.
     batch
@@ -42,15 +44,15 @@ class EpsilonGreedy(LinearPolicy):
     objectives: int
     _: KW_ONLY
     epsilon: float = 0.1
+    selection: Selection = ParetoFront()  # noqa: RUF009
     ridge: float = 1.0
     batch: tuple[int, ...] = ()
-
-    selection = ParetoFront()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", share(self.epsilon, "epsilon"))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", minimum=0))
         super().__post_init__()
+        check_selection(self.selection, "selection", objectives=self.objectives)
 
     @property
     def prior(self) -> Prior:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from mogro.simulation.trace import Trace, count_pulls
 _SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
 _WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
 _WAITING_SUMS = 1 << 20  # bytes of sums to be made together
-_KNOWN = {"means", "chosen", "pulls", "average"}
+_OF_ROUND, _SO_FAR = {"means", "chosen", "reward"}, {"means", "pulls", "average"}
 _TAKEN = {"effective_regret", "pareto_regret"}
 
 
@@ -41,6 +41,8 @@ class Recorder:
         self._noted = np.empty((len(checkpoints), *self._sums.shape))
         self._rewards = np.zeros((*batch, worlds.objectives))
         self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
+        self._earned = np.zeros((*batch, len(self._meters.of_rewards)))  # sums of these measures
+        self._noted_earned = np.empty((len(checkpoints), *self._earned.shape))
         self._judged, self._at_once = 0, 0  # rounds
         self._known: FloatArray | None = None  # means that all repeats share
         self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
@@ -54,8 +56,11 @@ class Recorder:
         """
         self._arms[t] = arms
         self._rewards += rewards
+        if self._meters.of_rewards:
+            self._earned += self._meters.of_reward(means, arms, rewards)
         if t in self._row:
             self._noted_rewards[self._row[t]] = self._rewards
+            self._noted_earned[self._row[t]] = self._earned
         if means is not self._known or self._changing:
             self._meet(t, means)
         if t + 1 - self._judged >= self._at_once:
@@ -67,10 +72,15 @@ class Recorder:
         row = int(np.searchsorted(self._checkpoints, rounds))
         self._checkpoints = np.append(self._checkpoints[:row], rounds)
         self._arms = self._arms[:rounds].copy()
-        self._noted, self._noted_rewards = (
-            noted[: row + 1].copy() for noted in (self._noted, self._noted_rewards)
-        )
-        self._noted[row], self._noted_rewards[row] = self._sums, self._rewards
+        sums = {
+            "_noted": self._sums,
+            "_noted_rewards": self._rewards,
+            "_noted_earned": self._earned,
+        }
+        for name, last in sums.items():
+            noted = getattr(self, name)[: row + 1].copy()
+            noted[row] = last
+            setattr(self, name, noted)
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...], finished: IntArray) -> Trace:
         """Return the whole record."""
@@ -80,7 +90,8 @@ class Recorder:
             nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
             means = nothing if self._known is None else self._known[:, 0]
             pulls = count_pulls(self._arms, self._checkpoints, self._offered)
-            measured = self._meters.measured(self._noted[:, 2:], self._checkpoints, means, pulls)
+            sums, earned = self._noted[:, 2:], self._noted_earned
+            measured = self._meters.measured(sums, earned, self._checkpoints, means, pulls)
         return Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
@@ -156,17 +167,19 @@ class Meters:
         self._measures = _named(measures)
         self.names = tuple(self._measures)
         self._asks = {name: _asks(measure, name) for name, measure in self._measures.items()}
-        self._summed = [name for name, asks in self._asks.items() if "chosen" in asks]
+        self.of_rewards = [name for name, asks in self._asks.items() if "reward" in asks]
+        others = {name: asks for name, asks in self._asks.items() if "reward" not in asks}
+        self._summed = [name for name, asks in others.items() if "chosen" in asks]
         self._average = any("average" in asks for asks in self._asks.values())
         stay = {"means", "pulls"}
-        self._fixed = [n for n, asks in self._asks.items() if "chosen" not in asks and asks & stay]
+        self._fixed = [n for n, asks in others.items() if "chosen" not in asks and asks & stay]
 
     def check_changing(self) -> None:
         """Refuse measures that need means that stay, because they do not."""
         if self._fixed:
             raise ValueError(
-                f"measures: expected only chosen (and means with it) or average in a world whose "
-                f"means change, got {self._fixed[0]!r}, which asks for "
+                f"measures: expected only chosen, reward (and means with them) or average in a "
+                f"world whose means change, got {self._fixed[0]!r}, which asks for "
                 f"{sorted(self._asks[self._fixed[0]])}"
             )
 
@@ -181,8 +194,25 @@ class Meters:
         ]
         return rows + (list(np.moveaxis(chosen, -1, 0)) if self._average else [])
 
+    def of_reward(self, means: FloatArray, arms: IntArray, rewards: FloatArray) -> FloatArray:
+        """Return measures of a round that ask for rewards, (I, R, S)."""
+        batch = (means.shape[0], np.size(arms) // means.shape[0])
+        wide = np.broadcast_to(means, (*batch, *means.shape[2:]))
+        place = np.reshape(arms, batch)[..., None, None].astype(np.int64)
+        given = {
+            "means": wide,
+            "chosen": np.take_along_axis(wide, place, axis=-2)[..., 0, :],
+            "reward": np.reshape(rewards, (*batch, -1)),
+        }
+        return np.stack([self._call(name, batch, **given) for name in self.of_rewards], axis=-1)
+
     def measured(
-        self, sums: FloatArray, checkpoints: IntArray, means: FloatArray, pulls: IntArray
+        self,
+        sums: FloatArray,
+        earned: FloatArray,
+        checkpoints: IntArray,
+        means: FloatArray,
+        pulls: IntArray,
     ) -> FloatArray:
         """Return all measures, (C, I, R, Q).
 
@@ -190,6 +220,8 @@ class Meters:
         ----------
         sums
             Of what :meth:`of_round` returned, (C, S, I, R).
+        earned
+            Of what :meth:`of_reward` returned, (C, I, R, S).
         checkpoints
             Rounds, (C,).
         means
@@ -203,6 +235,9 @@ class Meters:
         for name in self.names:
             if name in self._summed:
                 columns.append(sums[:, self._summed.index(name)])
+                continue
+            if name in self.of_rewards:
+                columns.append(earned[..., self.of_rewards.index(name)])
                 continue
             shape = (len(checkpoints), pulls.shape[2])
             rows = [
@@ -229,7 +264,7 @@ def _named(measures: Measures) -> dict[str, Measure]:
     given = (
         dict(measures)
         if isinstance(measures, Mapping)
-        else {getattr(one, "__name__", type(one).__name__): one for one in measures}
+        else {_name(measure): measure for measure in measures}
     )
     if len(given) != len(measures) or _TAKEN & given.keys():
         raise ValueError(
@@ -238,13 +273,20 @@ def _named(measures: Measures) -> dict[str, Measure]:
     return given
 
 
+def _name(measure: Measure) -> str:
+    """Return what a measure is called; one with settings like the function that has them."""
+    bare = measure.func if isinstance(measure, partial) else measure
+    return str(getattr(bare, "__name__", type(bare).__name__))
+
+
 def _asks(measure: Measure, name: str) -> set[str]:
     if not callable(measure):
         raise ValueError(f"measures: expected functions, got {measure!r} as {name!r}")
-    asks = set(inspect.signature(measure).parameters)
-    if not asks or asks - _KNOWN or ("chosen" in asks and asks & {"pulls", "average"}):
+    settings = measure.keywords.keys() if isinstance(measure, partial) else set()
+    asks = inspect.signature(measure).parameters.keys() - settings
+    if not asks or not (asks <= _OF_ROUND or asks <= _SO_FAR):
         raise ValueError(
-            f"measures: expected {name!r} to have parameters among means and chosen, or among "
-            f"means, pulls and average, got {sorted(asks)}"
+            f"measures: expected {name!r} to have parameters among means, chosen and reward, or "
+            f"among means, pulls and average, got {sorted(asks)}"
         )
-    return asks
+    return set(asks)

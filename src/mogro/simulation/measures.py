@@ -1,14 +1,15 @@
 """What else to measure in a run, beside the two regrets.
 
-A measure is a function that names what it needs, all of it true means, not rewards:
+A measure is a function that names what it needs:
 
-- ``chosen``, (..., M): the means of the arm that was pulled, and maybe ``means``, (..., K, M),
-  those of all arms in that round. Its value, (...), is that of one round, and is summed over
-  rounds;
+- ``chosen``, (..., M): the true means of the arm that was pulled, or ``reward``, (..., M), what it
+  paid, and maybe ``means``, (..., K, M), those of all arms in that round. Its value, (...), is that
+  of one round, and is summed over rounds;
 - otherwise its value is that of a checkpoint: ``average``, (..., M), the average so far of the
   means of the arms pulled; and, where means stay, ``means``, (K, M), and ``pulls``, (..., K).
 
-Any function will do, with its own name, or under another in a dict. Those here are common.
+Any function will do, with its own name, or under another in a dict; also one with settings, by
+``functools.partial``. Those here are common.
 """
 
 from collections.abc import Callable, Mapping, Sequence

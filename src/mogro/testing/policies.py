@@ -20,7 +20,15 @@ Pulls = NDArray[np.int64]
 _SIZES = [(5, 20, 3), (1, 1, 1), (1, 4, 2), (4, 1, 2), (3, 7, 1), (6, 3, 2), (2, 30, 8)]
 
 
-def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int = 1000) -> None:
+def check_policy(
+    make_policy: MakePolicy,
+    *,
+    batched: bool = True,
+    rounds: int = 1000,
+    dim: int | None = None,
+    objectives: int | None = None,
+    arms: int | None = None,
+) -> None:
     """Check a policy, and raise an ``AssertionError`` that says what is wrong.
 
     Checked are: arms in range, of the right type and shape; the same seed gives the same arms; a
@@ -40,6 +48,8 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
         Whether the policy can be a batch; without it only ``batch=()`` is asked for.
     rounds
         Length of the long run.
+    dim, objectives, arms
+        Sizes that the policy is made for; otherwise several of each are tried.
 
     Examples
     --------
@@ -49,15 +59,17 @@ def check_policy(make_policy: MakePolicy, *, batched: bool = True, rounds: int =
     >>> check_policy(lambda dim, objectives: mogro.MOGRO(dim, objectives), batched=False)
     """
     make = _maker(make_policy, batched)
+    sizes = dict.fromkeys((dim or d, arms or K, objectives or M) for d, K, M in _SIZES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for sizes in _SIZES:
-            _check_repeatable(make, *sizes)
+        for size in sizes:
+            _check_repeatable(make, *size)
             if batched:
-                _check_batch(make, *sizes)
-        for features in _odd_arms():
-            _play(make, [features], objectives=2, rounds=30, seed=0)
-        _play(make, [_arms(5, 20, seed=1)], objectives=3, rounds=rounds, seed=1)
+                _check_batch(make, *size, stays=arms is not None)
+        for features in _odd_arms(dim or 4, arms):
+            _play(make, [features], objectives=objectives or 2, rounds=30, seed=0)
+        many = _arms(dim or 5, arms or 20, seed=1)
+        _play(make, [many], objectives=objectives or 3, rounds=rounds, seed=1)
 
 
 def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
@@ -84,9 +96,9 @@ def _check_repeatable(make_policy: Maker, dim: int, arms: int, objectives: int) 
     assert (first == again).all(), "the same seed gave different arms"
 
 
-def _check_batch(make_policy: Maker, dim: int, arms: int, objectives: int) -> None:
+def _check_batch(make_policy: Maker, dim: int, arms: int, objectives: int, *, stays: bool) -> None:
     fixed = [_several_arms(dim, arms, seed=0)]
-    stays = takes_arm(make_policy(dim, objectives, ()))
+    stays = stays or takes_arm(make_policy(dim, objectives, ()))
     changing = [
         _several_arms(dim, arms if stays else 1 + (arms + n) % 7, seed=n) for n in range(40)
     ]
@@ -192,18 +204,20 @@ def _several_arms(dim: int, arms: int, *, seed: int) -> FloatArray:
     return features
 
 
-def _odd_arms() -> list[FloatArray]:
-    """Return feature sets that are degenerate in one way each."""
-    base = _arms(4, 3, seed=5)
+def _odd_arms(dim: int, arms: int | None) -> list[FloatArray]:
+    """Return feature sets that are degenerate in one way each, of so many arms or of any number."""
+    base = _arms(dim, 3, seed=5)
     odd = [
-        np.zeros((3, 4)),
+        np.zeros((3, dim)),
         np.repeat(base[:1], 5, axis=0),  # all equal
         np.outer([1.0, 0.5, -2.0], base[0]),  # collinear
-        np.vstack([base, np.zeros((2, 4))]),  # some zero
-        np.eye(4)[2:],  # two axes of four
+        np.vstack([base, np.zeros((2, dim))]),  # some zero
+        np.eye(dim)[dim // 2 :],  # half of the axes
         1e-6 * base,
         1e6 * base,
     ]
+    if arms is not None:
+        odd = [features[np.arange(arms) % len(features)] for features in odd]
     for features in odd:
         features.flags.writeable = False
     return odd

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, NamedTuple
 
@@ -148,7 +149,7 @@ def diagnose(
     features: ArrayLike | Contexts,
     theta: ArrayLike,
     *,
-    noise: float,
+    noise: float | Sequence[float],
     rounds: int,
     scalarization: RandomWeights | RoundRobin = RandomWeights(),  # noqa: B008
     epsilon: float | None = None,
@@ -160,13 +161,14 @@ def diagnose(
     features
         Arms, (K, d), of any norms, not all zero. They may span a subspace only. For arms that are
         drawn anew each round: a function ``contexts(rng=..., batch=...)`` that returns features
-        (*batch, K, d), as every environment has it, or the arms of at least 100 independent rounds,
-        (n, K, d).
+        (*batch, K, d), as every environment has it, also with ``step`` or without ``batch``; or the
+        arms of at least 100 independent rounds, (n, K, d).
     theta
         Parameters, (M, d): the true ones, or estimates such as ``policy.theta``. With estimates the
         answer is about the problem as estimated; it says nothing of their errors.
     noise
-        sigma, the sub-Gaussian constant (for normal noise the standard deviation).
+        sigma, the sub-Gaussian constant (for normal noise the standard deviation): a number, or one
+        for each objective, of which the largest counts.
     rounds
         Horizon T.
     scalarization
@@ -210,7 +212,13 @@ def diagnose(
     >>> diagnosis.holds, 0 < share.low < share.high < 0.1
     (True, True)
     """
-    sigma, T = check.noise_level(noise), check.horizon(rounds)
+    levels = [check.noise_level(level) for level in np.atleast_1d(np.asarray(noise)).tolist()]
+    objectives = len(np.atleast_2d(np.asarray(theta)))
+    if len(levels) not in (1, objectives):
+        raise ValueError(
+            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
+        )
+    sigma, T = max(levels), check.horizon(rounds)
     if epsilon is not None:
         epsilon = check.between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
     if not isinstance(scalarization, RandomWeights | RoundRobin):

@@ -8,11 +8,12 @@ features (*batch, K, d), such as the method of that name of every environment; w
 known, as a sample of it: the arms of n independent rounds, (n, K, d).
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -277,7 +278,12 @@ def draw_rounds(
 
 
 def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
-    drawn = np.asarray(contexts(rng=rng, batch=(size,)))
+    asked = inspect.signature(contexts).parameters
+    if "batch" in asked and "step" not in asked:
+        drawn = np.asarray(contexts(rng=rng, batch=(size,)))
+    else:  # one round after the other
+        steps: list[Any] = [{"step": step} if "step" in asked else {} for step in range(size)]
+        drawn = np.stack([np.asarray(contexts(rng=rng, **step)) for step in steps])
     if drawn.ndim not in (2, 3) or drawn.dtype.kind not in "fiu" or not drawn.size:
         came = f"{drawn.dtype} of shape {drawn.shape}"
         raise ValueError(f"{name}: expected features (n, K, d), got {came}")
