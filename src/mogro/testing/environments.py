@@ -56,18 +56,13 @@ def _checked(world: Environment) -> Instance:
         size = getattr(world, name, None)
         _require(isinstance(size, int) and size >= 1, f"{name}: expected an int >= 1, got {size!r}")
     noise: Any = getattr(world, "noise", 0.0)
-    _require(
-        np.isfinite(noise) and noise >= 0, f"noise: expected a finite number >= 0, got {noise!r}"
-    )
-    shape = (world.objectives, world.dim)
+    sensible = np.isfinite(noise) and noise >= 0
+    _require(sensible, f"noise: expected a finite number >= 0, got {noise!r}")
     theta: Any = getattr(world, "theta", None)
     if theta is not None:
-        _require(np.shape(theta) == shape, f"theta: expected shape {shape}, got {np.shape(theta)}")
-        _require(np.isfinite(theta).all(), "theta: expected finite values")
-        _require(
-            isinstance(theta, np.ndarray) and not theta.flags.writeable,
-            "theta: expected a read-only array",
-        )
+        _check_array(theta, (world.objectives, world.dim), "theta")
+        frozen = isinstance(theta, np.ndarray) and not theta.flags.writeable
+        _require(frozen, "theta: expected a read-only array")
     try:
         return Instance(world)
     except ValueError as error:
@@ -78,27 +73,20 @@ def _check_seeds(make_environment: Callable[[np.random.Generator], Environment])
     first, second = (Instance(make_environment(np.random.default_rng(1))) for _ in range(2))
     rng, other = np.random.default_rng(2), np.random.default_rng(2)
     for step in range(3):
-        features, again = (
-            world.contexts(rng=g, batch=(), step=step)
-            for world, g in ((first, rng), (second, other))
-        )
+        features = first.contexts(rng=rng, batch=(), step=step)
+        again = second.contexts(rng=other, batch=(), step=step)
         _same(features, again, "contexts drawn from equal generators")
-        _same(
-            first.means(features, step=step),
-            second.means(again, step=step),
-            "means of two instances made from equal generators",
-        )
-        _same(
-            first.observe(features[0], rng=rng, arm=0, step=step),
-            second.observe(again[0], rng=other, arm=0, step=step),
-            "rewards drawn from equal generators",
-        )
+        means, means_again = first.means(features, step=step), second.means(again, step=step)
+        _same(means, means_again, "means of two instances made from equal generators")
+        reward = first.observe(features[0], rng=rng, arm=0, step=step)
+        reward_again = second.observe(again[0], rng=other, arm=0, step=step)
+        _same(reward, reward_again, "rewards drawn from equal generators")
 
 
 def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
     world = instance.world
-    together = Streams(_generators(batch))
     separate = _generators(batch)
+    together = Streams(_generators(batch))
     last = _read_only(np.full(batch, world.arms - 1))
     for step in range(2):
         offered = instance.contexts(rng=together, batch=batch, step=step)
@@ -107,15 +95,8 @@ def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
         _broadcast(means, (*batch, world.arms, world.objectives), "means")
         chosen = _read_only(features[..., -1, :])
         rewards = instance.observe(chosen, rng=together, arm=last, step=step)
-        expected = (*batch, world.objectives)
-        _require(
-            rewards.shape == expected,
-            f"observe: expected shape {expected} for x of shape {chosen.shape}, "
-            f"got {rewards.shape}",
-        )
-        _require(np.isfinite(features).all(), "contexts: expected finite features")
-        _require(np.isfinite(means).all(), "means: expected finite means")
-        _require(np.isfinite(rewards).all(), "observe: expected finite rewards")
+        of_what = f" for x of shape {chosen.shape}"
+        _check_array(rewards, (*batch, world.objectives), "observe", of_what)
         for learner in np.ndindex(*batch):
             rng: np.random.Generator = separate[learner]
             alone = instance.contexts(rng=rng, batch=(), step=step)
@@ -133,29 +114,23 @@ def _check_rewards(instance: Instance) -> None:
         _broadcast(features, (world.arms, world.dim), "contexts")
         stated = instance.means(features, step=step)
         means = _broadcast(stated, (world.arms, world.objectives), "means")
-        _require(np.isfinite(means).all(), "means: expected finite means")
         for arm in {0, world.arms // 2, world.arms - 1}:
             rewards = _many_rewards(instance, features[arm], arm, step)
             _compare(rewards, means[arm], getattr(world, "noise", None), f"arm {arm}, step {step}")
 
 
 def _many_rewards(instance: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
-    if instance.alone:
-        rng = np.random.default_rng(5)
-        draws = [
-            instance.observe(_read_only(x), rng=rng, arm=arm, step=step)
-            for _ in range(_SINGLE_DRAWS)
-        ]
-        rewards = np.stack(draws)
-    else:
+    rng = np.random.default_rng(5)
+    if not instance.alone:
         many = _read_only(np.broadcast_to(x, (_DRAWS, *x.shape)))
         arms = _read_only(np.full(_DRAWS, arm))
-        rewards = instance.observe(many, rng=np.random.default_rng(5), arm=arms, step=step)
-    shape = (len(rewards), instance.world.objectives)
-    _require(
-        rewards.shape == shape, f"observe: expected shape {shape[1:]}, got {rewards.shape[1:]}"
-    )
-    _require(np.isfinite(rewards).all(), "observe: expected finite rewards")
+        rewards = instance.observe(many, rng=rng, arm=arms, step=step)
+    else:
+        x = _read_only(x)
+        draws = [instance.observe(x, rng=rng, arm=arm, step=step) for _ in range(_SINGLE_DRAWS)]
+        _check_array(draws[0], (instance.world.objectives,), "observe")
+        rewards = np.stack(draws)
+    _check_array(rewards, (len(rewards), instance.world.objectives), "observe")
     return rewards
 
 
@@ -195,12 +170,21 @@ def _generators(batch: tuple[int, ...]) -> Any:
 
 
 def _broadcast(array: FloatArray, shape: tuple[int, ...], name: str) -> FloatArray:
+    """Return finite numbers, broadcast to a shape."""
     try:
-        return np.broadcast_to(array, shape)
+        result = np.broadcast_to(array, shape)
     except ValueError:
         raise AssertionError(
             f"{name}: expected shape {shape} or one that broadcasts to it, got {np.shape(array)}"
         ) from None
+    _check_array(result, shape, name)
+    return result
+
+
+def _check_array(array: FloatArray, shape: tuple[int, ...], name: str, of_what: str = "") -> None:
+    came = np.shape(array)
+    _require(came == shape, f"{name}: expected shape {shape}{of_what}, got {came}")
+    _require(np.isfinite(array).all(), f"{name}: expected finite values")
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
