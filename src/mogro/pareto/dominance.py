@@ -58,17 +58,17 @@ def pareto_front(points: FloatArray) -> BoolArray:
         values = points[..., 0]
         return np.asarray(values == values.max(-1, keepdims=True))
     if points.ndim == 2:
-        return _front_of_one(points)
+        return _single_front(points)
     flat = points.reshape(-1, count, objectives)
     if count * count * objectives <= _COMPARISONS:
         problem = np.repeat(np.arange(len(flat)), count)
         mask = undominated(flat, problem, flat.reshape(-1, objectives))
     else:
-        mask = np.array([_front_of_one(means) for means in flat], dtype=bool)
+        mask = np.array([_single_front(means) for means in flat], dtype=bool)
     return mask.reshape(points.shape[:-1])
 
 
-def _front_of_one(points: FloatArray) -> BoolArray:
+def _single_front(points: FloatArray) -> BoolArray:
     if points.shape[1] > _MOST_OBJECTIVES:
         return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
     if len(points) < _LARGE:
@@ -162,7 +162,7 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
     if objectives == 1:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
     if len(flat) == 1 and len(point) > _SOME:
-        flat = flat[:, _front_of_one(flat[0])]  # only members can be the best rival
+        flat = flat[:, _single_front(flat[0])]  # only members can be the best rival
     return _leads(flat, problem, point).reshape(shape)
 
 

@@ -319,7 +319,7 @@ def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[
     missing = f"lambda = 0: {len(theta)} objectives cover {rank} of {dim} dimensions"
     level = (
         f"best level gamma = {good.level:.6g}, needed above "
-        f"{_near(good.needed, max(1.0, longest))} ({good.version}){_seen(good)}"
+        f"{_format_near(good.needed, max(1.0, longest))} ({good.version}){_describe_contexts(good)}"
     )
     assumptions = (
         Assumption("bounded", off <= UNIT or good.version != "theorem", -max(0.0, off), sizes),
@@ -343,13 +343,13 @@ def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[
     return (*assumptions, apart)
 
 
-def _near(value: float, reference: float) -> str:
+def _format_near(value: float, reference: float) -> str:
     """Write a number, by its distance to a reference it is just below."""
     gap = reference - value
     return f"{reference:.4g} - {gap:.3g}" if 0 < gap < 1e-3 * reference else f"{value:.6g}"
 
 
-def _seen(good: Goodness) -> str:
+def _describe_contexts(good: Goodness) -> str:
     """Say how often contexts were good."""
     if (q := good.probability) is None:
         return ""

@@ -155,14 +155,14 @@ def _radius(arms: FloatArray, parameter: FloatArray, level: float) -> float:
     if direction.size == 2:
         across = np.array([-direction[1], direction[0]])
         angles = np.arctan2(arms @ across, arms @ direction)
-        covered = min(_end(angles, reach), _end(-angles, reach))
+        covered = min(_covered_until(angles, reach), _covered_until(-angles, reach))
     else:
         across = np.linalg.norm(arms - np.outer(arms @ direction, direction), axis=1)
         covered = float((reach - np.arctan2(across, arms @ direction)).max())
     return size * math.sin(min(max(covered, 0.0), math.pi / 2))
 
 
-def _end(angles: FloatArray, reach: FloatArray) -> float:
+def _covered_until(angles: FloatArray, reach: FloatArray) -> float:
     """Return the angle >= 0 up to which arcs around ``angles`` cover everything from 0 on."""
     end = 0.0
     for start, stop in sorted(zip(angles - reach, angles + reach, strict=True)):
@@ -390,7 +390,7 @@ class Goodness:
         if self.alpha is not None or self.diversity == 0:
             return self.alpha
         _, norms = _versions(self)[0]
-        return radius_cap(self.diversity, _perfect(norms), **norms) or None
+        return radius_cap(self.diversity, _perfect_level(norms), **norms) or None
 
 
 def measure_arm_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
@@ -398,12 +398,12 @@ def measure_arm_goodness(features: FloatArray, theta: FloatArray, *, apart: bool
 
     If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
     """
-    good = _measure(features, theta, level=goodness_level(features, theta))
+    good = _measure_sizes(features, theta, level=goodness_level(features, theta))
     for version in _versions(good) if good.diversity > 0 else []:
         needed, cap = goodness_needed(good.diversity, **version[1]), partial(_cap, good, version[1])
         pair = best_goodness(features, theta, needed=needed, cap=cap)
         if pair is not None:
-            return _enough(good, version, *pair, apart=apart)
+            return _with_radius(good, version, *pair, apart=apart)
     return good
 
 
@@ -412,7 +412,7 @@ def measure_context_goodness(
 ) -> Goodness:
     """Measure the goodness of contexts."""
     sample = rounds.searched
-    good = _measure(sample.reshape(-1, sample.shape[-1]), theta, level=0.0)
+    good = _measure_sizes(sample.reshape(-1, sample.shape[-1]), theta, level=0.0)
     for version in _versions(good) if good.diversity > 0 else []:
         gamma, level = _context_level(good, version[1], sample, rng, exponent=len(theta) - 1)
         direction = worst_direction(sample, gamma, rng)
@@ -420,14 +420,14 @@ def measure_context_goodness(
         good = replace(good, level=level, probability=share)
         if share.low > 0:
             good = replace(good, level=max(level, gamma))
-            return _enough(good, version, gamma, _cap(good, version[1], gamma), apart=True)
+            return _with_radius(good, version, gamma, _cap(good, version[1], gamma), apart=True)
     return good
 
 
 _Version = tuple[str, Norms]
 
 
-def _measure(features: FloatArray, theta: FloatArray, *, level: float) -> Goodness:
+def _measure_sizes(features: FloatArray, theta: FloatArray, *, level: float) -> Goodness:
     """Return the goodness of arms that are not, or not yet, known to be good enough."""
     sizes = np.linalg.norm(theta, axis=1)
     apart = np.linalg.norm(theta[:, None] - theta, axis=-1)[~np.eye(len(theta), dtype=bool)]
@@ -445,7 +445,9 @@ def _measure(features: FloatArray, theta: FloatArray, *, level: float) -> Goodne
         largest_norm=float(sizes.max()),
     )
     name, norms = _versions(good)[0]
-    needed = goodness_needed(good.diversity, **norms) if good.diversity > 0 else _perfect(norms)
+    needed = (
+        goodness_needed(good.diversity, **norms) if good.diversity > 0 else _perfect_level(norms)
+    )
     return replace(good, version=name, needed=needed)
 
 
@@ -461,17 +463,17 @@ def _versions(good: Goodness) -> list[_Version]:
     return versions
 
 
-def _perfect(norms: Norms) -> float:
+def _perfect_level(norms: Norms) -> float:
     """Return the level of perfect arms."""
     return 1.0 if norms["feature_norm"] is None else norms["feature_norm"]
 
 
 def _cap(good: Goodness, norms: Norms, gamma: float) -> float:
     # A norm may be above 1 by rounding.
-    return radius_cap(good.diversity, min(gamma, _perfect(norms)), **norms)
+    return radius_cap(good.diversity, min(gamma, _perfect_level(norms)), **norms)
 
 
-def _enough(
+def _with_radius(
     good: Goodness, version: _Version, gamma: float, alpha: float, *, apart: bool
 ) -> Goodness:
     """Return the goodness of arms that are good enough by a version."""
@@ -484,7 +486,9 @@ def _enough(
         version=name,
         gamma=gamma,
         alpha=alpha,
-        diversity_left=diversity_left(good.diversity, alpha, min(gamma, _perfect(norms)), **norms),
+        diversity_left=diversity_left(
+            good.diversity, alpha, min(gamma, _perfect_level(norms)), **norms
+        ),
     )
 
 
@@ -497,7 +501,7 @@ def _context_level(
     grows with alpha about as its power M - 1.
     """
     needed = goodness_needed(good.diversity, **norms)
-    levels = needed + (_perfect(norms) - needed) * _LEVELS
+    levels = needed + (_perfect_level(norms) - needed) * _LEVELS
     best = (sample @ worst_direction(sample, float(levels[len(levels) // 2]), rng)).max(axis=-1)
     shares = (best[:, None] >= levels).mean(axis=0)
     radii = np.array([_cap(good, norms, float(gamma)) for gamma in levels])
