@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from tests.oracles import least_squares
 
+from mogro._reshaping import merged, with_features, with_objectives
 from mogro._validation import FloatArray
 from mogro.posterior import Posterior
 from mogro.priors import Fixed, Flat, Prior
 
 KINDS = ("random", "duplicate", "zero", "collinear", "subspace", "axes", "mixed", "constant")
-NUMBERS = ("S", "theta", "noise", "n", "V", "b", "y2", "sizes")
+NUMBERS = ("S", "theta", "noise", "n", "V")
 
 
 def history(kind: str, dim: int, rounds: int, seed: int) -> FloatArray:
@@ -66,6 +67,11 @@ def root_mean_squares(x: FloatArray) -> FloatArray:
     return np.where(sizes > 0, sizes, 1.0)
 
 
+def sizes_of(posterior: Posterior) -> FloatArray:
+    """Return the root mean squares of features to which a flat prior is relative, (d,)."""
+    return np.asarray(np.sqrt(np.broadcast_to(posterior._sizes, (1, posterior.dim))[0]))
+
+
 def is_covered(x: FloatArray) -> bool:
     """Tell whether every u has ``u' V u`` of a tenth of a mean squared norm, in scaled columns."""
     scaled = x / root_mean_squares(x)
@@ -92,10 +98,10 @@ def assert_same(
     size = np.sqrt(np.einsum("...ii->...i", expected.V))
     bound = size[..., :, None] * size[..., None, :]
     assert (np.abs(posterior.V - expected.V) <= 1e-13 * (len(x) + 1) * bound).all()
-    for name in ("n", "y2", "sizes"):
+    for name in ("n", "_y2", "_sizes"):
         np.testing.assert_allclose(getattr(posterior, name), getattr(expected, name), rtol=1e-9)
     assert_inverse(posterior)
-    reward = np.sqrt(expected.y2.max(initial=0)) or 1.0
+    reward = np.sqrt(expected._y2.max(initial=0)) or 1.0
     off = x @ (posterior.theta - expected.theta).T / reward
     assert np.abs(off).max(initial=0) <= 10.0**-digits
     assert np.abs(posterior.noise - expected.noise).max(initial=0) <= 10.0**-digits * reward**2
@@ -138,8 +144,8 @@ def test_sums_are_those_of_the_history(case: tuple[FloatArray, FloatArray]) -> N
         assert posterior.n == len(x)
         for found, expected, bound in (
             (posterior.V[0], x.T @ x, np.abs(x).T @ np.abs(x)),
-            (posterior.b, y.T @ x, np.abs(y).T @ np.abs(x)),
-            (posterior.y2, np.square(y).sum(axis=0), np.square(y).sum(axis=0)),
+            (posterior._sums[x.shape[1] :], y.T @ x, np.abs(y).T @ np.abs(x)),
+            (posterior._y2, np.square(y).sum(axis=0), np.square(y).sum(axis=0)),
         ):
             assert (np.abs(found - expected) <= 1e-14 * len(x) * bound).all()
 
@@ -223,6 +229,48 @@ def test_digits_are_not_lost_little_by_little(seed: int) -> None:
     assert np.abs(x @ posterior.theta.T - expected).max() <= 1e-8 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("kind", ["few arms", "one-hot beside a constant", "float32"])
+@pytest.mark.parametrize("seed", range(4))
+def test_directions_that_stay_unknown_take_no_digits(kind: str, seed: int) -> None:
+    """Predictions are those of lstsq between renewals too, in units from 1e-8 to 1e8."""
+    rng = np.random.default_rng(seed)
+    dim, rounds = 3 + 2 * seed, 250
+    if kind == "few arms":
+        x = rng.standard_normal((dim - 2, dim))[rng.integers(0, dim - 2, rounds)]
+    elif kind == "float32":
+        x = rng.standard_normal((rounds, dim)).astype(np.float32).astype(np.float64)
+        x[:, -1] = x[:, 0]
+    else:
+        x = np.column_stack([np.ones(rounds), np.eye(dim - 1)[rng.integers(0, dim - 1, rounds)]])
+    y = x @ rng.standard_normal((dim, 2)) + 0.1 * rng.standard_normal((rounds, 2))
+    x = x * 10.0 ** rng.integers(-8, 8, dim, endpoint=True)
+    posterior = Posterior(dim, 2)
+    for n in range(1, rounds + 1):
+        posterior.update(x[n - 1], y[n - 1])
+        if n >= 4 * dim and n % 5 == 0:
+            fit = least_squares.minimum_norm(x[:n], y[:n], sizes=root_mean_squares(x[:n]))
+            expected = x[:n] @ fit.theta.T
+            off = np.abs(x[:n] @ posterior.theta.T - expected).max()
+            assert off <= 1e-8 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("rate", [1.05, 1.3, 2.0, 30.0])
+def test_features_may_grow_in_a_subspace(rate: float) -> None:
+    """From a millionth of a millionth on: no prediction is far off."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        dim, rounds = 3 + seed, 200
+        x = rng.standard_normal((rounds, dim // 2)) @ rng.standard_normal((dim // 2, dim))
+        x *= np.minimum(1e-12 * rate ** np.arange(rounds), 1.0)[:, None]
+        y = x @ rng.standard_normal((dim, 2)) / np.abs(x).max()
+        posterior = Posterior(dim, 2)
+        for n in range(rounds):
+            posterior.update(x[n], y[n])
+            if n > 2 * dim:
+                off = np.abs(x[: n + 1] @ posterior.theta.T - y[: n + 1]).max()
+                assert off <= 1e-5 * np.abs(y[: n + 1]).max()
+
+
 @given(histories())
 @settings(max_examples=150)
 def test_at_first_estimates_are_near_those_of_least_norm(
@@ -233,7 +281,7 @@ def test_at_first_estimates_are_near_those_of_least_norm(
     posterior = Posterior(x.shape[1], y.shape[1])
     for n in range(1, len(x) + 1):
         posterior.update(x[n - 1], y[n - 1])
-        sizes = np.where(posterior.sizes[0] > 0, posterior.sizes[0], 1.0)
+        sizes = np.where(sizes_of(posterior) > 0, sizes_of(posterior), 1.0)
         expected = least_squares.minimum_norm(x[:n], y[:n], sizes=sizes)
         _, lengths, directions = np.linalg.svd(x[:n] / sizes)
         spans = np.square(np.pad(lengths, (0, x.shape[1] - len(lengths))))
@@ -287,7 +335,7 @@ def test_more_features_than_observations(dim: int, rounds: int, dtype: type) -> 
     x: FloatArray = rng.standard_normal((rounds, dim)).astype(dtype)
     y = rng.standard_normal((rounds, 2))
     posterior = updated(x.astype(np.float64), y)
-    expected = least_squares.minimum_norm(x, y, sizes=posterior.sizes[0])
+    expected = least_squares.minimum_norm(x, y, sizes=sizes_of(posterior))
     np.testing.assert_allclose(posterior.theta, expected.theta, atol=1e-5)
 
 
@@ -396,10 +444,10 @@ def test_objectives_observed_apart_are_separate_posteriors(
         root = np.sqrt(weights[seen, m])[:, None]
         if seen.any():
             alone.learn(root * x[seen], root * y[seen, m : m + 1])
-        alone._n = weights[:, m].sum()  # of the noise: what observations weigh
+        alone._n = np.asarray(weights[:, m].sum())  # of the noise: what observations weigh
         alone._renew()
         alone.separate()
-        part = posterior.with_objectives([m])
+        part = with_objectives(posterior, [m])
         assert_same(alone, part, root * x[seen])
 
 
@@ -424,7 +472,7 @@ def assert_weighted_fit(
     posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatArray
 ) -> None:
     """Assert that predictions and noise are those of weighted least squares."""
-    sizes = np.where(posterior.sizes[0] > 0, posterior.sizes[0], 1.0)
+    sizes = np.where(sizes_of(posterior) > 0, sizes_of(posterior), 1.0)
     if isinstance(posterior.prior, Fixed):
         precision, mean = np.asarray(posterior.prior.precision), np.asarray(posterior.prior.mean)
         expected = least_squares.ridge(x, y, precision=precision, mean=mean, weights=weights)
@@ -473,7 +521,7 @@ def test_decay_is_weighted_least_squares(prior: Prior, half_life: float) -> None
                 posterior.V[learner, 0], (seen * weights[:, None]).T @ seen, atol=1e-12
             )
             np.testing.assert_allclose(
-                posterior.y2[learner], weights @ np.square(rewards), rtol=1e-10
+                posterior._y2[learner], weights @ np.square(rewards), rtol=1e-10
             )
             if n >= 10 and half_life > 0.5:  # else rank and noise hang on the last digits
                 alone = one_of(posterior, learner)
@@ -500,7 +548,7 @@ def test_objectives_may_fade_at_speeds_of_their_own() -> None:
         posterior.update(x[n], y[n])
     for m, speed in enumerate((0.9, 1.0)):
         weights = speed ** np.arange(39, -1, -1.0)
-        assert_weighted_fit(posterior.with_objectives([m]), x, y[:, m : m + 1], weights)
+        assert_weighted_fit(with_objectives(posterior, [m]), x, y[:, m : m + 1], weights)
 
 
 def test_everything_may_fade_at_once() -> None:
@@ -559,8 +607,7 @@ def test_merged_posteriors_have_seen_what_both_have(
     if apart:
         both.separate()
     before = second.save_state()
-    first.merge(second)
-    assert_same(both, first, x)
+    assert_same(both, merged(first, second), x)
     assert_equal_states(before, second.save_state())
 
 
@@ -568,9 +615,8 @@ def test_a_posterior_may_be_merged_with_itself() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
     posterior, twice = updated(x, y), updated(np.tile(x, (2, 1)), np.tile(y, (2, 1)))
-    posterior.merge(posterior)
     twice._renew()
-    assert_same(twice, posterior, x, digits=9)
+    assert_same(twice, merged(posterior, posterior), x, digits=9)
 
 
 @given(histories(powers=3), st.integers(0, 2**32), st.booleans())
@@ -592,7 +638,7 @@ def test_features_that_come_and_go(
         expected.separate()
         posterior.separate()
         before = posterior.save_state()
-    assert_same(expected, posterior.with_features(places), now)
+    assert_same(expected, with_features(posterior, places), now)
     assert_equal_states(before, posterior.save_state())
 
 
@@ -600,7 +646,7 @@ def test_new_features_are_learned_from_then_on() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((60, 3)), rng.standard_normal((60, 2))
     x[:20, 1] = 0
-    posterior = updated(x[:20][:, [0, 2]], y[:20]).with_features([0, None, 1])
+    posterior = with_features(updated(x[:20][:, [0, 2]], y[:20]), [0, None, 1])
     for observation in zip(x[20:], y[20:], strict=True):
         posterior.update(*observation)
     expected = updated(x, y)
@@ -622,9 +668,9 @@ def test_objectives_that_come_and_go(
     posterior = updated(x, y)
     if apart:
         posterior.separate()
-    other = posterior.with_objectives(places, factors)
+    other = with_objectives(posterior, places, factors)
     for m, (place, factor) in enumerate(zip(places, factors, strict=True)):
-        alone = other.with_objectives([m])
+        alone = with_objectives(other, [m])
         if place is None:
             expected = Posterior(x.shape[1], 1)
         else:
@@ -651,7 +697,7 @@ def test_objectives_in_other_units_with_a_fixed_prior(
     expected = updated(x, factors * y[:, places], prior)
     expected._renew()
     expected.separate()
-    posterior = updated(x, y, prior).with_objectives(places, factors)
+    posterior = with_objectives(updated(x, y, prior), places, factors)
     assert_same(expected, posterior, x, digits=9)
 
 
@@ -812,6 +858,30 @@ def test_a_batch_is_separate_learners_to_the_bit(
                     np.testing.assert_array_equal(ours, theirs, err_msg=f"{number} {at} {part}")
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_batch_of_degenerate_learners_is_its_learners(seed: int) -> None:
+    """No learner is renewed because of another, whatever the others see."""
+    rng = np.random.default_rng(seed)
+    dim, learners, rounds = int(rng.integers(2, 6)), 4, 40
+    x = np.stack(
+        [
+            history(str(rng.choice(KINDS)), dim, rounds, int(rng.integers(100)))
+            * 10.0 ** rng.integers(-4, 4, dim)
+            for _ in range(learners)
+        ],
+        axis=1,
+    )
+    y = rng.standard_normal((rounds, learners, 2))
+    together, alone = Posterior(dim, 2, batch=(4,)), [Posterior(dim, 2) for _ in range(learners)]
+    for n in range(rounds):
+        together.update(x[n], y[n])
+        for learner, posterior in enumerate(alone):
+            posterior.update(x[n, learner], y[n, learner])
+            for name in NUMBERS:
+                ours, theirs = getattr(together, name)[learner], getattr(posterior, name)
+                np.testing.assert_array_equal(ours, theirs, err_msg=f"{n} {learner} {name}")
+
+
 # A long life
 
 
@@ -895,12 +965,12 @@ def test_what_was_handed_out_never_changes(batch: tuple[int, ...], weights: bool
         handed = {name: getattr(posterior, name) for name in NUMBERS}
         told = {name: getattr(beliefs, name) for name in ("theta", "S", "n")}
         copies = {name: np.array(array) for name, array in (handed | told).items()}
-        noise, sizes = posterior.noise.copy(), posterior.sizes.copy()
+        noise, S = posterior.noise.copy(), posterior.S
         teach(posterior, rng, weights=weights)
         for name, array in (handed | told).items():
             np.testing.assert_array_equal(array, copies[name], err_msg=name)
         np.testing.assert_array_equal(beliefs.noise, noise)  # asked for afterwards
-        np.testing.assert_array_equal(beliefs.expected.sizes, sizes)
+        np.testing.assert_array_equal(beliefs.S, S)
 
 
 def test_arguments_are_left_alone() -> None:
@@ -943,7 +1013,7 @@ def test_bad_numbers_are_refused_before_anything_changes(
         assert posterior.version == version
 
 
-@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1e-10, 1e10, 1e30, 1e45])
+@pytest.mark.parametrize("scale", [1e-65, 1e-45, 1e-30, 1e-10, 1e10, 1e30, 1e45])
 def test_all_features_may_be_large_or_small(scale: float) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((40, 3)), rng.standard_normal((40, 2))
@@ -953,7 +1023,7 @@ def test_all_features_may_be_large_or_small(scale: float) -> None:
     np.testing.assert_allclose(scaled.noise, plain.noise, rtol=1e-8)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e-55, 5e-324])
+@pytest.mark.parametrize("scale", [1e-200, 1e-170, 5e-324])
 def test_features_whose_squares_vanish_count_as_zero(scale: float) -> None:
     posterior = Posterior(2, 1)
     for _ in range(3):

@@ -78,23 +78,18 @@ def diagonals(matrices: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("...ii->...i", matrices[..., : matrices.shape[-1], :]))
 
 
-def weighted_squares(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return sums of weighted squares, (..., m), of vectors (..., m, d) and weights (..., d)."""
-    return dot(np.square(vectors), weights[..., None, :])
-
-
 def solve(sums: FloatArray, precision: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return S above theta, (..., d + m, d), for V above b, a diagonal Lambda and a mean.
+    """Return W above theta, (..., d + m, d), for V above b, a diagonal Lambda and a mean.
 
-    ``S = (V + Lambda)^-1`` and ``theta = mean + S (b - V mean)``, for Lambda (..., d).
+    ``W' W = (V + Lambda)^-1`` and ``theta = mean + W' W (b - V mean)``, for Lambda (..., d).
     """
     d = sums.shape[-1]
     V = sums[..., :d, :]
     root = _inverse_root(V, precision)
-    turned = np.swapaxes(root, -1, -2)
     solution = np.empty_like(sums)
-    solution[..., :d, :] = turned @ root
-    solution[..., d:, :] = mean + ((sums[..., d:, :] - mean @ V) @ turned) @ root
+    solution[..., :d, :] = root
+    left = (sums[..., d:, :] - mean @ V) @ np.swapaxes(root, -1, -2)
+    solution[..., d:, :] = mean + left @ root
     return solution
 
 

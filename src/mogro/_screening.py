@@ -50,12 +50,14 @@ def shared_variances(
     products *= turned.take(columns, axis=-2)
     entries = S.reshape(*S.shape[:-2], dim * dim).take(places, axis=-1)
     entries *= twice
-    traces = np.einsum("...ii->...", S)
     if factors is not None:
         entries *= factors[..., None]
-        traces = traces * factors
     values = (entries @ products).reshape(-1, arms.shape[-2])
-    largest = float(traces.max()) * float(np.vecdot(arms, arms).max())
+    # By Cauchy and Schwarz; what a feature that was never seen adds to an arm without it is zero.
+    errors = np.sqrt(np.maximum(np.einsum("...ii->...i", S), 0))
+    if factors is not None:
+        errors *= np.sqrt(factors)[..., None]
+    largest = float((errors @ np.abs(turned)).max()) ** 2
     return values, rounding(dim * dim) * largest
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 
+UNSEEN = 1e75  # a standard deviation of what was never seen, whatever its unit
+
 
 class Known(Protocol):
     """What beliefs are about: a posterior that nothing changes any more, or a part of one."""
@@ -16,24 +18,16 @@ class Known(Protocol):
         """Weight of the observations, (..., G)."""
 
     @property
-    def S(self) -> FloatArray:  # noqa: N802
-        """``(V + Lambda)^-1``, (..., G, d, d)."""
+    def W(self) -> FloatArray:  # noqa: N802
+        """A root of S, ``S = W' W``, (..., G, r, d)."""
 
     @property
     def noise(self) -> FloatArray:
         """Variances of the rewards around the estimates, (..., M)."""
 
     @property
-    def sizes(self) -> FloatArray:
-        """Root mean squares of the features, (..., G, d); 0 for those never seen."""
-
-    @property
-    def all_seen(self) -> bool:
-        """Whether all of these sizes are known."""
-
-    @property
     def version(self) -> int:
-        """Rises when S may have grown, or sizes have changed."""
+        """Rises when S may have grown."""
 
 
 class Beliefs:
@@ -68,7 +62,7 @@ class Beliefs:
     @cached_property
     def S(self) -> FloatArray:  # noqa: N802
         """Posterior covariance in units of the noise, ``(V + Lambda)^-1``, (..., G, d, d)."""
-        return self.observed.S
+        return covariance(self.observed.W)
 
     @cached_property
     def noise(self) -> FloatArray:
@@ -81,7 +75,7 @@ class Beliefs:
 
     def variances(self, arms: FloatArray) -> FloatArray:
         """Return ``x' S x``, (..., K, G), of arms (..., K, d)."""
-        return quadratic(arms, self.S)
+        return variances(arms, self.observed.W)
 
     def take(self, learners: IntArray) -> "Beliefs":
         """Return the beliefs of some learners, given by flat positions of the batch: (n, ...)."""
@@ -98,7 +92,7 @@ class _Part:
 
     def __init__(self, whole: Known, batch: tuple[int, ...], learners: IntArray) -> None:
         self._whole, self._batch, self._learners = whole, batch, learners
-        self.version, self.all_seen = whole.version, whole.all_seen
+        self.version = whole.version
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied
@@ -116,12 +110,29 @@ def smallest(numbers: FloatArray) -> float:
     return numbers.item() if numbers.size == 1 else float(numbers.min())
 
 
-def quadratic(arms: FloatArray, S: FloatArray) -> FloatArray:
-    """Return ``x' S x``, (..., K, G), of arms (..., K, d) and matrices (..., G, d, d)."""
-    if S.shape[-3] == 1:
-        return np.asarray(np.maximum(np.vecdot(arms @ S[..., 0, :, :], arms), 0)[..., None])
-    wide = arms[..., None, :, :]
-    return np.swapaxes(np.maximum(np.vecdot(wide @ S, wide), 0), -1, -2)
+def covariance(W: FloatArray) -> FloatArray:
+    """Return ``S = W' W``, (..., d, d), of roots (..., r, d)."""
+    return np.asarray(np.swapaxes(W, -1, -2) @ W)
+
+
+def variances(arms: FloatArray, W: FloatArray) -> FloatArray:
+    """Return ``x' S x``, (..., K, G), of arms (..., K, d) and roots (..., G, r, d)."""
+    if W.shape[-3] == 1:
+        parts = arms @ np.swapaxes(W[..., 0, :, :], -1, -2)
+        return np.asarray(np.vecdot(parts, parts)[..., None])
+    parts = arms[..., None, :, :] @ np.swapaxes(W, -1, -2)
+    return np.swapaxes(np.vecdot(parts, parts), -1, -2)
+
+
+def unseen_scale(deviations: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Return by what to multiply features (..., d) so that those never seen have sizes (..., d).
+
+    A flat prior relative to these sizes is what they have then, so that no unit decides anything.
+    Their standard deviations, root of the diagonal of S, tell them from the others.
+    """
+    unseen = (deviations > UNSEEN) & (sizes > 0)
+    scale = np.divide(10.0**4.5, deviations * sizes, out=np.ones(unseen.shape), where=unseen)
+    return np.asarray(scale)
 
 
 def take(array: Any, batch: tuple[int, ...], learners: IntArray) -> Any:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from mogro._algebra import diagonals, solve
 from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.beliefs import covariance
 from mogro.pareto import _games
 from mogro.posterior import Posterior
 from mogro.priors import Flat
@@ -157,7 +158,7 @@ def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
         np.concatenate((V, rows), axis=-2), Flat().precisions(sizes, diagonal), np.zeros_like(rows)
     )
     d = posterior.dim
-    return solution[..., d:, :].reshape(b.shape), solution[..., :d, :]
+    return solution[..., d:, :].reshape(b.shape), covariance(solution[..., :d, :])
 
 
 def classify(

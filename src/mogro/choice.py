@@ -28,7 +28,7 @@ from mogro._validation import (
     floats,
     unwarned,
 )
-from mogro.beliefs import Beliefs, quadratic, take, take_arms
+from mogro.beliefs import Beliefs, covariance, take, take_arms, variances
 from mogro.exploration import Exploration, ExplorationContext, turn_of
 from mogro.scalarization import Scalarization, is_nonlinear
 from mogro.selection import FrontSelection, Selection, draw_member
@@ -227,7 +227,7 @@ def _by_weights(
         tied = arms.best(direction)
         best = int(tied[0]) if len(tied) == 1 else _draw(arms.features, tied, rng)
         return Choice(np.asarray(best), weights, no, no)
-    many = bool(batch) and is_shared(listed(arms)) and beliefs.S.shape[-3] == 1
+    many = bool(batch) and is_shared(listed(arms)) and beliefs.expected.W.shape[-3] == 1
     choose_arms = _screened if many else _by_direction
     arm, another = choose_arms(listed(arms), beliefs, weights, direction, rng, optimism)
     return Choice(arm, weights, another, no)
@@ -301,7 +301,7 @@ def _screened_optimism(
     """Return the best arms (n,), whether optimism made them others, and where this is doubtful."""
     turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
     width = optimism.width * np.vecdot(np.sqrt(beliefs.noise), weights)
-    S = beliefs.expected.S[..., 0, :, :]
+    S = covariance(beliefs.expected.W[..., 0, :, :])
     squares, error = shared_variances(arms[..., turn, :], S, width * width)
     total = scores.copy()
     total[:, turn] += np.sqrt(squares, out=squares)
@@ -383,7 +383,7 @@ def _bonus(
     evenly spaced, and the next one about others: it costs about as much as any round.
     """
     turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
-    errors = np.sqrt(quadratic(arms[..., turn, :], beliefs.expected.S))
+    errors = np.sqrt(variances(arms[..., turn, :], beliefs.expected.W))
     return turn, errors, optimism.width * np.sqrt(beliefs.noise)
 
 

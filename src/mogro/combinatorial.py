@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
-from mogro.beliefs import Beliefs
+from mogro.beliefs import Beliefs, unseen_scale
 from mogro.exploration import UNKNOWN, rounding_share
 
 Oracle = Callable[[FloatArray], ArrayLike]
@@ -46,24 +46,25 @@ class ActionSearch:
         beliefs: Beliefs,
         weights: Callable[[], FloatArray],
         *,
+        sizes: FloatArray,
         threshold: float | None,
         width: float,
         rng: Rng,
     ) -> tuple[FloatArray, bool]:
         """Return an action (d,), and whether it explores.
 
-        ``weights`` draws those of the round (M,), where the action does not explore;
-        ``threshold`` is B, or None for the default of :mod:`mogro.exploration`; ``width`` is by how
-        many standard errors an optimistic round is off, 0 for others.
+        ``weights`` draws those of the round (M,), where the action does not explore; ``sizes`` are
+        the root mean squares of the features (d,), 0 while never seen; ``threshold`` is B, or None
+        for the default of :mod:`mogro.exploration`; ``width`` is by how many standard errors an
+        optimistic round is off, 0 for others.
         """
-        known, dim = beliefs.observed, beliefs.theta.shape[-1]
-        sizes, limit, S = np.ones(dim), threshold, beliefs.S[0]
-        if limit is None:  # an action of usual size has a variance of 10
-            sizes = np.where(known.sizes[0] > 0, known.sizes[0], 1.0)
-            limit = dim / UNKNOWN
-        elif not known.all_seen:  # features without a size are unknown, whatever B is
-            scale = np.where(known.sizes[0] > 0, 1.0, limit**-0.5)
-            S = S * (scale[:, None] * scale)
+        known, dim, S = beliefs.observed, beliefs.theta.shape[-1], beliefs.S[0]
+        if threshold is None:  # an action of usual size has a variance of 10
+            sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN
+        else:
+            sizes, limit = np.ones(dim), threshold
+        scale = unseen_scale(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))
+        S = S * (scale[:, None] * scale)
         if known.version != self._version:  # variances may have grown
             self._version, self._covered = known.version, False
         if not self._covered:
@@ -101,8 +102,7 @@ class ActionSearch:
 
 def _draw_theta(beliefs: Beliefs, width: float, rng: Rng) -> FloatArray:
     """Draw estimates (M, d) some standard errors off: no oracle can maximise optimism."""
-    roots = np.linalg.cholesky(beliefs.S)
-    errors = np.matvec(roots, rng.standard_normal(beliefs.theta.shape))
+    errors = np.vecmat(rng.standard_normal(beliefs.theta.shape), beliefs.observed.W)
     return np.asarray(beliefs.theta + width * np.sqrt(beliefs.noise)[:, None] * errors)
 
 

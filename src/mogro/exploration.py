@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from mogro._screening import clearly_best, is_shared, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
-from mogro.beliefs import Beliefs, Known, smallest, take_arms
+from mogro.beliefs import Beliefs, Known, covariance, smallest, take_arms, unseen_scale, variances
 
 UNKNOWN = 10.0  # variance of an arm, in units of the noise, that calls for exploration
 _AT_ONCE = 64  # arms that a round looks at, without a threshold
@@ -73,7 +73,7 @@ class ExplorationContext:
         LAPACK returns.
         """
         if self.threshold is None:
-            return _variances(self._listed, self.S)
+            return np.asarray(np.vecdot(self._listed @ self.S, self._listed))
         return np.asarray(np.square(self._listed @ self.weakest).sum(axis=-1))
 
     @cached_property
@@ -310,18 +310,19 @@ def explorers(
         large = floats(arms, "features", shape=arms.shape).astype(np.float64)
         if not math.isfinite(np.vdot(large, large)):
             raise ValueError("features: expected values whose squares are finite")
-    wide = arms[..., None, :, :]
-    S = known.S if known.all_seen else _with_unseen(known.S, known.sizes, wide)
+    wide, W = arms[..., None, :, :], known.W
     if threshold is None:
-        if batch and _clearly_known(arms[..., looked_at, :], S):
+        if batch and _clearly_known(arms[..., looked_at, :], W):
             return None
-        needs = _variances(wide[..., looked_at, :], S).max(axis=-1) / UNKNOWN
+        needs = variances(arms[..., looked_at, :], W).max(axis=-2) / UNKNOWN
     else:
+        S = _in_units_of_the_arms(covariance(W), wide)
         needs = largest_variance(wide, S, _HOPELESS * threshold) * threshold
     if not np.count_nonzero(needs > _KNOWN):
         if cache is not None and threshold is not None:
             cache.note(wide, S, threshold)
         return None
+    S = _in_units_of_the_arms(covariance(W), wide)
     if not batch and len(S) == 1:  # one learner: nothing to sort out, nor to copy
         return ExplorationContext(wide, S, threshold, np.zeros(1, dtype=np.intp), batch, step)
     needs = np.broadcast_to(needs, S.shape[:-2])
@@ -340,12 +341,12 @@ def arms_to_look_at(arms: int, dim: int, known: Known, step: int) -> slice | Non
     return None if step % _EVERY else turn_of(arms, step // _EVERY, _AT_ONCE)
 
 
-def _clearly_known(arms: FloatArray, S: FloatArray) -> bool:
+def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
     """Tell whether it is clear at a glance that nobody has to explore; see _screening."""
-    if not is_shared(arms) or S.shape[-3] != 1:
+    if not is_shared(arms) or W.shape[-3] != 1:
         return False
-    variances, error = shared_variances(arms, S[..., 0, :, :])
-    return bool(variances.max() + 2 * error < UNKNOWN)
+    needs, error = shared_variances(arms, covariance(W[..., 0, :, :]))
+    return bool(needs.max() + 2 * error < UNKNOWN)
 
 
 def turn_of(arms: int, turn: int, at_once: int) -> slice:
@@ -354,16 +355,14 @@ def turn_of(arms: int, turn: int, at_once: int) -> slice:
     return slice(turn % every, None, every)
 
 
-def _with_unseen(S: FloatArray, sizes: FloatArray, arms: FloatArray) -> FloatArray:
-    """Return S with a prior for features of unknown size, which is that among the arms."""
-    own = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
-    scale = np.divide(1.0, own, out=np.ones(S.shape[:-1]), where=(sizes == 0) & (own > 0))
+def _in_units_of_the_arms(S: FloatArray, arms: FloatArray) -> FloatArray:
+    """Return S (..., d, d) in which features never seen have the sizes that they have among arms.
+
+    So what is unknown of an arm does not depend on units.
+    """
+    sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
+    scale = unseen_scale(np.sqrt(np.einsum("...ii->...i", S)), sizes)
     return np.asarray(S * (scale[..., :, None] * scale[..., None, :]))
-
-
-def _variances(arms: FloatArray, S: FloatArray) -> FloatArray:
-    """Return ``x' S x``, (...), of arms (..., d) and matrices (..., d, d)."""
-    return np.asarray(np.vecdot(arms @ S, arms))
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -> FloatArray:

@@ -17,6 +17,10 @@ from mogro._validation import FloatArray, floats
 # rounding. 1e-11 makes some wrong choices in subspaces, 1e-13 cannot be factorised.
 _FLAT = 1e-9
 
+# The mean square of a feature that was never seen: below any, so that the first value of the
+# feature, in whatever unit, is news.
+_UNSEEN = 1e-150
+
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -61,7 +65,8 @@ class Flat:
 
     def precisions(self, squares: FloatArray, diagonal: FloatArray) -> FloatArray:
         """Return Lambda (..., d)."""
-        return np.asarray(np.maximum(_FLAT * squares, _ROUNDING * diagonal))
+        sizes = np.where(squares > 0, squares, _UNSEEN)
+        return np.asarray(np.maximum(_FLAT * sizes, _ROUNDING * diagonal))
 
     def means(self, objectives: int, dim: int) -> FloatArray:
         """Return the mean of the parameters: zero."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import mogro
 from mogro.agent.state.learner import Learner
+from mogro.beliefs import covariance
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ class Slow:
 
 def check(learner: Learner, slow: Slow, objectives: int) -> None:
     """Variances are those of the sums; of what they have nothing of, far larger."""
-    expected = np.broadcast_to(learner.beliefs().expected.S, (objectives, 3, 3))
+    expected = np.broadcast_to(covariance(learner.beliefs().expected.W), (objectives, 3, 3))
     for m in range(objectives):
         values, vectors = np.linalg.eigh(slow.gram(m))
         variances = np.vecdot(vectors.T, vectors.T @ expected[m])
@@ -124,7 +125,7 @@ def test_what_is_taken_out_leaves_no_direction_behind() -> None:
         x = np.array([np.sin(n), 1.0 + np.cos(n)])
         learner.add_pending(n, x, 0.0)
         learner.remove_pending(x[None], np.ones((1, 1), bool), np.zeros(1))
-    expected = learner.beliefs().expected.S[0]
+    expected = covariance(learner.beliefs().expected.W)[0]
     assert expected[0, 0] == pytest.approx(1e-6, rel=1e-6)
     assert expected[1, 1] > 1e3
 
@@ -135,7 +136,7 @@ def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
     learner.add_pending(0, ordinary, 0.0)
     learner.add_pending(1, huge, 0.0)
     learner.remove_pending(huge[None], np.ones((1, 1), bool), np.zeros(1))
-    assert (np.linalg.eigvalsh(learner.beliefs().expected.S[0]) > 0).all()
+    assert (np.linalg.eigvalsh(covariance(learner.beliefs().expected.W)[0]) > 0).all()
     learner.learn(0, ordinary, np.ones(1), None, 0.0)
     assert learner.theta @ ordinary == pytest.approx(1.0)
 
@@ -145,7 +146,7 @@ def test_an_objective_with_a_condition_is_explored_as_its_condition_is() -> None
     x = np.array([1.0, 2.0])
     learner.add_pending(0, x, 0.0)
     learner.remove_pending(x[None], np.array([[True, False]]), np.zeros(1))
-    expected = learner.beliefs().expected.S
+    expected = covariance(learner.beliefs().expected.W)
     assert x @ expected[0] @ x == pytest.approx(1.0)
     assert (expected[1] == expected[0]).all()
 
@@ -159,6 +160,6 @@ def test_decisions_that_count_for_nothing_any_more_are_in_flight_until_they_land
     learner.learn(0, old[0], np.ones(1), None, 0.0)
     learner.add_pending(1, new, 2000.0)
     learner.advance(2001.0)
-    expected = learner.beliefs().expected.S[0]
+    expected = covariance(learner.beliefs().expected.W)[0]
     assert expected[1, 1] == pytest.approx(2.0)
     assert expected[0, 0] > 1e6

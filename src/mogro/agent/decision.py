@@ -322,7 +322,7 @@ def make_decision(
     """Choose an arm, by some inputs if not by what is known now; nothing changes."""
     config, number = state.config, None
     if inputs is None:
-        inputs = make_inputs(state, state.learner_at(request.time), request)
+        inputs = make_inputs(state, state.ahead(request.time), request)
     if id is None:
         number, id = unused_id(state)
     arms, beliefs = inputs.arms, inputs.beliefs
@@ -407,13 +407,12 @@ def _to_explore(
     """Return what there is to explore in a context, or a catalogue.
 
     Many arms are looked at only if some of them say so: those whose turn it is, or with a threshold
-    a few that span all. The latter say nothing of a feature that was never seen, whose size is that
-    among the arms on offer.
+    a few that span all.
     """
     threshold = policy.threshold
-    if threshold is not None and learned.expected.all_seen:
+    if threshold is not None:
         first = explorers(arms.spanning, learned, threshold, step=step, cache=cache)
-    elif threshold is None and arms.version is not None:
+    elif arms.version is not None:
         places = arms_to_look_at(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if places is None:
             return None

@@ -168,6 +168,7 @@ class MOGRO(LinearPolicy):
             maximise,
             beliefs,
             draw,
+            sizes=np.sqrt(np.diagonal(self.posterior.V[0]) / max(1.0, beliefs.n[0])),
             threshold=self.threshold,
             width=optimism.width if optimism else 0.0,
             rng=rng,

@@ -83,12 +83,12 @@ class ThompsonSampling(ConfidentPolicy):
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return the largest values of arms (..., K, d) over the draws, (..., K, M)."""
         batch, dim = beliefs.batch, beliefs.theta.shape[-1]
-        roots = self.radii(beliefs)[..., None, None] * np.linalg.cholesky(beliefs.S)
-        noise = rng.standard_normal((*batch, self.draws, self.objectives, dim))
-        if roots.shape[-3] == 1:  # one Gram matrix: one product instead of many small ones
-            noise = noise @ np.swapaxes(roots, -1, -2)
+        roots = self.radii(beliefs)[..., None, None] * beliefs.observed.W
+        noise = rng.standard_normal((*batch, self.draws, self.objectives, roots.shape[-2]))
+        if roots.shape[-3] == 1:  # one S: one product instead of many small ones
+            noise = noise @ roots
         else:
-            noise = np.matvec(roots[..., None, :, :, :], noise)
+            noise = np.vecmat(noise, roots[..., None, :, :, :])
         flat = (beliefs.theta[..., None, :, :] + noise).reshape(*batch, -1, dim)
         return np.swapaxes(_largest(flat, np.swapaxes(arms, -1, -2), self.draws), -1, -2)
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
 from mogro.agent.features.encoder import Encoder, Record
 from mogro.agent.objective import LARGEST
-from mogro.beliefs import Beliefs, Known
+from mogro.beliefs import UNSEEN, Beliefs, Known, unseen_scale
 
 FeatureSpec = int | Encoder  # a number of features, or how records become features
 Interactions = bool | Sequence[tuple[str, str]]
@@ -154,7 +154,7 @@ class FeatureMap:
         if self.context is None:
             if context is not None:
                 raise ValueError("context: expected none, because the agent was made without one")
-            return self.no_context
+            return self.alone
         if context is None:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         vector = as_floats(_encoded(context, self.context, "context"), "context")
@@ -167,7 +167,7 @@ class FeatureMap:
         return View(self, vector)
 
     @cached_property
-    def no_context(self) -> "View":
+    def alone(self) -> "View":
         """Arms without a context."""
         return View(self, np.zeros(0))
 
@@ -228,10 +228,6 @@ class View:
         unit = self._extended / self._norms[0]
         return np.asarray(np.vecmat(unit, rows.reshape(*rows.shape[:-1], contexts, arms)))
 
-    def project_matrices(self, matrices: FloatArray) -> FloatArray:
-        """Return ``U' S U``, (G, 1 + A, 1 + A), of symmetric matrices S, (G, p, p)."""
-        return self.project_rows(np.swapaxes(self.project_rows(matrices), -1, -2))
-
     def offered_sizes(self, arms: FloatArray) -> FloatArray:
         """Return the root mean squares of z, (p,), of arms (K, 1 + A) as a policy sees them."""
         sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
@@ -272,7 +268,7 @@ class KnownInContext:
         self, whole: Known, view: View, arms: Callable[[], FloatArray] | None = None
     ) -> None:
         self._whole, self._view, self._arms = whole, view, arms
-        self.version, self.all_seen = whole.version, True
+        self.version = whole.version
 
     @property
     def n(self) -> FloatArray:
@@ -282,25 +278,19 @@ class KnownInContext:
         return np.asarray(share * self._whole.n)
 
     @cached_property
-    def S(self) -> FloatArray:  # noqa: N802
-        """``U' S U``, (G, 1 + A, 1 + A)."""
-        S = self._whole.S
-        if self._arms is not None and not self._whole.all_seen:
-            sizes = self._view.offered_sizes(self._arms())
-            unseen = (self._whole.sizes == 0) & (sizes > 0)
-            scale = np.divide(1.0, sizes, out=np.ones(unseen.shape), where=unseen)
-            S = S * (scale[..., :, None] * scale[..., None, :])
-        return self._view.project_matrices(S)
+    def W(self) -> FloatArray:  # noqa: N802
+        """``W U``, (G, p, 1 + A): a root of ``U' S U``."""
+        W = self._whole.W
+        if self._arms is not None:
+            deviations = np.abs(np.einsum("gii->gi", W))  # of what was never seen
+            if deviations.max() > UNSEEN:
+                W = W * unseen_scale(deviations, self._view.offered_sizes(self._arms()))[:, None]
+        return self._view.project_rows(W)
 
     @property
     def noise(self) -> FloatArray:
         """Variances of the rewards around the estimates, (M,)."""
         return self._whole.noise
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Sizes of the features as the learner sees them, (G, p)."""
-        return self._whole.sizes
 
 
 def _size(side: FeatureSpec) -> int:

@@ -1,9 +1,10 @@
 """What has been learned, and what is on its way.
 
 One posterior knows what was observed; objectives that were observed apart have a V of their own in
-it. Beside it stand the decisions in flight, whose rewards have not come yet: the last ones one by
-one, others as the sum of their ``x x'``. Exploration goes by a second posterior, over what was
-observed plus what is in flight, which is made when it is asked for.
+it. Beside it stand the decisions in flight, whose rewards have not come yet: the sum of their
+``x x'``. Exploration goes by a second posterior, over what was observed plus what is in flight. A
+decision that departs adds to it; an observation that arrives only moves from one to the other; a
+decision of which nothing will be learned is taken out.
 
 With a half-life an observation counts for half after it. Measured in time, its age is that of its
 decision, so the order in which rewards arrive makes no difference, and what is in flight fades
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._reshaping import expecting, with_objectives
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
 from mogro.beliefs import Beliefs, Known
@@ -239,7 +241,7 @@ class Learner:
         known = other.copy()
         known.observed.separate()
         known._split_pending()
-        self.observed = known.observed.with_objectives(places, factors)
+        self.observed = with_objectives(known.observed, places, factors)
         self.time = other.time
         known._sum_recent()
         none = np.zeros_like(known._sums[0])
@@ -357,7 +359,7 @@ class _Expected:
         if self._recent:
             rows = np.array(self._recent)
             V = V + rows.T @ rows
-        return self._observed.expecting(V, self._counts)
+        return expecting(self._observed, V, self._counts)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied

@@ -1,0 +1,90 @@
+"""Posteriors made from others: of more observations, other features, other objectives.
+
+All of it is done to the sums, and exact: what was never observed is a zero. S and theta follow.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mogro._validation import FloatArray
+from mogro.posterior import STATE, Posterior
+
+
+def merged(one: Posterior, other: Posterior) -> Posterior:
+    """Return the posterior of all that two of the same features and objectives have observed."""
+    one, other, both = one.copy(), other.copy(), one.copy()
+    if one.apart or other.apart:
+        for posterior in (one, other, both):
+            posterior.separate()
+    both._n, both._sums, both._y2 = one._n + other._n, one._sums + other._sums, one._y2 + other._y2
+    both._renew()
+    both._set_residual(one._residual(both._theta) + other._residual(both._theta))
+    return both
+
+
+def expecting(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:
+    """Return the posterior with observations in S whose rewards have not come yet.
+
+    ``V`` is the sum of x x' of these, (*batch, G, d, d), and ``n`` says how many, (*batch, G).
+    """
+    other = posterior.copy()
+    V_now = other._sums[..., : posterior.dim, :]
+    V_now += V.reshape(V_now.shape)
+    other._n = other._n + n.reshape(np.shape(other._n))
+    other._renew()
+    return other
+
+
+def with_features(posterior: Posterior, places: Sequence[int | None]) -> Posterior:
+    """Return the posterior of the features at some places; None is a new one, never seen."""
+    other = Posterior(
+        len(places), posterior.objectives, prior=posterior.prior, batch=posterior.batch
+    )
+    if posterior.apart:
+        other.separate()
+    new, old = _matched(places)
+    rows = [*new, *range(other.dim, other._sums.shape[-2])]
+    former = [*old, *range(posterior.dim, posterior._sums.shape[-2])]
+    other._sums[(..., *np.ix_(rows, new))] = posterior._sums[(..., *np.ix_(former, old))]
+    other._n, other._y2 = posterior._n, posterior._y2
+    other._renew()
+    theta = np.zeros_like(posterior._theta)
+    theta[..., old] = other._theta[..., new]
+    other._set_residual(posterior._residual(theta))
+    return other
+
+
+def with_objectives(
+    posterior: Posterior, places: Sequence[int | None], factors: FloatArray | float = 1.0
+) -> Posterior:
+    """Return the posterior of the objectives at some places; None is a new one, never seen.
+
+    Rewards are multiplied by factors, one for each, as if they had been so all along.
+    """
+    known, dim = posterior.copy(), posterior.dim
+    other = Posterior(dim, len(places), prior=posterior.prior, batch=posterior.batch)
+    known.separate()
+    other.separate()
+    new, old = _matched(places)
+    factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(places))[:, None]
+    before = (slice(None),) * len(posterior.batch)
+    for name in STATE:
+        getattr(other, name)[(*before, new)] = getattr(known, name)[(*before, old)]
+    other._y2 *= factor**2
+    other._squares *= factor**2
+    for array in (other._sums, other._solution):
+        array[..., dim:, :] *= factor[..., None]
+    if not posterior.prior.relative:  # the mean of the prior is not in the unit of the rewards
+        scaled = other.copy()
+        scaled._mean = other._mean.copy()
+        scaled._mean[new] = factor[new, None] * known._mean[old]
+        other._renew()
+        other._set_residual(scaled._residual(other._theta))
+    return other
+
+
+def _matched(places: Sequence[int | None]) -> tuple[list[int], list[int]]:
+    """Return the new and the old positions of what stays."""
+    kept = [(new, old) for new, old in enumerate(places) if old is not None]
+    return [new for new, _ in kept], [old for _, old in kept]
