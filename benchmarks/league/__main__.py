@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from benchmarks.league.page import conclude, write_page
 from benchmarks.league.players import import_player
-from benchmarks.league.season import Season
+from benchmarks.league.season import MEASURES, Season
+from benchmarks.league.worlds import choose_worlds
 from paper.lab.reproduce import read_tables
 from paper.lab.scale import Scale
 from paper.lab.tables import Table
@@ -26,13 +27,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="MODULE:CLASS",
         action="append",
         default=[],
-        help="a policy of your own to play along; may be given several times",
+        help="a policy of your own to play along, maybe with a label and settings, "
+        "LABEL=MODULE:CLASS?epsilon=0.2&ridge=2; may be given several times",
+    )
+    parser.add_argument(
+        "--world",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="play in this world only; may be given several times",
+    )
+    parser.add_argument(
+        "--measure", choices=MEASURES, default=MEASURES[0], help="what ranks are made of"
     )
     add_options(parser)
     given = parser.parse_args(arguments)
     sys.path.insert(0, os.getcwd())  # where modules of one's own are; workers get it, too
     try:
-        season = Season(tuple(map(import_player, given.policy)))
+        guests, worlds = tuple(map(import_player, given.policy)), choose_worlds(given.world)
+        season = Season(guests, worlds, given.measure)
     except ValueError as error:
         parser.error(f"--{error}")
     make_folder(given.out)

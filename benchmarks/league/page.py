@@ -13,8 +13,8 @@ from paper.lab.tables import distinct, select
 from paper.report.page import document
 
 _STYLE = """
-body { max-width: 1500px; } .ranks { overflow-x: auto; } .ranks td { white-space: nowrap; }
-.ranks th, .ranks td { padding: .3rem .4rem; }
+body { max-width: 1160px; } .ranks { overflow-x: auto; } .ranks td { white-space: nowrap; }
+.ranks table { font-size: .72rem; } .ranks th, .ranks td { padding: .25rem .3rem; }
 .ranks th:first-child { position: sticky; left: 0; background: #fff; min-width: 5.5rem; }
 @media (max-width: 45rem) { .ranks table { display: table; overflow: visible; } }
 """
@@ -29,10 +29,13 @@ def write_page(out: Path) -> Path:
         f'<p class="conclusion">{escape(conclude(tables))}</p>',
         '<p class="lead">Every policy in every world of a fixed list, all with the same '
         "instances, contexts and noise. A policy is judged by its effective Pareto regret in the "
-        "end: its rank, and where that may lie at 95 % (paired by instance), bold where it may be "
-        "the first; below it the regret with its interval. A dash: the policy knows arms by their "
-        "place, and they do not stay. Policies that are made for another goal (generalised Gini, "
-        "Frank-Wolfe) are judged by this one all the same.</p>",
+        "end, unless another measure was asked for: its rank, and where that may lie at 95 % "
+        "(differences paired by instance), bold where it may be the first; below it the regret, "
+        "and where means stay, how unfair it is: 1 less the share of pulls that serves the weights "
+        "that are served least. Intervals show when you point at a cell. A dash: the policy "
+        "knows arms by their place, and they do not stay. Policies that are made for another goal "
+        "(generalised Gini, Frank-Wolfe, LinUCB for the mean reward) are judged by this one all "
+        "the same.</p>",
         _matrix(tables),
         f"<h2>{FAVOURITE} against the best policy that is none of its kind</h2>",
         _favourite(tables),
@@ -86,25 +89,30 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
         return "<td>&ndash;</td>"
     (rank,), (low,), (high,) = row["rank"], row["rank_low"], row["rank_high"]
     span = f"{rank}" if low == high else f"{rank} ({low}&ndash;{high})"
-    number = ConfidenceInterval(*(row[f"effective{end}"][0] for end in ("", "_low", "_high")))
+    effective, unfair = (
+        ConfidenceInterval(*(row[f"{measure}{end}"][0] for end in ("", "_low", "_high")))
+        for measure in ("effective", "unfair")
+    )
     shown = f"<b>{span}</b>" if low == 1 else span
-    below = str(number).replace(" [", "<br>[")
-    return f"<td>{shown}<br><span class='tally'>{below}</span></td>"
+    below, whole = f"{effective.value:.3g}", f"regret {effective}"
+    if unfair.known:
+        below, whole = f"{below} &middot; {unfair.value:.2f}", f"{whole}, unfair {unfair}"
+    return f"<td title='{whole}'>{shown}<br><span class='tally'>{below}</span></td>"
 
 
 def _favourite(tables: Tables) -> str:
     rows = "".join(
         f"<tr><td>{escape(world)}</td><td>{escape(rival)}</td>"
+        f"<td class='number'>{own:.3g}</td><td class='number'>{theirs:.3g}</td>"
         f"<td class='number'>{ConfidenceInterval(value, low, high)}</td>"
         f'<td><span class="badge {_BADGES[outcome]}">{escape(outcome)}</span></td></tr>'
-        for world, rival, value, low, high, outcome in zip(
+        for world, rival, own, theirs, value, low, high, outcome in zip(
             *(column.tolist() for column in tables["favourite"].values()), strict=True
         )
     )
-    return (
-        "<table class='claims'><thead><tr><th>world</th><th>best other policy</th>"
-        f"<th>ratio of regrets</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
-    )
+    heads = ("world", "best other policy", FAVOURITE, "it", "difference, paired", "")
+    columns = "".join(f"<th>{head}</th>" for head in heads)
+    return f"<table class='claims'><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _settings(out: Path) -> str:

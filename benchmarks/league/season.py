@@ -9,11 +9,12 @@ import numpy as np
 
 from benchmarks.league.players import PLAYERS, by_index
 from benchmarks.league.worlds import ROUNDS, WORLDS, LeagueWorld
+from mogro.pareto import fairness_lower_bound
 from mogro.simulation import band, simulate
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import Player
 from paper.lab.tables import Table, table
-from paper.report.statistics import positive_mean, ratio
+from paper.report.statistics import positive_mean
 
 if TYPE_CHECKING:
     from paper.lab.parallel import Arrays, Results, Task
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 SAMPLE = (20, 3)  # instances, and repeats in each
 FAVOURITE = "MOGRO"
+MEASURES = ("effective", "pareto", "unfair")  # the less the better
+_NEAR = 0.1  # an arm this far behind still serves
 
-_Regrets = dict[tuple[str, str], FloatArray]  # by world and policy, one for each instance
+_Values = dict[tuple[str, str], FloatArray]  # by world and policy, one for each instance
 _Row = tuple[str | int | float, ...]
 
 
@@ -45,8 +48,9 @@ class Match:
         return 5e-5 * self.rounds * self.instances * self.repeats * (1 if self.world.stays else 3)
 
     def run(self) -> "Arrays":
-        """Play, and keep the regrets in the end, (I, R)."""
+        """Play, and keep what is measured in the end, (I, R); unfair is NaN where means change."""
         worlds = [self.world.instance(n, self.seed) for n in range(self.instances)]
+        fixed = isinstance(getattr(worlds[0], "means", None), np.ndarray)
         trace = simulate(
             self.player.make(worlds[0], self.rounds),
             worlds,
@@ -54,8 +58,18 @@ class Match:
             repeats=self.repeats,
             seed=self.seed,
             checkpoints=[self.rounds],
+            measures={"unfair": unfair} if fixed else {},
         )
-        return {"effective": trace.effective_regret[-1], "pareto": trace.pareto_regret[-1]}
+        effective, pareto = trace.effective_regret[-1], trace.pareto_regret[-1]
+        share = trace.column("unfair")[-1] if fixed else np.full(effective.shape, np.nan)
+        return {"effective": effective, "pareto": pareto, "unfair": share}
+
+
+def unfair(means: FloatArray, pulls: FloatArray) -> FloatArray:
+    """Return 1 less the share of pulls that serves the weights that are served least, at most."""
+    flat = pulls.reshape(-1, len(means))
+    shares = [fairness_lower_bound(means, counts, epsilon=_NEAR) for counts in flat]
+    return 1 - np.reshape(shares, pulls.shape[:-1])
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,7 @@ class Season:
 
     guests: tuple[Player, ...] = ()
     worlds: tuple[LeagueWorld, ...] = WORLDS
+    measure: str = "effective"
     name: str = "league"
 
     @property
@@ -79,29 +94,38 @@ class Season:
         return list(self._matches(scale))
 
     def tables(self, scale: "Scale", results: "Results") -> dict[str, Table]:
-        """Return regrets by instance, ranks, standing, and MOGRO against the best other."""
-        effective, pareto = (
-            {
-                (match.world.name, match.player.label): results[match][kind].mean(axis=1)
+        """Return all numbers by instance, ranks, standing, and MOGRO against the best other."""
+        values: dict[str, _Values] = {
+            measure: {
+                (match.world.name, match.player.label): results[match][measure].mean(axis=1)
                 for match in self._matches(scale)
             }
-            for kind in ("effective", "pareto")
-        )
-        ranks = list(self._ranks(effective, pareto))
+            for measure in MEASURES
+        }
+        judged = {
+            place: numbers
+            for place, numbers in values[self.measure].items()
+            if np.isfinite(numbers).all()
+        }
+        ranks = list(self._ranks(judged, values))
         return {
             "regrets": table(
-                ("world", "policy", "instance", "effective", "pareto"),
+                ("world", "policy", "instance", *MEASURES),
                 [
-                    (*place, n, float(value), float(pareto[place][n]))
-                    for place, values in effective.items()
-                    for n, value in enumerate(values)
+                    (*place, n, *(float(values[measure][place][n]) for measure in MEASURES))
+                    for place, numbers in values["effective"].items()
+                    for n in range(len(numbers))
                 ],
             ),
             "ranks": table(_RANKS, ranks),
             "standing": table(("policy", "worlds", "mean_rank", "first"), _standing(ranks)),
             "favourite": table(
-                ("world", "rival", "ratio", "low", "high", "outcome"),
-                [self._against(world.name, effective) for world in self.worlds],
+                ("world", "rival", "own", "theirs", "difference", "low", "high", "outcome"),
+                [
+                    self._against(world.name, judged)
+                    for world in self.worlds
+                    if (world.name, FAVOURITE) in judged
+                ],
             ),
         }
 
@@ -111,39 +135,40 @@ class Season:
             if world.stays or not by_index(player, world.instance(0, scale.seed)):
                 yield Match(world, player, rounds, instances, repeats, scale.seed)
 
-    def _ranks(self, regrets: _Regrets, pareto: _Regrets) -> Iterator[_Row]:
+    def _ranks(self, judged: _Values, values: dict[str, _Values]) -> Iterator[_Row]:
         for world in self.worlds:
-            here = {policy: v for (name, policy), v in regrets.items() if name == world.name}
+            here = {policy: v for (name, policy), v in judged.items() if name == world.name}
             order = sorted(here, key=lambda policy: float(here[policy].mean()))
             for rank, policy in enumerate(order, start=1):
                 better = sum(_surely_less(here[other], here[policy]) for other in order)
                 worse = sum(_surely_less(here[policy], here[other]) for other in order)
-                numbers = positive_mean(here[policy]), positive_mean(pareto[world.name, policy])
-                least, most = 1 + better, len(order) - worse
-                yield world.name, policy, rank, least, most, *numbers[0], *numbers[1]
+                place = world.name, policy
+                numbers = [number for m in MEASURES for number in positive_mean(values[m][place])]
+                yield *place, rank, 1 + better, len(order) - worse, *numbers
 
-    def _against(self, world: str, regrets: _Regrets) -> _Row:
-        """Compare MOGRO as it is with the best policy that is none of its kind."""
+    def _against(self, world: str, judged: _Values) -> _Row:
+        """Compare MOGRO as it is with the best policy that is none of its kind, in pairs."""
         others = {
             policy: values
-            for (name, policy), values in regrets.items()
+            for (name, policy), values in judged.items()
             if name == world and not policy.startswith(FAVOURITE)
         }
         rival = min(others, key=lambda policy: float(others[policy].mean()))
-        number = ratio(regrets[world, FAVOURITE], others[rival])
-        outcome = "wins" if number.high < 1 else "loses" if number.low > 1 else "level"
-        return world, rival, *number, outcome
+        own, theirs = judged[world, FAVOURITE], others[rival]
+        wins, loses = _surely_less(own, theirs), _surely_less(theirs, own)
+        outcome = "wins" if wins else "loses" if loses else "level"
+        difference = (float(number) for number in band(own - theirs))
+        return world, rival, float(own.mean()), float(theirs.mean()), *difference, outcome
 
 
 _RANKS = (
     *("world", "policy", "rank", "rank_low", "rank_high"),
-    *("effective", "effective_low", "effective_high"),
-    *("pareto", "pareto_low", "pareto_high"),
+    *(f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")),
 )
 
 
 def _surely_less(regrets: FloatArray, others: FloatArray) -> bool:
-    """Tell whether regrets on the same instances differ by more than chance, at 95 %."""
+    """Tell whether numbers of the same instances differ by more than chance, at 95 %."""
     _, _, high = band(regrets - others)
     return len(regrets) > 1 and bool(high < 0)
 

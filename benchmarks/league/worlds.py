@@ -1,6 +1,6 @@
 """The worlds of the league: small, and each difficult in one way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +45,14 @@ def _fixed(rng: np.random.Generator) -> environments.Environment:
 
 def _noisy(rng: np.random.Generator) -> environments.Environment:
     return environments.FixedArms.sample(10, 50, 3, noise=1.0, rng=rng)
+
+
+def _opposed(rng: np.random.Generator) -> environments.Environment:
+    return environments.FixedArms.sample(5, 50, 2, noise=0.1, rng=rng, conflict=1.0)
+
+
+def _at_odds(rng: np.random.Generator) -> environments.Environment:
+    return environments.FixedArms.sample(5, 50, 3, noise=0.5, rng=rng, conflict=0.7)
 
 
 def _fresh(rng: np.random.Generator) -> environments.Environment:
@@ -93,6 +101,8 @@ def _replay(rng: np.random.Generator) -> environments.Environment:
 WORLDS = (
     LeagueWorld("fixed arms", "The paper's: 50 arms that stay, 5 features, 5 objectives.", _fixed),
     LeagueWorld("much noise", "50 arms that stay, 10 features, noise larger than gaps.", _noisy),
+    LeagueWorld("opposed", "50 arms that stay, two objectives that are opposed.", _opposed),
+    LeagueWorld("at odds", "50 arms, three objectives with cosines of -0.05, noise.", _at_odds),
     LeagueWorld("hard instances", "The paper's lower bound: 9 arms, nearly alike.", _hard),
     LeagueWorld(
         "fresh arms", "20 new arms in each round, from the unit ball.", _fresh, stays=False
@@ -110,3 +120,12 @@ WORLDS = (
         "replay", "400 questions to 6 models, right answers against price; a known table.", _replay
     ),
 )
+
+
+def choose_worlds(names: Sequence[str]) -> tuple[LeagueWorld, ...]:
+    """Return the worlds of these names, or all if there are none."""
+    known = {world.name: world for world in WORLDS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"world: expected one of {', '.join(known)}, got {name!r}")
+    return tuple(known[name] for name in names) or WORLDS

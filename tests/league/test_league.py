@@ -2,7 +2,6 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,8 @@ def test_ranks_are_certain_where_every_instance_agrees() -> None:
     values = {p.label: 10.0 + n for n, p in enumerate(PLAYERS)}
     results = {
         task: dict.fromkeys(
-            ("effective", "pareto"), values[task.player.label] + np.zeros((3, 1)) + np.eye(3)[:, :1]
+            ("effective", "pareto", "unfair"),
+            values[task.player.label] + np.zeros((3, 1)) + np.eye(3)[:, :1],
         )
         for task in tasks
     }
@@ -113,6 +113,7 @@ def test_a_policy_of_ones_own_is_named_by_its_module() -> None:
         ("mogro", "expected module:Class"),
         ("mogro:__version__", "expected a class or function"),
         ("mogro:UCB", "made with .*'noise'"),
+        ("mogro:EpsilonGreedy?epsilon=7", "made with .*epsilon"),
         ("builtins:range", "expected a method select"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -128,8 +129,7 @@ def test_the_command_plays_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path[:])
-    monkeypatch.setattr("benchmarks.league.__main__.Season", partial(Season, worlds=WORLDS[2:3]))
-    command = ["--quick", "--workers", "1"]
+    command = ["--quick", "--workers", "1", "--world", "hard instances"]
     first = run(main, *command)
     assert first.exit_code == 0, first.output
     kept = set((tmp_path / "out" / "tasks").iterdir())
@@ -137,6 +137,11 @@ def test_the_command_plays_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert again.exit_code == 0, again.output
     assert len(set((tmp_path / "out" / "tasks").iterdir()) - kept) == 1
     assert "my_module:First" in (tmp_path / "out" / "league.html").read_text()
+    unfair = run(main, *command, "--measure", "unfair", "--policy", "me=my_module:First")
+    assert unfair.exit_code == 0, unfair.output
+    assert "me  " in unfair.output
+    wrong = run(main, *command, "--world", "Mars")
+    assert "--world: expected one of fixed arms, much noise" in wrong.output
     wrong = run(main, *command, "--policy", "nowhere:First")
     assert wrong.exit_code == 2
     assert "--policy: expected module:Class" in wrong.output
