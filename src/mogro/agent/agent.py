@@ -445,7 +445,7 @@ class Agent:
             if asked.config is not state.config:
                 asked = self._read(question, written=False)
             self._check_step(asked.time, now)
-            inputs = make_inputs(state, state.ahead(asked.time), asked)
+            inputs = make_inputs(state, state.learner_at(asked.time), asked)
             return compute_propensities(inputs, state.config)
 
     def observe(

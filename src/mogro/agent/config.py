@@ -112,16 +112,16 @@ class AgentConfig:
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None
-        return fading or self.windowed or self.oldest < math.inf
+        return fading or self.windowed or self.max_age < math.inf
 
     @cached_property
-    def oldest(self) -> float:
+    def max_age(self) -> float:
         """The age up to which completed decisions are remembered."""
         retention = cast("Retention | None", self.retention)
         return math.inf if retention is None or retention.age is None else retention.age
 
     @cached_property
-    def most(self) -> float:
+    def max_completed(self) -> float:
         """How many completed decisions are remembered."""
         retention = cast("Retention | None", self.retention)
         return math.inf if retention is None or retention.decisions is None else retention.decisions
@@ -137,7 +137,7 @@ class AgentConfig:
         if self.max_step is not None:
             return self.max_step
         half_life = self.half_life.time if self.half_life is not None else None
-        for spans in ((*self.units.windows, self.timeout), (half_life or math.inf, self.oldest)):
+        for spans in ((*self.units.windows, self.timeout), (half_life or math.inf, self.max_age)):
             if min(spans) < math.inf:
                 return _STEPS * max(span for span in spans if span < math.inf)
         return math.inf

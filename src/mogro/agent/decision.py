@@ -322,7 +322,7 @@ def make_decision(
     """Choose an arm, by some inputs if not by what is known now; nothing changes."""
     config, number = state.config, None
     if inputs is None:
-        inputs = make_inputs(state, state.ahead(request.time), request)
+        inputs = make_inputs(state, state.learner_at(request.time), request)
     if id is None:
         number, id = unused_id(state)
     arms, beliefs = inputs.arms, inputs.beliefs

@@ -32,7 +32,7 @@ def make_group(
     state: State, id: str | None, request: Request, top: int
 ) -> list[tuple[Decision, bool]]:
     """Make decisions, each by what the ones before have put in flight, and say which are new."""
-    offered, learner, ledger = request.arms, state.ahead(request.time), state.ledger
+    offered, learner, ledger = request.arms, state.learner_at(request.time), state.ledger
     places = {arm: place for place, arm in enumerate(offered.ids)}
     left = np.ones(len(offered), dtype=np.bool_)
     for number in range(2, min(top, len(offered)) + 1) if id is not None else ():

@@ -98,7 +98,7 @@ def observed_decision(
 ) -> Decision:
     """Return a decision that was made elsewhere."""
     number, id = (None, id) if id is not None else unused_id(state)
-    inputs = make_inputs(state, state.ahead(request.time), request, may_explore=False)
+    inputs = make_inputs(state, state.learner_at(request.time), request, may_explore=False)
     place = request.arms.ids.index(arm)
     event = Decided(
         id,

@@ -34,6 +34,11 @@ class Environment(Protocol):
     - a parameter ``step`` of any of the methods is the round, counted from 0;
     - a parameter ``arm`` of ``observe`` is the place of the arm that was chosen, (*batch).
 
+    **The number of arms may vary**: with an attribute ``fewest_arms``, ``contexts(*, rng)`` returns
+    that many up to ``arms``, and ``means(features)`` those of as many. Policies see these arms and
+    no others; they play one after the other. Measures see ``means`` filled up with copies of the
+    first arm.
+
     Examples
     --------
     A drifting world for one learner at a time:
@@ -64,7 +69,7 @@ class Environment(Protocol):
 
     @property
     def arms(self) -> int:
-        """The number of arms on offer in each round, K."""
+        """The number of arms on offer in each round, K; the most, where it varies."""
 
     @property
     def objectives(self) -> int:

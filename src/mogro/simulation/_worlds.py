@@ -45,7 +45,8 @@ class Instance:
     """An :class:`~mogro.environments.Environment` whose methods are given what they name.
 
     ``alone``: it has to be asked for each learner by itself. ``changing``: its means depend on the
-    round.
+    round. ``ragged``: it offers different numbers of arms; where learners are asked together, rows
+    of NaN fill up what it offers, and copies of the first arm its means.
     """
 
     def __init__(self, world: Environment) -> None:
@@ -53,11 +54,18 @@ class Instance:
         self._contexts = _parameters(world.contexts)
         self._observe = _parameters(world.observe)
         self.alone = "batch" not in self._contexts
+        self.ragged = hasattr(world, "fewest_arms")
         self.truth: Any = getattr(world, "means", None)
         if self.truth is None and getattr(world, "theta", None) is None:
             raise ValueError(
                 "environment: expected one that can be judged, by theta (linear means) or means "
                 f"(an array, or a method of features and maybe step), got {world!r} without either"
+            )
+        stays = self.truth is not None and not callable(self.truth)
+        if self.ragged and (stays or not self.alone):
+            raise ValueError(
+                "environment: expected one with fewest_arms to have contexts without batch, and "
+                f"theta or a method means(features), got {world!r}"
             )
         self.changing = callable(self.truth) and "step" in _parameters(self.truth)
         self.stated = np.array(self._stated())
@@ -70,6 +78,8 @@ class Instance:
         """Return features (*batch, K, d), or (K, d) for all."""
         if isinstance(rng, list):
             parts = [self.contexts(rng=each, batch=(), step=step) for each in rng]
+            if self.ragged:
+                return np.stack([self._filled(part) for part in parts])
             same = all(part is parts[0] or np.array_equal(part, parts[0]) for part in parts[1:])
             return parts[0] if same else np.stack(parts)
         given = _named(self._contexts, batch=batch, step=step)
@@ -94,6 +104,21 @@ class Instance:
         if self.alone and features.ndim > 2:
             return np.stack([self.truth(arms, **given) for arms in features])
         return np.asarray(self.truth(features, **given))
+
+    def filled_means(self, features: FloatArray, *, step: int) -> FloatArray:
+        """Return the true means (R, K, M) of offers (R, K, d) that rows of NaN fill up."""
+        every = np.arange(features.shape[1])
+        parts = [self.means(real_arms(arms), step=step) for arms in features]
+        return np.stack([part[np.where(every < len(part), every, 0)] for part in parts])
+
+    def _filled(self, part: FloatArray) -> FloatArray:
+        fewest, most, dim = self.world.fewest_arms, self.world.arms, self.world.dim  # type: ignore[attr-defined]
+        if part.ndim != 2 or not fewest <= len(part) <= most or part.shape[1] != dim:
+            raise ValueError(
+                f"environment: expected contexts of {fewest} to {most} arms with {dim} features, "
+                f"got shape {part.shape}"
+            )
+        return np.concatenate([part, np.full((most - len(part), dim), np.nan)])
 
     def check_kept(self) -> None:
         """Refuse a world that became another one during the run: its regret would be wrong."""
@@ -139,6 +164,7 @@ class Worlds:
             for offers in (1, repeats)
         }
         self.changing = any(instance.changing for instance in self._instances)
+        self.ragged = any(instance.ragged for instance in self._instances)
         linear: list[Any] = [world for world in environments if type(world) in _LINEAR]
         self._linear = len(linear) == len(environments)
         self.staying = all(type(world) is FixedArms for world in environments)
@@ -241,9 +267,9 @@ class Worlds:
     def _ask_means(self, features: FloatArray, step: int) -> FloatArray:
         if self._linear:
             return np.asarray(features @ np.swapaxes(self._theta, -1, -2)[:, None])
-        offers = features[:, 0] if features.shape[1] == 1 else features
+        offers = features[:, 0] if features.shape[1] == 1 and not self.ragged else features
         parts = [
-            instance.means(part, step=step)
+            (instance.filled_means if instance.ragged else instance.means)(part, step=step)
             for instance, part in zip(self._instances, offers, strict=True)
         ]
         size, repeats = (self.arms, self.objectives), features.shape[1]
@@ -259,6 +285,11 @@ class Worlds:
     def _sources(self, purpose: Purpose) -> list[_Source]:
         rows = self.generators(purpose)
         return [world.source(row) for world, row in zip(self._instances, rows, strict=True)]
+
+
+def real_arms(arms: FloatArray) -> FloatArray:
+    """Return the arms (k, d) on offer, without what fills them up."""
+    return arms[~np.isnan(arms[:, 0])]
 
 
 def _stacked(parts: list[FloatArray], repeats: int) -> tuple[FloatArray, bool]:

@@ -12,7 +12,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, count
 from mogro.environments import Environment
 from mogro.policies import LinearPolicy
 from mogro.simulation._recorder import Recorder
-from mogro.simulation._worlds import Purpose, Worlds
+from mogro.simulation._worlds import Purpose, Worlds, real_arms
 from mogro.simulation.measures import Measures
 from mogro.simulation.trace import Trace
 
@@ -242,9 +242,11 @@ def _make_learners(
     if not callable(make_policy):
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
     sizes, generators = (worlds.dim, worlds.objectives), worlds.generators(Purpose.POLICY)
-    if "batch" not in inspect.signature(make_policy).parameters:
+    batched = "batch" in inspect.signature(make_policy).parameters
+    if not batched or worlds.ragged:
         policies = [_policy(make_policy(*sizes)) for _ in generators.flat]
-        return _OneByOne(policies, list(generators.flat), worlds, probe)
+        rngs = [Streams(each, ahead=True) if batched else each for each in generators.flat]
+        return _OneByOne(policies, rngs, worlds, probe)
     policy = _policy(make_policy(*sizes, batch=worlds.batch))
     if generators.size == 1 and probe is None and isinstance(policy, LinearPolicy):
         policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
@@ -284,7 +286,7 @@ class _OneByOne:
         self.plays_alone = (
             len(policies) == 1 and probe is None and isinstance(policies[0], LinearPolicy)
         )
-        self._batch, self._arms = worlds.batch, worlds.arms
+        self._batch, self._ragged = worlds.batch, worlds.ragged
         self._probe = probe or (lambda policy: 0.0)
         self._takes_arm = takes_arm(policies[0])
 
@@ -292,8 +294,9 @@ class _OneByOne:
         arms = np.empty(self._batch, dtype=np.int64)
         shared = features.shape[1] == 1
         for (i, r), policy, rng in self.learners:
-            arm = policy.select(features[i, 0 if shared else r], rng=rng)
-            arms[i, r] = _checked(arm, (), self._arms)
+            offer = features[i, 0 if shared else r]
+            offer = real_arms(offer) if self._ragged else offer
+            arms[i, r] = _checked(policy.select(offer, rng=rng), (), len(offer))
         return arms
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:

@@ -111,12 +111,25 @@ def _check_rewards(instance: Instance) -> None:
     world = instance.world
     for step in _STEPS:
         features = instance.contexts(rng=np.random.default_rng(3), batch=(), step=step)
-        _broadcast(features, (world.arms, world.dim), "contexts")
+        count = _count(instance, features)
+        _broadcast(features, (count, world.dim), "contexts")
         stated = instance.means(features, step=step)
-        means = _broadcast(stated, (world.arms, world.objectives), "means")
-        for arm in {0, world.arms // 2, world.arms - 1}:
+        means = _broadcast(stated, (count, world.objectives), "means")
+        for arm in {0, count // 2, count - 1}:
             rewards = _many_rewards(instance, features[arm], arm, step)
             _compare(rewards, means[arm], getattr(world, "noise", None), f"arm {arm}, step {step}")
+
+
+def _count(instance: Instance, features: FloatArray) -> int:
+    """Return how many arms are on offer."""
+    world: Any = instance.world
+    if not instance.ragged:
+        return int(world.arms)
+    _require(
+        1 <= world.fewest_arms <= len(features) <= world.arms,
+        f"contexts: expected {world.fewest_arms} to {world.arms} arms, got {len(features)}",
+    )
+    return len(features)
 
 
 def _many_rewards(instance: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
@@ -157,7 +170,7 @@ def _check_long_life(instance: Instance) -> None:
     before = instance.means(first, step=0).copy()
     for step in range(_ROUNDS):
         features = instance.contexts(rng=rng, batch=(), step=step)
-        arm = step % world.arms
+        arm = step % _count(instance, features)
         instance.observe(features[arm], rng=rng, arm=arm, step=step)
     _same(Instance(world).means(first, step=0), before, f"means before and after {_ROUNDS} rounds")
 

@@ -190,7 +190,7 @@ class ArmReader:
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
         known = self._features
-        view = known.alone if context is None and known.context is None else known.at(context)
+        view = known.no_context if context is None and known.context is None else known.at(context)
         if isinstance(arms, Catalogue):
             offer = self._registered(arms, features, view)
         else:

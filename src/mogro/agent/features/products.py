@@ -154,7 +154,7 @@ class FeatureMap:
         if self.context is None:
             if context is not None:
                 raise ValueError("context: expected none, because the agent was made without one")
-            return self.alone
+            return self.no_context
         if context is None:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         vector = as_floats(_encoded(context, self.context, "context"), "context")
@@ -167,7 +167,7 @@ class FeatureMap:
         return View(self, vector)
 
     @cached_property
-    def alone(self) -> "View":
+    def no_context(self) -> "View":
         """Arms without a context."""
         return View(self, np.zeros(0))
 

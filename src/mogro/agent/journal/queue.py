@@ -280,7 +280,7 @@ class CommitQueue:
         if self._fresh:
             self._state = None
             self._fresh = []
-        self._snapshots.give_up()
+        self._snapshots.cancel()
         self._journal.rollback()
 
     def _carry_out(self, call: PendingCall) -> None:
@@ -337,7 +337,7 @@ class CommitQueue:
                 position = 0
         if self.config.retention is not None:
             state.ledger.released = []
-        self._snapshots.give_up()
+        self._snapshots.cancel()
         self._snapshots.follow(position)
         self._replace(state)
         self._state, self._position = state, position

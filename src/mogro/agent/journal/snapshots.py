@@ -87,7 +87,7 @@ class Snapshots:
             self._delete(pieces * _DELETED)
             return
         if self._journal.index().position >= self._index.position:  # a later one counts
-            self.give_up()
+            self.cancel()
             return
         for _ in range(min(pieces, len(self._pieces))):
             part, make = self._pieces.popleft()
@@ -96,7 +96,7 @@ class Snapshots:
             self._journal.write_index(self._index)
             self._index = None
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Leave it: the last one counts."""
         self._index = None
         self._pieces.clear()

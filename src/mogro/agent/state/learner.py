@@ -1,10 +1,9 @@
 """What has been learned, and what is on its way.
 
 One posterior knows what was observed; objectives that were observed apart have a V of their own in
-it. Beside it stand the decisions in flight, whose rewards have not come yet: the sum of their
-``x x'``. Exploration goes by a second posterior, over what was observed plus what is in flight. A
-decision that departs adds to it; an observation that arrives only moves from one to the other; a
-decision of which nothing will be learned is taken out.
+it. Beside it stand the decisions in flight, whose rewards have not come yet: the last ones one by
+one, others as the sum of their ``x x'``. Exploration goes by a second posterior, over what was
+observed plus what is in flight, which is made when it is asked for.
 
 With a half-life an observation counts for half after it. Measured in time, its age is that of its
 decision, so the order in which rewards arrive makes no difference, and what is in flight fades

@@ -133,19 +133,19 @@ class Ledger:
         """Forget a decision; its id is unknown from now on."""
         block, i = self.writable(row)
         self._release(block.position.item(i))
-        self.unrefer(block.offer.item(i))
+        self.drop_reference(block.offer.item(i))
         for array, empty in zip(_arrays(block), self._empty, strict=True):
             array[i] = empty
         del self.rows[self.ids[row]]
         self.ids[row] = self.arms[row] = ""
         heapq.heappush(self._free, row)
 
-    def refer(self, offer: int) -> None:
+    def add_reference(self, offer: int) -> None:
         """Count one more who refers to an event with arms; 0 is none."""
         if offer:
             self.references[offer] += 1
 
-    def unrefer(self, offer: int) -> None:
+    def drop_reference(self, offer: int) -> None:
         """Count one less."""
         if offer:
             self.references[offer] -= 1

@@ -214,7 +214,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
     _load_ledger(state.ledger, arrays, decisions=state.counters.decisions, completions=completions)
     for digest, place in offers.items():
         state.offers[digest] = place
-        state.ledger.refer(place)
+        state.ledger.add_reference(place)
     names, kept = state.units.names, arrays["defaults.value"].astype(np.float64).tolist()
     learned = arrays["defaults.place"].astype(np.int64).tolist()
     state.defaults = {

@@ -60,7 +60,7 @@ class State:
         # another now.
         self.defaults: dict[tuple[int, str], float] = {}
         self._windows = Windows()
-        self._prepared: tuple[float, Learner, Closing | None] | None = None  # see ahead
+        self._learner_ahead: tuple[float, Learner, Closing | None] | None = None  # see learner_at
 
     def apply(self, event: events.Event) -> Any:
         """Let something happen, and return what it was.
@@ -83,7 +83,7 @@ class State:
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
         return other
 
-    def ahead(self, time: float | None) -> Learner:
+    def learner_at(self, time: float | None) -> Learner:
         """Return what will be known at a time, by an event of that time; nothing changes."""
         if time is None:
             return self.learner
@@ -95,7 +95,7 @@ class State:
         learner.advance(now)
         if closing is not None:
             learner.learn_block(*closing.block)
-        self._prepared = now, learner, closing
+        self._learner_ahead = now, learner, closing
         return learner
 
     def _decided(self, event: events.Decided) -> bool:
@@ -116,7 +116,7 @@ class State:
         block.start[i] = made if event.active else math.inf
         if event.offered:
             block.offer[i] = event.offered
-            self.ledger.refer(event.offered)
+            self.ledger.add_reference(event.offered)
         block.flags[i] = (
             EXPLORED * event.exploring
             + UNIFORM * event.uniform
@@ -326,7 +326,7 @@ class State:
         self.ledger.changed(places, factors, stamped=units.stamped)
         learner = new_learner(config)
         learner.copy_objectives(self.learner, places, factors)
-        self.learner, self._prepared = learner, None
+        self.learner, self._learner_ahead = learner, None
         self.changes.append(self.position)
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
         for row in self.ledger.live().tolist():
@@ -396,7 +396,7 @@ class State:
 
     def _advance(self, time: float | None) -> int:
         """Bring everything to a time: what was learned fades, windows close. Return how many."""
-        prepared, self._prepared = self._prepared, None
+        prepared, self._learner_ahead = self._learner_ahead, None
         if time is None:
             return 0
         now = max(time, self.time)
@@ -408,8 +408,8 @@ class State:
             if closing is not None:
                 self.learner.learn_block(*closing.block)
         self.time = now
-        if self.config.oldest < math.inf:
-            self.counters.forgotten += self.ledger.drop_aged(now - self.config.oldest)
+        if self.config.max_age < math.inf:
+            self.counters.forgotten += self.ledger.drop_aged(now - self.config.max_age)
         if closing is None:
             return 0
         self._windows.drop(now)
@@ -430,12 +430,12 @@ class State:
     def _complete(self, row: int, block: Block, i: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
         block.completed[i] = self.ledger.completions
-        self.counters.forgotten += self.ledger.complete(row, self.config.most)
+        self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
 
     def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
         dropped = 0
-        self._prepared = None  # it may have learned from them
+        self._learner_ahead = None  # it may have learned from them
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.writable(row)
             states = block.state[i].tolist()
@@ -451,11 +451,11 @@ class State:
         return dropped
 
     def _offered(self, event: events.Offered) -> bool:
-        self.ledger.unrefer(self.offers.pop(event.digest, 0))
+        self.ledger.drop_reference(self.offers.pop(event.digest, 0))
         self.offers[event.digest] = self.position
-        self.ledger.refer(self.position)
+        self.ledger.add_reference(self.position)
         if len(self.offers) > _OFFERS:
-            self.ledger.unrefer(self.offers.pop(next(iter(self.offers))))
+            self.ledger.drop_reference(self.offers.pop(next(iter(self.offers))))
         return True
 
     _apply: ClassVar[dict[type[Any], Callable[["State", Any], Any]]] = {
