@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray
 
-UNSEEN = 1e75  # a standard deviation of what was never seen, whatever its unit
+UNSEEN = 1e63  # a standard deviation of what was never seen, whatever its unit
 
 
 class Known(Protocol):

@@ -27,7 +27,7 @@ _REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at a
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
 _LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _FREE = 0.999  # observations left free: one, but for rounding
-_HUGE, _TINY = 1e100, 1e-140  # sums of squares beyond are refused; mean squares below are zeros
+_HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
 _FLAT = Flat()
 STATE = ("_n", "_sums", "_y2", "_solution", "_squares", "_sizes", "_precision", "_growth")
 

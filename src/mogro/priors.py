@@ -19,7 +19,7 @@ _FLAT = 1e-9
 
 # The mean square of a feature that was never seen: below any, so that the first value of the
 # feature, in whatever unit, is news.
-_UNSEEN = 1e-150
+_UNSEEN = 1e-120
 
 # No precision is below this share of V's diagonal, the rounding of V: a direction that was never
 # observed stays unknown, however often the others are.
