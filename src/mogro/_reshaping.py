@@ -9,6 +9,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.posterior import STATE, Posterior
+from mogro.priors import Learned
 
 
 def merged(one: Posterior, other: Posterior) -> Posterior:
@@ -18,6 +19,8 @@ def merged(one: Posterior, other: Posterior) -> Posterior:
         for posterior in (one, other, both):
             posterior.separate()
     both._n, both._sums, both._y2 = one._n + other._n, one._sums + other._sums, one._y2 + other._y2
+    both._uses, both._count = one._uses + other._uses, one._count + other._count
+    _learn_prior_again(both)
     both._renew()
     both._set_residual(one._residual(both._theta) + other._residual(both._theta))
     return both
@@ -47,7 +50,11 @@ def with_features(posterior: Posterior, places: Sequence[int | None]) -> Posteri
     rows = [*new, *range(other.dim, other._sums.shape[-2])]
     former = [*old, *range(posterior.dim, posterior._sums.shape[-2])]
     other._sums[(..., *np.ix_(rows, new))] = posterior._sums[(..., *np.ix_(former, old))]
-    other._n, other._y2 = posterior._n, posterior._y2
+    other._n, other._y2, other._count = posterior._n, posterior._y2, posterior._count
+    if other._uses.size:
+        other._uses[..., new] = posterior._uses[..., old]
+        other._learned[..., new] = posterior._learned[..., old]
+    _learn_prior_again(other)
     other._renew()
     theta = np.zeros_like(posterior._theta)
     theta[..., old] = other._theta[..., new]
@@ -82,6 +89,11 @@ def with_objectives(
         other._renew()
         other._set_residual(scaled._residual(other._theta))
     return other
+
+
+def _learn_prior_again(posterior: Posterior) -> None:
+    if isinstance(posterior.prior, Learned):
+        posterior._due = np.asarray(posterior._count)
 
 
 def _matched(places: Sequence[int | None]) -> tuple[list[int], list[int]]:

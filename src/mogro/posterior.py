@@ -17,19 +17,25 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro import _evidence
 from mogro._algebra import diagonals, dot, matvec, outer, outer_sums, solve, vecmat
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, largest
-from mogro.priors import Flat, Prior
+from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at again
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
+_OUTGROWN_LEARNED = 1.5  # the same for one that was learned, and fades with the sums
+_FIRST_LOOK = 4.0  # observations after which a prior is learned first
+_NEXT_LOOK = 1.5  # times as many
 _LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _FREE = 0.999  # observations left free: one, but for rounding
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
 _FLAT = Flat()
-STATE = ("_n", "_sums", "_y2", "_solution", "_squares", "_sizes", "_precision", "_growth")
+_SUMS = ("_n", "_sums", "_y2", "_uses", "_count", "_due", "_learned")
+_RENEWED = ("_solution", "_squares", "_sizes", "_precision", "_growth")
+STATE = _SUMS + _RENEWED
 
 
 class Posterior:
@@ -69,6 +75,12 @@ class Posterior:
         self._n: FloatArray = np.zeros(lead)
         self._sums: FloatArray = np.zeros((*lead, d + m, d))  # V above b
         self._y2: FloatArray = np.zeros((*lead, m))
+        self._groups = prior.members(d) if isinstance(prior, Learned) else None
+        size, first = (0, math.inf) if self._groups is None else (d, _FIRST_LOOK)
+        self._uses: FloatArray = np.zeros((*lead, size))  # weight of values that are not zero
+        self._count: FloatArray = np.zeros(lead)  # observations; they never fade
+        self._due: FloatArray = np.full(lead, first)  # how many until the prior is learned anew
+        self._learned: FloatArray = np.full((*lead, size), _evidence.START)  # Lambda, as learned
         self._solution: FloatArray = np.zeros((*lead, d + m, d))  # W above theta
         self._solution[..., d:, :] = self._mean
         self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
@@ -76,6 +88,8 @@ class Posterior:
         self._precision: FloatArray = np.ones((*lead, d))  # Lambda
         self._growth: FloatArray = np.ones(lead)  # of det(V + Lambda) since it was looked at
         self._since = 0  # updates since all was renewed
+        if self._groups is not None:
+            self.separate()
         self._renew()
 
     @property
@@ -154,6 +168,7 @@ class Posterior:
         part /= root * (1 + root)
         change = outer(product, gain)
         self._solution = np.subtract(self._solution, change, out=change)
+        self._count_uses(x, weight)
         self._growth, self._since = self._growth * more, self._since + 1
         if self._since >= max(_RENEW_EVERY, 2 * d):
             self._renew()
@@ -167,6 +182,7 @@ class Posterior:
         self._sums = self._sums + outer_sums(np.concatenate((x, y), axis=-1))[..., : self.dim]
         self._n = self._n + (weight * np.ones(x.shape[:-1])).sum(axis=-1)
         self._y2 = self._y2 + np.square(y).sum(axis=-2)
+        self._count_uses(x, weight)
         self._renew()
         residuals = y - x @ np.swapaxes(self._theta, -1, -2)
         self._set_residual(before._residual(self._theta) + np.square(residuals).sum(axis=-2))
@@ -178,6 +194,7 @@ class Posterior:
         each = np.maximum(np.asarray(factor, dtype=np.float64), 1e-200)
         each = each[..., None] if self.apart and each.ndim == len(self.batch) else each
         row, matrix = each[..., None], each[..., None, None]
+        self._uses = self._uses * row
         self._n, self._y2, self._sums = self._n * each, self._y2 * row, self._sums * matrix
         self._squares, self._precision = self._squares * row, self._precision * row
         self._solution = self._solution.copy()
@@ -188,13 +205,41 @@ class Posterior:
         elif largest(self._growth) > _REVIEW:
             self._review()
 
+    @property
+    def due(self) -> bool:
+        """Whether so much has been observed that the prior has to be learned anew."""
+        return self._groups is not None and bool(np.any(self._count >= self._due))
+
+    @property
+    def informed(self) -> BoolArray:
+        """Whose estimates rest on something, (*batch, G): once a learned prior was learned."""
+        return (self._due > _FIRST_LOOK).reshape(*self.batch, -1)
+
+    def evidence(self) -> FloatArray:
+        """Return the precisions of a learned prior that the sums make most likely, (..., M, d)."""
+        d, groups = self.dim, self._groups
+        assert groups is not None
+        V, b, y2 = self._sums[..., :d, :], self._sums[..., d, :], self._y2[..., 0]
+        sizes = _evidence.feature_sizes(diagonals(V), self._uses, groups)
+        n, residual = np.asarray(self._n), lambda theta: self._residual(theta[..., None, :])[..., 0]
+        return _evidence.precisions(V, b, y2, n, sizes, groups, residual)
+
+    def learn_prior(self, precisions: FloatArray) -> None:
+        """Take over the precisions of a learned prior, (..., M, d), where it is due."""
+        due = np.asarray(self._count >= self._due)
+        self._learned = np.where(due[..., None], precisions, self._learned)
+        growth = np.minimum(self._count * (_NEXT_LOOK - 1), self._n)  # n: what is left of a count
+        later = np.ceil(self._count + np.maximum(growth, 1.0))
+        self._due = np.where(due, later, self._due)
+        self._renew(due)
+
     def separate(self) -> None:
         """Give every objective a V and an S of its own."""
         if self.apart:
             return
         self.apart, self.version, self._mean = True, self.version + 1, self._mean[:, None]
         d, m, axis = self.dim, self.objectives, len(self.batch)
-        for name in ("_n", *STATE[5:]):
+        for name in set(STATE) - {"_sums", "_solution", "_y2", "_squares"}:
             setattr(self, name, np.repeat(np.expand_dims(getattr(self, name), axis), m, axis))
         for name in ("_sums", "_solution"):
             array = getattr(self, name)
@@ -254,6 +299,15 @@ class Posterior:
         root = np.sqrt(weight[..., :1])
         return root * x, root * y, weight[..., 0]
 
+    def _count_uses(self, x: FloatArray, weight: Any) -> None:
+        """Count observations (..., d), or blocks (..., n, d), and where they are not zero."""
+        if self._groups is None:
+            return
+        uses, counted = (x != 0) * np.asarray(weight)[..., None], np.sign(weight)
+        if x.ndim > self._uses.ndim:
+            uses, counted = uses.sum(axis=-2), np.sign(weight).sum(axis=-1)
+        self._uses, self._count = self._uses + uses, self._count + counted
+
     def _penalty(self) -> FloatArray:
         """Return ``(theta - m0)' Lambda (theta - m0)``."""
         return dot(np.square(self._theta - self._mean), self._precision[..., None, :])
@@ -273,11 +327,14 @@ class Posterior:
         diagonal = diagonals(self._sums)
         sizes = diagonal / np.where(self._n > 0, self._n, 1.0)[..., None]
         sizes = np.where(sizes > _TINY, sizes, self._sizes)
+        if isinstance(self.prior, Learned):
+            return sizes, self._learned
         return sizes, self.prior.precisions(sizes, diagonal)
 
     def _review(self) -> None:
         """Renew the learners whose prior no longer fits, and those that have lost digits."""
-        outgrown = (self._wanted()[1] > _OUTGROWN * self._precision).any(axis=-1)
+        slack = _OUTGROWN if self._groups is None else _OUTGROWN_LEARNED
+        outgrown = (self._wanted()[1] > slack * self._precision).any(axis=-1)
         stale = np.asarray((self._growth > _REVIEW) & (outgrown | (self._growth > _LOSSY)))
         self._growth = np.where(self._growth > _REVIEW, 1.0, self._growth)
         if np.count_nonzero(stale):
@@ -292,7 +349,7 @@ class Posterior:
         new._solution[where] = solve(self._sums[where], precision[where], mean[where])
         new._set_residual(self._residual(new._theta))
         new._growth = np.ones(self._n.shape)
-        for name in STATE[3:]:  # all but the sums
+        for name in _RENEWED:
             array = np.array(getattr(self, name))
             array[where] = getattr(new, name)[where]
             setattr(self, name, array)

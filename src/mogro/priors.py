@@ -11,7 +11,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, floats
+from mogro._validation import FloatArray, IntArray, floats
 
 # The flat prior, as a share of a feature's mean square: far below one observation, far above
 # rounding. 1e-11 makes some wrong choices in subspaces, 1e-13 cannot be factorised.
@@ -26,8 +26,8 @@ _UNSEEN = 1e-120
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
-class Prior(Protocol):
-    """What a posterior asks of a prior."""
+class StatedPrior(Protocol):
+    """What a posterior asks of a prior that learns nothing."""
 
     @property
     def relative(self) -> bool:
@@ -131,6 +131,69 @@ class Fixed:
             raise ValueError(
                 f"mean: expected the shape ({objectives}, {dim}) or ({dim},), got {shape}"
             ) from None
+
+
+@final
+@dataclass(frozen=True)
+class Learned:
+    """As strong as the data make most likely, for every group of features and every objective.
+
+    Features that hardly matter for an objective are shrunk hard, others are not, and nobody has to
+    know which: many features cost little at first. The strengths are learned anew whenever the
+    number of observations has grown by a half.
+
+    Parameters
+    ----------
+    groups
+        The group of each feature, numbered from 0; -1 for a constant, which is left free. One
+        group for all without it. Features may come in any unit.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> rng = np.random.default_rng(0)
+    >>> prior = mogro.priors.Learned(groups=[-1] + 10 * [0])
+    >>> policy = mogro.MOGRO(dim=11, objectives=1, prior=prior)
+    >>> x = np.column_stack([np.ones(30), rng.standard_normal((30, 10))])
+    >>> policy.learn(x, 0.5 + 0.1 * rng.standard_normal((30, 1)))  # ten features do nothing
+    >>> bool(np.abs(policy.theta[0, 1:]).max() < 0.03)
+    True
+    """
+
+    groups: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.groups is None:
+            return
+        groups = np.asarray(self.groups)
+        if groups.ndim != 1 or groups.dtype.kind not in "iu" or not len(groups):
+            raise ValueError(f"groups: expected a whole number for each feature, got {groups!r}")
+        wanted = set(range(int(groups.max()) + 1))
+        if not wanted or set(groups.tolist()) - {-1} != wanted:
+            raise ValueError(f"groups: expected numbers from 0, none left out, got {self.groups!r}")
+        object.__setattr__(self, "groups", tuple(groups.tolist()))
+
+    @property
+    def relative(self) -> bool:
+        """Whether the precision is relative to the sums: it fades with them until it is renewed."""
+        return True
+
+    def members(self, dim: int) -> IntArray:
+        """Return the group of each feature, (d,)."""
+        if self.groups is None:
+            return np.zeros(dim, dtype=np.int64)
+        if len(self.groups) != dim:
+            raise ValueError(
+                f"groups: expected one for each of {dim} features, got {len(self.groups)}"
+            )
+        return np.array(self.groups, dtype=np.int64)
+
+    def means(self, objectives: int, dim: int) -> FloatArray:
+        """Return the mean of the parameters: zero."""
+        return np.zeros((objectives, dim))
+
+
+Prior = StatedPrior | Learned
 
 
 def _numbers(value: ArrayLike, name: str, *, axes: int) -> FloatArray:

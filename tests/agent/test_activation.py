@@ -16,7 +16,7 @@ OBJECTIVES = [
 
 
 def make(**options: float | None) -> mogro.Agent:
-    return mogro.Agent(OBJECTIVES, arms=2, seed=3, **options)  # type: ignore[arg-type]
+    return mogro.Agent(OBJECTIVES, arms=2, seed=3, prior=mogro.priors.Flat(), **options)  # type: ignore[arg-type]
 
 
 def test_windows_begin_when_the_arm_is_shown() -> None:

@@ -48,7 +48,12 @@ def test_everything_visible_is_in_the_users_units() -> None:
     features = ball(20, 4)
     slopes = np.random.default_rng(1).standard_normal((3, 4))
     truth = features @ slopes.T + [0.0, 30.0, 0.0]
-    agent = taught(mogro.Agent(OBJECTIVES, arms=4, seed=1), features, truth, rounds=40)
+    agent = taught(
+        mogro.Agent(OBJECTIVES, arms=4, seed=1, prior=mogro.priors.Flat()),
+        features,
+        truth,
+        rounds=40,
+    )
     assert agent.theta == pytest.approx(slopes)
     assert agent.intercept == pytest.approx([0.0, 30.0, 0.0], abs=1e-8)
     decision = agent.decide([f"arm {k}" for k in range(20)], features, weights=[0, 0, 1])
@@ -74,7 +79,12 @@ def test_raw_features_need_no_scaling() -> None:
     rng = np.random.default_rng(2)
     raw = np.column_stack([rng.uniform(1950, 2020, 50), rng.uniform(0, 1e-3, 50)])
     truth = np.column_stack([0.02 * (raw[:, 0] - 2000) + 400 * raw[:, 1] + 7, 5 - raw[:, 1] * 900])
-    agent = taught(mogro.Agent(OBJECTIVES[:2], arms=2, seed=3), raw, truth, rounds=60)
+    agent = taught(
+        mogro.Agent(OBJECTIVES[:2], arms=2, seed=3, prior=mogro.priors.Flat()),
+        raw,
+        truth,
+        rounds=60,
+    )
     assert agent.counters["explored"] < 25
     assert raw @ agent.theta.T + agent.intercept == pytest.approx(truth, abs=1e-5)
     front = [f"arm {k}" for k in np.flatnonzero(mogro.pareto.effective_front(truth))]
@@ -83,7 +93,7 @@ def test_raw_features_need_no_scaling() -> None:
 
 
 def test_partial_rewards_are_learned_by_objective() -> None:
-    agent = mogro.Agent(OBJECTIVES, arms=2, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=2, seed=0, prior=mogro.priors.Flat())
     first = agent.decide({"a": [1.0, 0.0]})
     second = agent.decide({"b": [1.0, 1.0]})
     agent.reward(first.id, {"click": 1})
@@ -97,7 +107,7 @@ def test_partial_rewards_are_learned_by_objective() -> None:
 def test_rewards_a_week_late_do_not_keep_the_first_decisions_from_spanning_the_arms() -> None:
     features = ball(100, 8)
     ids = [str(k) for k in range(100)]
-    agent = mogro.Agent(OBJECTIVES, arms=8, seed=5)
+    agent = mogro.Agent(OBJECTIVES, arms=8, seed=5, prior=mogro.priors.Flat())
     chosen = [int(agent.decide(ids, features).arm) for _ in range(100)]
     assert np.linalg.matrix_rank(features[chosen[:8]]) == 8
     gram = features[chosen].T @ features[chosen]
@@ -108,7 +118,7 @@ def test_rewards_a_week_late_do_not_keep_the_first_decisions_from_spanning_the_a
 
 def test_a_window_that_closes_unobserved_takes_the_decision_out_again() -> None:
     objectives = [mogro.Objective("click"), mogro.Objective("survey", window=10.0)]
-    agent = mogro.Agent(objectives, arms=2, seed=0)
+    agent = mogro.Agent(objectives, arms=2, seed=0, prior=mogro.priors.Flat())
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     for now in range(4):
         decision = agent.decide(arms, now=now)
@@ -274,7 +284,7 @@ def test_late_rewards_are_recorded_not_learned() -> None:
         mogro.Objective("sale", window=10.0, default=0.0),
         mogro.Objective("stars", window=20.0),
     ]
-    agent = mogro.Agent(objectives, arms=1, seed=0)
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat())
     for id in ("a", "b"):
         agent.decide({"x": [1.0]}, id=id, now=0.0)
     assert agent.expire(now=9.9) == 0
@@ -360,7 +370,10 @@ def test_forgetting_for_a_long_time_ruins_nothing() -> None:
 def test_forgetting_in_time_does_not_care_for_the_order_of_arrival() -> None:
     rng = np.random.default_rng(0)
     half_life = mogro.HalfLife(time=10.0)
-    agents = [mogro.Agent(OBJECTIVES, arms=3, seed=0, half_life=half_life) for _ in range(2)]
+    agents = [
+        mogro.Agent(OBJECTIVES, arms=3, seed=0, prior=mogro.priors.Flat(), half_life=half_life)
+        for _ in range(2)
+    ]
     rewards = []
     for n in range(60):
         x = rng.standard_normal(3)
@@ -381,7 +394,11 @@ def test_forgetting_in_time_does_not_care_for_the_order_of_arrival() -> None:
 def test_exploration_resumes_when_all_has_faded_in_time() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     agent = mogro.Agent(
-        [mogro.Objective("click")], arms=2, seed=0, half_life=mogro.HalfLife(time=1.0)
+        [mogro.Objective("click")],
+        arms=2,
+        seed=0,
+        prior=mogro.priors.Flat(),
+        half_life=mogro.HalfLife(time=1.0),
     )
     for now in (0.0, 0.1):
         agent.reward(agent.decide(arms, now=now).id, {"click": 1.0})
@@ -511,7 +528,10 @@ def test_windows_that_close_together_are_learned_one_after_the_other(
         mogro.Objective("b", window=20.0, default=-2.0),
     ]
     features = ball(12, 3)
-    one, two = (mogro.Agent(objectives, arms=3, seed=0, half_life=half_life) for _ in range(2))
+    one, two = (
+        mogro.Agent(objectives, arms=3, seed=0, prior=mogro.priors.Flat(), half_life=half_life)
+        for _ in range(2)
+    )
     for n, x in enumerate(features):
         for agent in (one, two):
             agent.decide({"x": x}, id=str(n), now=float(n))

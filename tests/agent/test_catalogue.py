@@ -131,7 +131,7 @@ def test_digits_of_float32_decide() -> None:
     step = float(np.finfo(np.float32).eps)
     catalogue = mogro.Catalogue(2, dtype=np.float32)
     catalogue.add(["a", "b", "c"], [[1.0, 0.0], [1.0 + step, 0.0], [0.0, -1.0]])
-    agent = mogro.Agent(OBJECTIVES[:2], arms=2, seed=1)
+    agent = mogro.Agent(OBJECTIVES[:2], arms=2, seed=1, prior=mogro.priors.Flat())
     for arm in ("a", "c", "a", "c"):
         agent.observe(catalogue, arm=arm, rewards={"click": 1.0, "watch": 60.0})
     for _ in range(20):

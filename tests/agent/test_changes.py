@@ -233,7 +233,9 @@ def test_policies_for_another_number_of_objectives(tmp_path: Path) -> None:
 
 def test_a_condition_that_was_met_by_its_default_stays_met() -> None:
     sale = mogro.Objective("sale", window=5.0, default=1.0)
-    agent = mogro.Agent([sale, mogro.Objective("stars", given="sale")], arms=1, seed=1)
+    agent = mogro.Agent(
+        [sale, mogro.Objective("stars", given="sale")], arms=1, seed=1, prior=mogro.priors.Flat()
+    )
     agent.decide({"a": [1.0]}, id="visit", now=0.0)
     agent.expire(5.0)
     agent.change(replace(sale, default=0.0))

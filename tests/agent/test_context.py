@@ -233,7 +233,7 @@ def test_no_product_is_built_for_many_arms() -> None:
     """A policy, also one's own, is shown arms of 1 + A features."""
     shapes = set()
 
-    agent = mogro.Agent(OBJECTIVES, arms=A, context=C, seed=1)
+    agent = mogro.Agent(OBJECTIVES, arms=A, context=C, seed=1, prior=mogro.priors.Flat())
     decision = agent.decide(IDS, ARMS, context=[1.0, 2.0])
     shapes.add(decision.inputs.arms.features.shape)
     assert isinstance(decision.inputs, DecisionInputs)
@@ -354,7 +354,9 @@ def told(agent: mogro.Agent, id: str, values: dict[str, float], now: float) -> s
 
 
 def test_threads_in_contexts_leave_least_squares() -> None:
-    agent = mogro.Agent(OBJECTIVES, arms=A, context=C, seed=5, epsilon=0.2)
+    agent = mogro.Agent(
+        OBJECTIVES, arms=A, context=C, seed=5, prior=mogro.priors.Flat(), epsilon=0.2
+    )
     rows: list[tuple[FloatArray, FloatArray]] = []
 
     def work(number: int) -> None:

@@ -202,9 +202,9 @@ def test_an_agent_takes_records(tmp_path: Path) -> None:
     users = mogro.Encoder(age=mogro.Number(40, 15), country=mogro.Category("DE", "FR"))
     articles = mogro.Encoder(topic=mogro.Category("news", "sport"), words=mogro.Number(500, 200))
     objectives = [mogro.Objective("click"), mogro.Objective("time")]
-    agent = mogro.Agent(objectives, arms=articles, context=users, seed=1)
+    agent = mogro.Agent(objectives, arms=articles, context=users, seed=1, prior=mogro.priors.Flat())
     assert agent.feature_names[-1] == "country=FR * words"
-    plain = mogro.Agent(objectives, arms=3, context=3, seed=1)
+    plain = mogro.Agent(objectives, arms=3, context=3, seed=1, prior=mogro.priors.Flat())
     offered: dict[str, dict[str, Any]] = {
         "a": {"topic": "news"},
         "b": {"topic": "sport", "words": 900},

@@ -72,7 +72,7 @@ def test_the_log_knows_what_the_decision_knew(name: str, tmp_path: Path) -> None
 
 
 def test_positions_say_what_a_decision_was_based_on(tmp_path: Path) -> None:
-    agent = opened(tmp_path / "a.db")
+    agent = opened(tmp_path / "a.db", prior=mogro.priors.Flat())
     rng = np.random.default_rng(0)
     for n in range(4):
         for decision in agent.decide_top(IDS, FEATURES[:, ::-1] if n == 2 else FEATURES, top=3):
@@ -136,7 +136,7 @@ def explored(decision: mogro.agent.Decision) -> bool:
 
 
 def test_a_journal_of_constrained_decisions(tmp_path: Path) -> None:
-    agent = opened(tmp_path / "a.db", epsilon=0.5)
+    agent = opened(tmp_path / "a.db", epsilon=0.5, prior=mogro.priors.Flat())
     rng, made = np.random.default_rng(2), []
     for _ in range(40):
         made.append(agent.decide(IDS, FEATURES, at_least={"a": 0.0}, weights=[1.0, 1.0, 1.0]))
@@ -289,7 +289,9 @@ def test_who_learns_from_a_log_has_seen_it_all(
     half_life: mogro.HalfLife | None, tmp_path: Path
 ) -> None:
     def make(seed: int) -> mogro.Agent:
-        return mogro.Agent(OBJECTIVES, arms=3, seed=seed, half_life=half_life)
+        return mogro.Agent(
+            OBJECTIVES, arms=3, seed=seed, prior=mogro.priors.Flat(), half_life=half_life
+        )
 
     old, new = make(1), make(2)
     traffic(old)
@@ -310,10 +312,12 @@ def test_who_learns_from_a_log_has_seen_it_all(
 
 
 def test_what_was_learned_from_a_log_is_in_the_journal(tmp_path: Path) -> None:
-    old = mogro.Agent(OBJECTIVES, arms=3, seed=1)
+    old = mogro.Agent(OBJECTIVES, arms=3, seed=1, prior=mogro.priors.Flat())
     traffic(old)
     old.decide(dict(zip(IDS, FEATURES[:, :3], strict=True)), id="open", now=106.0)
-    with mogro.Agent.open(tmp_path / "a.db", OBJECTIVES, arms=3, seed=9) as new:
+    with mogro.Agent.open(
+        tmp_path / "a.db", OBJECTIVES, arms=3, seed=9, prior=mogro.priors.Flat()
+    ) as new:
         assert new.learn(old.log()) == 61
         new.save(tmp_path / "one")
     with mogro.Agent.open(tmp_path / "a.db") as new:
@@ -395,9 +399,11 @@ def test_a_log_is_learned_in_several_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mogro.agent.agent._LEARNED_AT_ONCE", 7)
-    old = mogro.Agent(OBJECTIVES, arms=3, seed=1)
+    old = mogro.Agent(OBJECTIVES, arms=3, seed=1, prior=mogro.priors.Flat())
     traffic(old)
-    with mogro.Agent.open(tmp_path / "a.db", OBJECTIVES, arms=3, seed=1) as new:
+    with mogro.Agent.open(
+        tmp_path / "a.db", OBJECTIVES, arms=3, seed=1, prior=mogro.priors.Flat()
+    ) as new:
         assert new.learn(old.log()) == 60
         assert new.learn(old.log()) == 0
         assert new.theta == pytest.approx(old.theta, abs=1e-9)

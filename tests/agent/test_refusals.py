@@ -20,7 +20,7 @@ OBJECTIVES = [mogro.Objective("click"), mogro.Objective("watch")]
 
 @pytest.fixture
 def agent() -> mogro.Agent:
-    agent = mogro.Agent(OBJECTIVES, arms=2, seed=0)
+    agent = mogro.Agent(OBJECTIVES, arms=2, seed=0, prior=mogro.priors.Flat())
     agent.decide(ARMS, id="v1")
     return agent
 

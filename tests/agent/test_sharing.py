@@ -112,7 +112,8 @@ def test_a_decision_can_be_copied_and_pickled() -> None:
 
 def test_an_error_can_be_pickled() -> None:
     agent = mogro.Agent([mogro.Objective("a")], arms=1, seed=0)
-    agent.reward(agent.decide({"x": [1.0]}).id, {"a": 1.0})
+    for _ in range(4):
+        agent.reward(agent.decide({"x": [1.0]}).id, {"a": 1.0})
     with pytest.raises(mogro.agent.InfeasibleConstraints) as caught:
         agent.decide({"x": [1.0]}, at_least={"a": 2.0})
     again = pickle.loads(pickle.dumps(caught.value))

@@ -57,7 +57,7 @@ def test_estimates_have_standard_errors() -> None:
 
 
 def test_errors_are_those_of_least_squares() -> None:
-    agent = mogro.Agent([mogro.Objective("a", unit=2.0)], arms=2, seed=0)
+    agent = mogro.Agent([mogro.Objective("a", unit=2.0)], arms=2, seed=0, prior=mogro.priors.Flat())
     rng = np.random.default_rng(1)
     features, values = rng.standard_normal((12, 2)), rng.standard_normal(12)
     for x, y in zip(features, values, strict=True):
@@ -72,7 +72,7 @@ def test_errors_are_those_of_least_squares() -> None:
 
 
 def test_what_was_never_seen_is_uncertain() -> None:
-    agent = mogro.Agent([mogro.Objective("a")], arms=2, seed=0)
+    agent = mogro.Agent([mogro.Objective("a")], arms=2, seed=0, prior=mogro.priors.Flat())
     for value in (1.0, 2.0, 3.0):
         agent.reward(agent.decide({"x": [1.0, 0.0]}).id, {"a": value})
     errors = agent.estimate({"x": [1.0, 0.0], "y": [0.0, 1.0]}).errors[:, 0]
@@ -110,7 +110,13 @@ def test_decisions_and_what_became_of_them() -> None:
 
 def test_a_decision_that_failed_does_not_settle_exploration() -> None:
     """What was known at a time that did not come says nothing of what fades until a later one."""
-    agent = mogro.Agent([mogro.Objective("a")], arms=2, seed=0, half_life=mogro.HalfLife(time=10.0))
+    agent = mogro.Agent(
+        [mogro.Objective("a")],
+        arms=2,
+        seed=0,
+        prior=mogro.priors.Flat(),
+        half_life=mogro.HalfLife(time=10.0),
+    )
     for now in range(20):
         agent.reward(agent.decide(ARMS, now=float(now)).id, {"a": 1.0}, now=float(now))
     with pytest.raises(mogro.errors.InfeasibleConstraints):

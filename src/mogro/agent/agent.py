@@ -35,6 +35,7 @@ from mogro.agent.events import (
     Event,
     Expired,
     Offered,
+    PriorLearned,
     Rewarded,
     Withdrawn,
 )
@@ -60,7 +61,6 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
-from mogro.policies import MOGRO
 from mogro.priors import Prior
 
 T = TypeVar("T")
@@ -88,11 +88,12 @@ class Agent:
         The draw of a decision follows from this and the decision's id.
     policy
         Makes the policy from the number of features the learner sees (the constant is one of them)
-        and of objectives; :class:`~mogro.MOGRO` by default. Its numbers (noise, norm, threshold)
-        are in the units of the objectives.
+        and of objectives; by default :class:`~mogro.MOGRO` with a prior that is learned. Its
+        numbers (noise, norm, threshold) are in the units of the objectives.
     prior
         What is believed before the first observation, if not what the policy believes: one of
-        :mod:`mogro.priors`.
+        :mod:`mogro.priors`. The groups of ``Learned()`` are the constant, the arm, the context and
+        their products; within these each category, vector and set of tags, and all numbers.
     epsilon
         With this probability a uniform draw from the eligible arms that meet the constraints,
         whatever the policy would do. Every arm then has a propensity above 0, and logs can be
@@ -156,7 +157,7 @@ class Agent:
         context: FeatureSpec | None = None,
         interactions: Interactions = True,
         seed: int,
-        policy: MakePolicy = MOGRO,
+        policy: MakePolicy | None = None,
         prior: Prior | None = None,
         epsilon: float = 0.0,
         half_life: HalfLife | None = None,
@@ -1068,4 +1069,7 @@ class Agent:
                 if isinstance(field, np.ndarray):
                     field.flags.writeable = False  # a decision may hold it
             self._on_event(event)
+        learned = self._state.learner.observed
+        if learned.due:
+            self._commit(PriorLearned(learned.evidence()))
         return result

@@ -16,7 +16,7 @@ from mogro.agent.objective import HalfLife, Objective, Retention, Units
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import OWN, check_names, foreign_types
 from mogro.posterior import Posterior
-from mogro.priors import Prior
+from mogro.priors import Learned, Prior
 
 _STEPS = 100  # times the longest window: further than that no time is believed to be from the last
 
@@ -30,7 +30,7 @@ class AgentOptions(TypedDict, total=False):
     context: FeatureSpec | None
     interactions: Interactions
     seed: int
-    policy: MakePolicy
+    policy: MakePolicy | None
     prior: Prior | None
     epsilon: float
     half_life: HalfLife | None
@@ -52,7 +52,7 @@ class AgentConfig:
     context: FeatureSpec | None = None
     interactions: Interactions = True
     seed: int
-    policy: Any = MOGRO  # once checked, the policy itself; what it has learned stays empty
+    policy: Any = None  # once checked, the policy itself; what it has learned stays empty
     prior: Any = None
     epsilon: float = 0.0
     half_life: HalfLife | None = None
@@ -61,7 +61,12 @@ class AgentConfig:
     max_step: float | None = None
 
     def __post_init__(self) -> None:
-        made = make_policy(self.policy, self.features.size, len(self.units))
+        made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
+        prior = self.prior or (Learned() if self.policy is None else made.prior)
+        if prior == Learned():
+            prior = Learned(_numbered(self.features.groups))
+        if isinstance(made, MOGRO):  # how it explores depends on the prior
+            made = replace(made, prior=prior)
         checked = {
             "objectives": self.units.objectives,
             "arms": self.features.arms,
@@ -69,7 +74,7 @@ class AgentConfig:
             "interactions": self.features.interactions,
             "seed": count(self.seed, "seed", minimum=0),
             "policy": made,
-            "prior": made.prior if self.prior is None else self.prior,
+            "prior": prior,
             "epsilon": share(self.epsilon, "epsilon"),
             "half_life": _half_life(self.half_life, made.half_life),
             "retention": _retention(self.retention),
@@ -197,6 +202,12 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
     except ValueError as error:
         raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
     return made
+
+
+def _numbered(groups: Sequence[str]) -> tuple[int, ...]:
+    """Return groups as numbers; the first feature is the constant, which has no group."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(groups), -1)}
+    return tuple(numbers[name] for name in groups)
 
 
 def _half_life(given: HalfLife | None, updates: float | None) -> HalfLife | None:

@@ -374,26 +374,34 @@ def make_inputs(
     """Find out from what to choose, and whether to explore.
 
     ``before`` decisions of the same group come first. Constraints are about estimates, and bind
-    once these mean something: not while exploring.
+    once these mean something: not while exploring, nor before a prior was learned.
     """
     config, arms, step = state.config, request.arms, state.counters.decisions + before
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
     beliefs = arms.project(learned)
     explore = None
-    if may_explore and policy.exploration is not None:
+    if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = explorers(
                 arms.features, learned, policy.threshold, step=step, cache=learner.cache
             )
         else:
             explore = _to_explore(policy, arms, beliefs, learned, step, learner.cache)
-    if request.constraints is not None and explore is None:
+    if request.constraints is not None and explore is None and _mean_something(request, learner):
         met = request.constraints.are_met(beliefs.estimates(arms.features), config.units)
         arms = arms.only(met)
     return DecisionInputs(
         arms, beliefs, learned, explore, policy, request.selection, step, config.epsilon
     )
+
+
+def _mean_something(request: Request, learner: Learner) -> bool:
+    """Tell whether estimates of the constrained objectives rest on observations."""
+    assert request.constraints is not None
+    informed = np.broadcast_to(learner.observed.informed, learner.observed.objectives)
+    names = (*request.constraints.at_least, *request.constraints.at_most)
+    return all(informed[request.config.units.index[name]] for name in names)
 
 
 def _to_explore(

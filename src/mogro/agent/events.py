@@ -26,6 +26,7 @@ __all__ = [
     "Expired",
     "Imported",
     "Offered",
+    "PriorLearned",
     "Rewarded",
     "Withdrawn",
     "from_plain",
@@ -195,13 +196,36 @@ class Expired(NamedTuple):
     time: float
 
 
+class PriorLearned(NamedTuple):
+    """A prior was learned anew: replay takes it over, and never computes it again.
+
+    Attributes
+    ----------
+    precisions
+        Of every objective and feature of the learner, (M, p).
+    """
+
+    precisions: FloatArray
+
+
 class Erased(NamedTuple):
     """Decisions are dropped, wherever they stand, by their numbers in the order of decisions."""
 
     numbers: tuple[int, ...]
 
 
-Event = Decided | Rewarded | Activated | Withdrawn | Changed | Expired | Offered | Imported | Erased
+Event = (
+    Decided
+    | Rewarded
+    | Activated
+    | Withdrawn
+    | Changed
+    | Expired
+    | Offered
+    | Imported
+    | Erased
+    | PriorLearned
+)
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 

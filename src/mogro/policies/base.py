@@ -27,7 +27,7 @@ from mogro.certainty import FrontConfidence, Spread, classify, least_squares
 from mogro.choice import Optimism, check_finite, choose
 from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, explorers
 from mogro.posterior import Posterior
-from mogro.priors import Flat, Prior
+from mogro.priors import Flat, Learned, Prior
 from mogro.probability import Probabilities
 from mogro.propensity import probabilities
 from mogro.scalarization import RandomWeights
@@ -184,11 +184,20 @@ class LinearPolicy(ABC):
         """Return how optimistic a round is: not at all."""
         return None
 
+    @property
+    def explores(self) -> bool:
+        """Whether rounds go before in which to explore: not where the prior is learned.
+
+        It knows enough of what was never seen, unless there is a threshold.
+        """
+        known = self.threshold is None and isinstance(self.prior, Learned)
+        return self.exploration is not None and not known
+
     def explorers(
         self, arms: FloatArray, beliefs: Beliefs, *, step: int, cache: ExplorationCache | None
     ) -> ExplorationContext | None:
         """Return the learners that have to explore arms (..., K, d); None if nobody has to."""
-        if self.exploration is None:
+        if not self.explores:
             return None
         return explorers(arms, beliefs, self.threshold, step=step, cache=cache)
 
@@ -267,6 +276,7 @@ class LinearPolicy(ABC):
             self.posterior.check(x, y, "reward")
             self.posterior.decay(0.5 ** (1 / self.half_life))
         self.posterior.update(x, y)
+        self._learn_prior()
 
     def _observed(self, features: ArrayLike, reward: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Check the shapes of an arm's features and reward."""
@@ -296,6 +306,12 @@ class LinearPolicy(ABC):
             weights = np.broadcast_to(0.5 ** (ages / self.half_life), y.shape)
             self.posterior.decay(0.5 ** (x.shape[-2] / self.half_life))
         self.posterior.learn(x, y, weights)
+        self._learn_prior()
+
+    def _learn_prior(self) -> None:
+        """Learn the prior anew if that is due."""
+        if self.posterior.due:
+            self.posterior.learn_prior(self.posterior.evidence())
 
     @property
     def theta(self) -> FloatArray:

@@ -28,7 +28,7 @@ from mogro.combinatorial import ActionSearch, Oracle
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
-from mogro.priors import Flat, Prior
+from mogro.priors import Flat, Learned, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
 
@@ -123,6 +123,8 @@ class MOGRO(LinearPolicy):
         if self.threshold is not None:
             return None
         n, M = largest(beliefs.n), self.objectives
+        if isinstance(self.prior, Learned):
+            return _optimism(n, step)
         period = math.isqrt(int(n)) // 3 or 1
         if step % period:
             return None
@@ -189,3 +191,16 @@ class MOGRO(LinearPolicy):
                 f"exploration: expected WeakestDirection to choose with a linear oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )
+
+
+def _optimism(n: float, step: int) -> Optimism | None:
+    """Return how optimistic a round is with a learned prior, after n observations.
+
+    Its standard errors are those of effects as large as they are likely to be: one of them is
+    enough. As no rounds go before to explore, more are optimistic.
+    """
+    period = math.isqrt(int(n)) // 8 or 1
+    if step % period:
+        return None
+    turn = step // period
+    return Optimism(1.0 if turn % 8 else 1 + math.log(max(n, 1)) / 4, turn)

@@ -22,7 +22,7 @@ from mogro.policies.mogro import MOGRO
 from mogro.policies.random_arm import RandomArm
 from mogro.policies.thompson import ThompsonSampling
 from mogro.policies.ucb import UCB
-from mogro.priors import Fixed, Flat
+from mogro.priors import Fixed, Flat, Learned
 from mogro.scalarization import (
     FixedWeights,
     RandomChebyshev,
@@ -42,6 +42,7 @@ OWN: tuple[type[Any], ...] = (
     Flat,
     FrontIdentification,
     MOGRO,
+    Learned,
     ParetoFront,
     RandomArm,
     RandomChebyshev,

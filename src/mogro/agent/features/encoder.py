@@ -69,6 +69,13 @@ class Encoder:
         """What the numbers are called, C of them."""
         return tuple(part for name, column in self._columns.items() for part in column.names(name))
 
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """What the numbers belong to, C of them: a column, or the numbers, which are one group."""
+        named = ("numbers" if isinstance(c, Number) else name for name, c in self._columns.items())
+        sizes = (column.size for column in self._columns.values())
+        return tuple(name for name, size in zip(named, sizes, strict=True) for _ in range(size))
+
     def __call__(self, records: Record | Sequence[Record] | Any) -> FloatArray:
         """Return the numbers of a record, (C,), or of n records or the rows of a frame, (n, C)."""
         if isinstance(records, Mapping):

@@ -108,14 +108,14 @@ class FeatureMap:
         """The group of each of these features: those of one group are alike before data come.
 
         The constant, the arm, the context and their products are apart, and so are the columns of
-        encoders: a category is a group.
+        encoders: a category is a group. Numbers, which are scaled alike, are one.
 
         Examples
         --------
         >>> import mogro
         >>> arms = mogro.Encoder(price=mogro.Number(), color=mogro.Category("red", "blue"))
         >>> FeatureMap(arms).groups
-        ('1', 'arm price', 'arm color', 'arm color')
+        ('1', 'arm numbers', 'arm color', 'arm color')
         >>> FeatureMap(2, 1).groups
         ('1', 'arm', 'arm', 'context', 'context * arm', 'context * arm')
         """
@@ -305,8 +305,7 @@ def _names(side: FeatureSpec, name: str) -> Sequence[str]:
 
 def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
     if isinstance(side, Encoder):
-        parts = side.slices.items()
-        return [f"{name} {column}" for column, part in parts for _ in range(part.start, part.stop)]
+        return [f"{name} {group}" for group in side.groups]
     return [name] * side
 
 

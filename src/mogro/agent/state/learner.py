@@ -74,6 +74,7 @@ class Learner:
         self._recent: dict[int, FloatArray] = {}  # the last ones, not in the sums yet
         self._summed = False  # whether some are in the sums
         self._losses = 0  # how often less than before may be known of what is expected
+        self._split_pending()
 
     @property
     def theta(self) -> FloatArray:
@@ -247,6 +248,10 @@ class Learner:
         self._sums = np.array([none if m is None else known._sums[m] for m in places])
         self._pending = [0 if m is None else known._pending[m] for m in places]
         self._summed = True
+
+    def learn_prior(self, precisions: FloatArray) -> None:
+        """Take over a prior that was learned anew, (M, p)."""
+        self.observed.learn_prior(precisions)
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""

@@ -467,6 +467,7 @@ class State:
         events.Changed: _changed,
         events.Expired: lambda self, event: self._advance(event.time),
         events.Erased: _erased,
+        events.PriorLearned: lambda self, event: self.learner.learn_prior(event.precisions),
         events.Offered: _offered,
     }
 

@@ -1,0 +1,93 @@
+"""How strong a prior should be: the precisions that make what was observed most likely.
+
+MacKay's fixed point: with the noise variance s^2, of each group of features::
+
+    used      gamma = sum of 1 - Lambda_j S_jj      parameters that the data determine
+    strength  lambda = gamma / (sum of size_j theta_j^2 / s^2)
+
+where ``Lambda_j = lambda size_j``, and size_j is the mean square of a feature where it is not zero,
+so that no unit decides anything. A weak belief that effects are a third of the noise keeps the
+strength of a group finite of which little is known.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mogro._algebra import diagonals, dot, matvec
+from mogro._validation import FloatArray, IntArray
+
+START = 10.0  # the strength before anything is known, and what is believed of it
+_BELIEF = 0.5  # worth so many parameters
+_ITERATIONS = 8  # from the same start always: the result depends on the sums alone
+# A prior that is too strong costs more than one that is too weak: it hides what it shrinks.
+_CAUTION = 1.5
+_FREE = 1e-9  # precision of features that belong to no group, relative to their size
+_EXACT = 1e-12  # noise variance, relative to the mean squared reward, where rewards have none
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> FloatArray:
+    """Return mean squares of features where they are not zero, (..., d).
+
+    ``diagonal`` is that of V, ``uses`` how often each was not zero. A feature never seen is as
+    large as those of its group are on average, or 1.
+    """
+    seen = uses > 0
+    sizes = np.where(seen, diagonal / np.where(seen, uses, 1.0), 0.0)
+    usual = _group_sums(sizes, groups) / np.maximum(_group_sums(seen * 1.0, groups), 1.0)
+    usual = np.concatenate([usual, np.ones((*usual.shape[:-1], 1))], axis=-1)[..., groups]
+    filled = np.where(sizes > 0, sizes, usual)
+    return np.asarray(np.where(filled > 0, filled, 1.0))
+
+
+def precisions(
+    V: FloatArray,
+    b: FloatArray,
+    y2: FloatArray,
+    n: FloatArray,
+    sizes: FloatArray,
+    groups: IntArray,
+    residual: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return Lambda (..., d), from sums (..., d, d), (..., d), (...) and (...).
+
+    ``sizes`` are those of :func:`feature_sizes`, and ``residual`` returns the squares of residuals
+    (...) from estimates (..., d). Features of group -1, a constant, are left free.
+    """
+    strengths = np.full((*n.shape, _group_count(groups)), START)
+    for _ in range(_ITERATIONS):
+        Lambda = _by_feature(strengths, sizes, groups)
+        S = _inverse(V, Lambda)
+        theta = matvec(S, b)
+        used = 1 - Lambda * diagonals(S)
+        free = np.maximum(n - used.sum(axis=-1), np.minimum(n, 1.0))
+        noise = np.maximum(residual(theta), _EXACT * y2 + _TINY) / np.maximum(free, _TINY)
+        effects = _group_sums(sizes * np.square(theta) / noise[..., None], groups)
+        determined = np.maximum(_group_sums(used, groups), 0.0)
+        strengths = (determined + _BELIEF) / (effects + _BELIEF / START)
+    return _by_feature(strengths / _CAUTION, sizes, groups)
+
+
+def _by_feature(strengths: FloatArray, sizes: FloatArray, groups: IntArray) -> FloatArray:
+    """Return Lambda (..., d) for the strengths of groups (..., G)."""
+    known = np.concatenate([strengths, np.full((*strengths.shape[:-1], 1), _FREE)], axis=-1)
+    return np.asarray(np.maximum(known, _FREE)[..., groups] * sizes)
+
+
+def _inverse(V: FloatArray, Lambda: FloatArray) -> FloatArray:
+    """Return (V + Lambda)^-1, (..., d, d), computed in columns of one scale."""
+    scale = 1 / np.sqrt(diagonals(V) + Lambda)
+    scaled = V * (scale[..., :, None] * scale[..., None, :])
+    diagonals(scaled)[...] = 1.0
+    return np.asarray(np.linalg.inv(scaled) * (scale[..., :, None] * scale[..., None, :]))
+
+
+def _group_count(groups: IntArray) -> int:
+    return int(groups.max()) + 1
+
+
+def _group_sums(values: FloatArray, groups: IntArray) -> FloatArray:
+    """Return sums of values (..., d) over each group, (..., G)."""
+    members = np.eye(_group_count(groups))[groups] * (groups >= 0)[:, None]  # (d, G)
+    return dot(values[..., None, :], np.ascontiguousarray(members.T))

@@ -1,0 +1,187 @@
+"""A prior that is learned: its strengths, and what policies and agents do with it."""
+
+import numpy as np
+import pytest
+
+import mogro
+from mogro import _evidence
+from mogro._streams import Streams
+from mogro.posterior import Posterior
+from mogro.priors import Fixed, Learned
+
+GROUPS = (-1, 0, 0, 0, 1, 1)
+
+
+def observations(seed: int, n: int, objectives: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(n), rng.standard_normal((n, 5))])
+    theta = rng.standard_normal((objectives, 6)) * np.array([3, 1, 1, 1, 0.01, 0.01])
+    return x, x @ theta.T + 0.5 * rng.standard_normal((n, objectives))
+
+
+def by_hand(x: np.ndarray, y: np.ndarray, groups: tuple[int, ...]) -> np.ndarray:
+    """Return the precisions of one objective, feature by feature."""
+    n, d = x.shape
+    sizes = np.array([np.square(x[:, j]).sum() / np.count_nonzero(x[:, j]) for j in range(d)])
+    strengths = dict.fromkeys(range(max(groups) + 1), _evidence.START) | {-1: 1e-9}
+    for _ in range(_evidence._ITERATIONS):
+        Lambda = np.array([strengths[group] for group in groups]) * sizes
+        S = np.linalg.inv(x.T @ x + np.diag(Lambda))
+        theta = S @ x.T @ y
+        used = 1 - Lambda * np.diag(S)
+        noise = np.square(y - x @ theta).sum() / (n - used.sum())
+        for group in range(max(groups) + 1):
+            at = [j for j in range(d) if groups[j] == group]
+            effects = sum(sizes[j] * theta[j] ** 2 for j in at) / noise
+            belief = _evidence._BELIEF
+            strengths[group] = (used[at].sum() + belief) / (effects + belief / _evidence.START)
+    caution = np.array([1.0 if group < 0 else _evidence._CAUTION for group in groups])
+    return np.asarray(np.array([strengths[group] for group in groups]) * sizes / caution)
+
+
+@pytest.mark.parametrize("n", [7, 30, 400])
+def test_precisions_are_those_of_the_fixed_point(n: int) -> None:
+    x, y = observations(n, n)
+    posterior = Posterior(6, 2, prior=Learned(GROUPS))
+    posterior.learn(x, y)
+    expected = np.stack([by_hand(x, y[:, m], GROUPS) for m in range(2)])
+    np.testing.assert_allclose(posterior.evidence(), expected, rtol=1e-6)
+
+
+def test_strengths_are_those_that_effects_were_drawn_with() -> None:
+    rng = np.random.default_rng(0)
+    d, n = 120, 4000
+    groups, true = np.repeat([0, 1], d // 2), np.array([400.0, 4.0])
+    x = rng.standard_normal((n, d))
+    theta = rng.standard_normal(d) / np.sqrt(true[groups])
+    posterior = Posterior(d, 1, prior=Learned(groups.tolist()))
+    posterior.learn(x, (x @ theta + rng.standard_normal(n))[:, None])
+    learned = posterior.evidence()[0] * _evidence._CAUTION
+    np.testing.assert_allclose(learned[[0, -1]], true, rtol=0.5)
+
+
+def test_where_nothing_matters_estimates_are_shrunk() -> None:
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(60), rng.standard_normal((60, 30))])
+    y = 5 + rng.standard_normal((60, 1))
+    flat, learned = mogro.MOGRO(31, 1), mogro.MOGRO(31, 1, prior=Learned([-1] + 30 * [0]))
+    for policy in (flat, learned):
+        policy.learn(x, y)
+    norms = [float(np.linalg.norm(policy.theta[0, 1:])) for policy in (flat, learned)]
+    assert norms[1] < 0.6 * norms[0]
+    assert abs(learned.theta[0, 0] - y.mean()) < 0.2  # a constant is left free
+
+
+def test_units_of_features_and_rewards_change_nothing() -> None:
+    x, y = observations(3, 50)
+    units, scale = np.array([1, 1e-3, 1, 1e4, 1e2, 1]), np.array([1.0, 1e5])
+    plain, other = (mogro.MOGRO(6, 2, prior=Learned(GROUPS)) for _ in range(2))
+    plain.learn(x, y)
+    other.learn(x * units, y * scale)
+    np.testing.assert_allclose(other.theta * units / scale[:, None], plain.theta, rtol=1e-5)
+
+
+def test_precisions_follow_from_the_sums_alone() -> None:
+    x, y = observations(4, 64)
+    at_once, one_by_one = (mogro.MOGRO(6, 2, prior=Learned(GROUPS)) for _ in range(2))
+    at_once.learn(x, y)
+    for row, reward in zip(x, y, strict=True):
+        one_by_one.update(row, reward)
+    np.testing.assert_allclose(
+        one_by_one.posterior.evidence(), at_once.posterior.evidence(), rtol=1e-6
+    )
+
+
+def test_it_is_learned_whenever_the_count_has_grown_by_a_half() -> None:
+    x, y = observations(5, 100)
+    posterior = Posterior(6, 2, prior=Learned(GROUPS))
+    learned = []
+    for count, (row, reward) in enumerate(zip(x, y, strict=True), 1):
+        posterior.update(row, reward)
+        if posterior.due:
+            posterior.learn_prior(posterior.evidence())
+            learned.append(count)
+    assert learned == [4, 6, 9, 14, 21, 32, 48, 72]
+
+
+def test_with_a_half_life_it_is_learned_at_least_once_in_it() -> None:
+    x, y = observations(6, 400)
+    policy = mogro.MOGRO(6, 2, prior=Learned(GROUPS), half_life=20.0)
+    learned = []
+    for count, (row, reward) in enumerate(zip(x, y, strict=True), 1):
+        before = policy.posterior._due.max()
+        policy.update(row, reward)
+        if policy.posterior._due.max() > before:
+            learned.append(count)
+    assert max(np.diff(learned)) <= 31  # observations that are left of all: 20 / log 2, and one
+
+
+def test_a_batch_equals_its_learners_and_a_copy_goes_on() -> None:
+    R, prior = 3, Learned(GROUPS)
+    batch = mogro.MOGRO(6, 2, prior=prior, batch=(R,))
+    singles = [mogro.MOGRO(6, 2, prior=prior) for _ in range(R)]
+    generators = [np.random.default_rng([run, 2]) for run in range(R)]
+    streams = Streams(np.array([np.random.default_rng([run, 2]) for run in range(R)], object))
+    rng = np.random.default_rng(0)
+    for step in range(80):
+        arms = rng.standard_normal((R, 4, 6)) * np.array([1, 1, 1, 1, 100, 0.01])
+        arms[..., 0] = 1
+        chosen = np.asarray(batch.select(arms, rng=streams))
+        pulled = arms[np.arange(R), chosen]
+        rewards = pulled[:, :2] + rng.standard_normal((R, 2))
+        batch.update(pulled, rewards)
+        for run, single in enumerate(singles):
+            assert single.select(arms[run], rng=generators[run]) == chosen[run]
+            single.update(pulled[run], rewards[run])
+            assert (single.theta == batch.theta[run]).all()
+        if step == 40:
+            loaded = mogro.MOGRO(6, 2, prior=prior, batch=(R,))
+            loaded.load_state(batch.save_state())
+            batch = loaded
+
+
+def test_objectives_that_are_observed_apart_have_their_own() -> None:
+    x, y = observations(7, 60)
+    both = Posterior(6, 2, prior=Learned(GROUPS))
+    seen = np.column_stack([np.ones(60), np.arange(60) % 3 == 0]).astype(float)
+    both.learn(x, y, seen)
+    for m in range(2):
+        alone, rows = Posterior(6, 1, prior=Learned(GROUPS)), seen[:, m] > 0
+        alone.learn(x[rows], y[rows, m : m + 1])
+        np.testing.assert_allclose(both.evidence()[m], alone.evidence()[0], rtol=1e-7)
+
+
+def test_no_rounds_go_before_to_explore() -> None:
+    rng = np.random.default_rng(0)
+    policy = mogro.MOGRO(40, 1, prior=Learned())
+    arms = np.vstack([np.eye(40), np.ones((1, 40))])
+    for _ in range(30):
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], [1.0 * (arm == 40) + 0.1 * rng.standard_normal()])
+    assert policy.select(arms, rng=rng) == 40  # a flat prior would visit 40 directions first
+
+
+@pytest.mark.parametrize("groups", [[], [0, 2], [-1, -1], [0.5], [[0]], [-2, 0]])
+def test_groups_that_make_no_sense_are_refused(groups: object) -> None:
+    with pytest.raises(ValueError, match="groups"):
+        Learned(groups)  # type: ignore[arg-type]
+
+
+def test_groups_have_to_fit_the_features() -> None:
+    with pytest.raises(ValueError, match=r"groups: expected one for each of 3 features, got 2"):
+        mogro.MOGRO(3, 1, prior=Learned([0, 0]))
+
+
+def test_rewards_without_noise_and_arms_never_seen_are_no_trouble() -> None:
+    policy = mogro.MOGRO(3, 2, prior=Learned())
+    for n in range(40):
+        policy.update(np.eye(3)[n % 2], [float(n % 2), 0.0])
+    np.testing.assert_allclose(policy.theta[0], [0, 1, 0], atol=1e-6)
+    assert np.isfinite(policy.estimate(np.eye(3)).errors).all()
+    assert (policy.theta[1] == 0).all()
+
+
+def test_a_fixed_prior_learns_nothing() -> None:
+    posterior = Posterior(2, 1, prior=Fixed(1.0))
+    posterior.learn(np.eye(2)[[0, 1] * 50], np.ones((100, 1)))
+    assert not posterior.due
