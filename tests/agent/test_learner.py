@@ -78,10 +78,17 @@ def make(roots: tuple[int, ...] = (0, 1), size: int = 3, **options: Any) -> Lear
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(st.data(), st.sampled_from(HALF_LIVES), st.booleans())
+@given(st.data(), st.sampled_from(HALF_LIVES), st.booleans(), st.sampled_from([1, 4, 256]))
 def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
-    data: st.DataObject, half_life: mogro.HalfLife | None, asked: bool
+    data: st.DataObject, half_life: mogro.HalfLife | None, asked: bool, recent: int
 ) -> None:
+    """However many of the decisions in flight are kept one by one, and not as a sum."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mogro.agent.state.learner._RECENT", recent)
+        _compare_with_sums(data, half_life, asked)
+
+
+def _compare_with_sums(data: st.DataObject, half_life: mogro.HalfLife | None, asked: bool) -> None:
     learner = make(half_life=half_life)
     slow = Slow(2, half_life)
     for _ in range(data.draw(st.integers(1, 40))):

@@ -133,3 +133,23 @@ def test_decisions_keep_what_they_were_based_on() -> None:
         agent.reward(agent.decide(ARMS, now=20.0 + n).id, {"a": float(n), "b": -1.0}, now=20.0 + n)
     assert (later.propensities.values == values).all()
     assert (early.propensities.values == before).all()
+
+
+@pytest.mark.parametrize("arms", [3, 600])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arms_that_change_in_place_are_read_again(arms: int, order: Any) -> None:
+    """The same array as before, with other numbers: what was chosen has the new ones."""
+    rng = np.random.default_rng(0)
+    features = np.asarray(rng.standard_normal((arms, 8)), order=order)
+    ids = [f"arm {k}" for k in range(arms)]
+    events: list[Any] = []
+    agent = mogro.Agent([mogro.Objective("a")], arms=8, seed=0, on_event=events.append)
+    for _ in range(30):
+        decision = agent.decide(ids, features)
+        assert events[-1].features.tolist() == [1.0, *features[ids.index(decision.arm)]]
+        agent.reward(decision.id, {"a": rng.standard_normal()})
+        features[rng.integers(arms)] += 1.0
+        ids[0] = f"arm {rng.integers(-9, 0)}"
+    features[1, 2] = np.nan
+    with pytest.raises(ValueError, match=r"features: expected finite values, got nan at \(1, 2\)"):
+        agent.decide(ids, features)
