@@ -1,12 +1,14 @@
 """Fairness: the index over 40,000 rounds for several weight distributions, and the regret."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mogro.plots import SWEEP, Drawing, Look, curve, legend, look, panels
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
-from paper.lab.contenders import RR, Contender, Greedy, single
+from paper.lab.contenders import BY_SETTING, RR, RR_AT_1, Contender, Greedy, single
 from paper.lab.fairness import FairnessRun
 from paper.lab.parallel import Results
 from paper.lab.regrets import plan_runs
@@ -38,7 +40,13 @@ def _label(concentration: float) -> str:
 _WEIGHTINGS = [_label(a) for a in _CONCENTRATIONS]
 _USUAL, _BALANCED, _SKEWED = _label(1.0), _label(0.1), _label(0.01)
 _DIRICHLET = tuple(Greedy(_label(a), scalarization=RandomWeights(a)) for a in _CONCENTRATIONS)
-_CONTENDERS: tuple[Contender, ...] = (*_DIRICHLET, RR, single(_SIZE[2]))
+_SHOWN: tuple[Contender, ...] = (*_DIRICHLET, RR, single(_SIZE[2]))
+_AT_1 = ", B = 1"
+_PUBLISHED = tuple(
+    replace(policy, label=f"{policy.label}{_AT_1}", threshold=1.0, exploration=None)
+    for policy in _DIRICHLET
+)
+_CONTENDERS: tuple[Contender, ...] = (*_SHOWN, *_PUBLISHED, RR_AT_1)
 
 
 def _tasks(scale: Scale) -> list[FairnessRun]:
@@ -70,7 +78,7 @@ def _looks() -> dict[str, Look]:
         label: Look(f"MOGRO-RW, {label}", colour, "-", marker)
         for label, colour, marker in zip(_WEIGHTINGS, SWEEP, "os^Dv", strict=True)
     }
-    return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
+    return swept | {c.label: look(c.label) for c in _SHOWN if c.label not in swept}
 
 
 def _draw(tables: Tables) -> Drawing:
@@ -113,7 +121,14 @@ def _final(data: Table, policy: str, name: str) -> FloatArray:
 
 def _claims(tables: Tables) -> list[Claim]:
     data = tables["fairness"]
-    return [*_converging(data), *_balance(data), *_round_robin(data), *_regret(data), _size(data)]
+    published = np.array([policy.endswith(_AT_1) for policy in data["policy"].tolist()])
+    claims = [_size(data)]
+    for setting, rows in zip(BY_SETTING, (~published, published), strict=True):
+        here = {name: column[rows] for name, column in data.items()}
+        here["policy"] = np.array([name.removesuffix(_AT_1) for name in here["policy"].tolist()])
+        judged = (*_converging(here), *_balance(here), *_round_robin(here), *_regret(here))
+        claims += [replace(claim, setting=setting) for claim in judged]
+    return claims
 
 
 def _converging(data: Table) -> list[Claim]:

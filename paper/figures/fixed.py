@@ -34,12 +34,21 @@ def _draw(tables: Tables) -> Drawing:
 
 def _claims(tables: Tables) -> list[Claim]:
     data = tables["instances"]
+    elsewhere = comparisons.lowest_regret(_other_sizes(data), where="fixed arms (other sizes)")
     return [
-        *comparisons.lowest_regret(data, where="fixed arms"),
+        *(claim for claim in elsewhere if claim.cases),
+        *comparisons.next_best(data, where="fixed arms"),
         *_after_exploration(data),
         *_baselines(data),
         *_both_regrets(data),
     ]
+
+
+def _other_sizes(data: Table) -> Table:
+    """Return the rows of all sizes but those of the main figure, whose claims count there."""
+    sizes = zip(*(data[name].tolist() for name in regrets.SIZE), strict=True)
+    other = np.array([size not in regrets.MAIN_SIZES for size in sizes])
+    return {name: column[other] for name, column in data.items()}
 
 
 def _after_exploration(data: Table) -> list[Claim]:
@@ -87,6 +96,7 @@ def _both_regrets(data: Table) -> list[Claim]:
                 for name, rows in regrets.by_size(data)
                 for p, r in rows.items()
             ],
+            check=True,
         ),
         Claim(
             "both regrets have the same best policy, fixed arms",

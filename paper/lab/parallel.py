@@ -106,10 +106,36 @@ def run_tasks(
         run that was interrupted goes on from there. Without it nothing is kept.
     done
         Called for every task that is finished, with whether it was there already.
+
+    Returns
+    -------
+    dict
+        The results in the order of the tasks, whichever was finished first.
+
+    Examples
+    --------
+    A task is a frozen data class of plain values:
+
+    >>> import numpy as np
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Square:
+    ...     number: int
+    ...     cost = 1.0  # seconds, roughly: long tasks go first
+    ...     alone = False  # whether nothing may run beside it
+    ...
+    ...     def run(self):
+    ...         return {"square": np.array(self.number**2)}
+    >>> with ThreadPoolExecutor(2) as executor:
+    ...     results = run_tasks([Square(3), Square(1)], executor=executor)
+    >>> [int(arrays["square"]) for arrays in results.values()]
+    [9, 1]
     """
     results: dict[Task, Arrays] = {}
     waiting: list[Task] = []
-    for task in dict.fromkeys(tasks):
+    listed = list(dict.fromkeys(tasks))
+    for task in listed:
         kept = _read(folder, task)
         if kept is None:
             waiting.append(task)
@@ -142,7 +168,7 @@ def run_tasks(
     for task in waiting:
         if task.alone:
             finish(executor.submit(task.run), task)
-    return results
+    return {task: results[task] for task in listed}
 
 
 def _file(folder: Path, task: Task) -> Path:

@@ -79,6 +79,8 @@ class Claim:
         Whether it is no claim of the paper's experiments.
     headline
         Whether it is what the paper is about, to be told in the conclusion.
+    check
+        Whether it could not have come out otherwise: a check of the code, which no tally counts.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Claim:
     setting: str = ""
     beyond: bool = False
     headline: bool = False
+    check: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -183,6 +186,19 @@ def certain(where: str, number: ConfidenceInterval, holds: bool, margin: float =
     return Case(where, number, Outcome.HOLDS if holds else Outcome.FAILS, margin)
 
 
+def rarely(where: str, shares: Sequence[tuple[ConfidenceInterval, float]]) -> Case:
+    """Return the case that shares, each with what is allowed, are no larger: the worst is quoted.
+
+    It holds only where whole intervals are within what is allowed, which takes many runs.
+    """
+    worst = max((share for share, _ in shares), key=lambda share: share.value)
+    margins = [(allowed - share.high, allowed - share.low) for share, allowed in shares]
+    surest, best = (min(ends) for ends in zip(*margins, strict=True))
+    if best < 0:
+        return Case(where, worst, Outcome.FAILS, surest)
+    return Case(where, worst, Outcome.HOLDS if surest >= 0 else Outcome.UNDECIDED, surest)
+
+
 def against_bounds(cases: Sequence[Case], *, vacuous: Sequence[bool]) -> list[Case]:
     """Return cases that compare runs with bounds, some of which no run could break.
 
@@ -220,10 +236,14 @@ def conclude(claims: Sequence[Claim]) -> str:
     >>> print(conclude([Claim("A beats B", "A beats B.", "ratio, below 1", cases)]))
     Of 1 claim checked here 1 is reproduced, 0 are not reproduced and 0 are undecided.
     """
+    checks = [claim for claim in claims if claim.check]
+    claims = [claim for claim in claims if not claim.check]
     counts = [(sum(claim.verdict == v for claim in claims), v) for v in Verdict]
     told = [f"{n} {'is' if n == 1 else 'are'} {verdict}" for n, verdict in counts]
     every = f"{len(claims)} claim{'s' * (len(claims) != 1)} checked here"
-    tally = f"{every} {told[0]}, {told[1]} and {told[2]}."
+    passed = sum(claim.verdict is Verdict.REPRODUCED for claim in checks)
+    code = f"; {passed} of {len(checks)} checks of the code pass" if checks else ""
+    tally = f"{every} {told[0]}, {told[1]} and {told[2]}{code}."
     headline = _headline(claims)
     return f"{headline}; of {tally}" if headline else f"Of {tally}"
 

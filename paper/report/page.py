@@ -74,9 +74,11 @@ def _smaller(figure: Figure, out: Path) -> bool:
 
 
 def _summary(claims: Claims, *, small: Sequence[Figure]) -> str:
+    judged = [claim for claim in claims if not claim[1].check]
     groups = (
-        ("Claims of the paper's experiments", [c for c in claims if not c[1].beyond]),
-        ("Beyond the paper's experiments", [c for c in claims if c[1].beyond]),
+        ("Claims of the paper's experiments", [c for c in judged if not c[1].beyond]),
+        ("Beyond the paper's experiments", [c for c in judged if c[1].beyond]),
+        ("Checks: they could not come out otherwise", [c for c in claims if c[1].check]),
     )
     rows = "".join(
         f'<tr><th colspan="4">{heading}</th></tr>' + "".join(_line(*claim) for claim in group)

@@ -20,7 +20,8 @@ def fairness_tables(index: list[float], *, falling: float = 1.0) -> Tables:
     policies = [f"Dirichlet({a:g})" for a in (1, 0.5, 0.1, 0.05, 0.01)]
     rows = [
         (policy, i, 4 + i, t, value, value * falling**t, 1.0, 1.0 + i)
-        for policy in [*policies, "MOGRO-RR", "one objective only"]
+        for label in [*policies, "MOGRO-RR", "one objective only"]
+        for policy in (label, f"{label}, B = 1")
         for i, value in enumerate(index)
         for t in ROUNDS
     ]
@@ -70,7 +71,7 @@ def test_regret_after_exploration_is_told_for_every_weighting() -> None:
     tables = fairness_tables([0.2, 0.3, 0.4])
     name = "no regret after exploration, every weighting"
     assert named(fairness.FIGURE.claims(tables), name).verdict == "reproduced"
-    never = {**tables["fairness"], "regret_explored": np.full(7 * 3 * 4, np.nan)}
+    never = {**tables["fairness"], "regret_explored": np.full(2 * 7 * 3 * 4, np.nan)}
     assert named(fairness.FIGURE.claims({"fairness": never}), name).verdict == "undecided"
 
 
@@ -116,12 +117,10 @@ def test_fair_policies_pay_by_a_paired_double_ratio_and_best_policies_are_named(
 
 
 def test_both_settings_have_verdicts_of_their_own() -> None:
-    claims = fixed_claims(POLICIES)
-    verdicts = {
-        claim.setting: claim.verdict
-        for claim in claims
-        if claim.name == "MOGRO-RW lowest effective Pareto regret, fixed arms"
-    }
+    name = "MOGRO-RW lowest effective Pareto regret, fixed arms (other sizes)"
+    claims = fixed_claims(POLICIES, POLICIES)  # the first is a size of the main figure
+    verdicts = {claim.setting: claim.verdict for claim in claims if claim.name == name}
+    assert all(len(claim.cases) == 1 for claim in claims if claim.name == name)
     assert verdicts == {
         "at mogro's default": "reproduced",
         "at B = 1 with the paper's exploration": "not reproduced",

@@ -20,6 +20,7 @@ from paper.report.claims import (
     conclude,
     higher,
     lower,
+    rarely,
 )
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1).map(
@@ -180,3 +181,19 @@ def test_the_conclusion_says_on_which_setting_it_depends() -> None:
     )
     both = conclude([one, claim(LOW, setting="at Y", headline=True)])
     assert both.startswith("That MOGRO has the lowest regrets is reproduced at X and at Y; of 2")
+
+
+def test_checks_are_no_claims() -> None:
+    check = Claim("a", "b", "c", lower([("there", LOW)]), check=True)
+    assert conclude([claim(LOW), check]).startswith("Of 1 claim checked here 1 is reproduced")
+    assert conclude([claim(LOW), check]).endswith("; 1 of 1 checks of the code pass.")
+
+
+def test_rare_events_are_undecided_until_the_interval_is_small() -> None:
+    few, many = Interval(0.0, 0.0, 0.52), Interval(0.0, 0.0, 0.001)
+    often = Interval(0.3, 0.2, 0.4)
+    assert rarely("there", [(few, 0.01)]).outcome == "undecided"
+    assert rarely("there", [(many, 0.01)]).outcome == "holds"
+    assert rarely("there", [(many, 0.01), (few, 0.01)]).outcome == "undecided"
+    assert rarely("there", [(many, 0.01), (often, 0.01)]).outcome == "fails"
+    assert rarely("there", [(many, 0.01), (often, 0.01)]).number == often
