@@ -139,7 +139,7 @@ def _errors(answers: list[Probabilities], arm: int | None) -> tuple[float, float
     truth = values.mean(axis=0)
     which = truth >= 0.01 if arm is None else np.arange(len(truth)) == arm
     spread = values.std(axis=0, ddof=1)[which]
-    if not spread.any():
+    if spread.max(initial=0.0) < 1e-12:  # exact, or no such arm
         return 0.0, 1.0
     error = float((spread / truth[which]).max())
     return error, float(np.sqrt(np.square(claimed[:, which]).mean() / np.square(spread).mean()))

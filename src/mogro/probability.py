@@ -32,9 +32,10 @@ _EPS = float(np.finfo(np.float64).eps)
 _SLACK = 16 * _EPS  # scores that are nearer, in their size, are equal
 _MINIMA = 5e-7  # the most that may be, of minima
 _SINGLE = 2e-6  # what single precision may be off
+_NORMAL = 1e-30  # below, single precision loses digits
 _SHIFTS = 8  # independent copies of a net of weights
-_WORK = (5e7, 1.6e8)  # products of weights and values: minima, and sums
-_SIZES = (64, 2048)  # weights in a copy of the net, fewest and most
+_WORK = (5e7, 1.7e8)  # products of weights and values: minima, and sums
+_SIZES = (64, 512, 2048)  # weights in a copy of the net: fewest, most for minima, and for sums
 _BLOCK = 1 << 16  # scores at a time, so that they stay in the cache
 _DRAWS = (512, 1 << 14)  # weights that are drawn from scalarisations of users, fewest and most
 _SPREAD = 100  # wins from which an arm's own spread is its error
@@ -45,6 +46,7 @@ _RIVALS = 64
 # Weights of a shift near those of a choice, in rounds that find out where, and in the last one.
 _NEAR = (32, 64, 64, 64, 512)
 _CENTRES = 64  # boxes that hold the latter, at most
+_FIRST, _PILOT, _MORE = 64, 2, 4  # arms, shifts that name them, more weights for these arms
 _STRONG = 32  # arms that others are compared with beforehand
 _BITS = 30
 _TAIL = 1e-9  # places of quantiles that are interpolated
@@ -200,31 +202,66 @@ def _race(scores: _Scores, weights: FloatArray, *, shifts: int = 1, arm: int = 0
     shifted = scores.values - scores.values.max(axis=0)  # of sums, only differences matter
     fast = scores if scores.bend else _Scores(shifted, 0.0, 1.0, scores.sizes)
     largest = np.abs(fast.values).max(axis=0)
+    mixed = bool(scores.bend and scores.total) or (weights < 0).any()  # terms of both signs
     single = weights.astype(np.float32)
+    size, arms = max(1, len(weights) // shifts), len(scores.values)
     best = np.empty(len(weights), dtype=np.int64)
     close = np.empty(len(weights), dtype=np.bool_)
+    ties = _Ties(np.zeros((shifts, arms)), size, arm)
+    exact = bool(scores.bend) and not scores.total and _differ_in_single(scores.values)
     for part, table in fast.tables(single):
         rows = np.arange(len(table))
         first = table.argmax(axis=1)
         top = table[rows, first]
         table[rows, first] = -np.inf
-        off = _SINGLE * (np.abs(top) + fast.total * (single[part] @ largest))
+        second = table.max(axis=1)
+        off = _SINGLE * (np.abs(top) + np.abs(second))
+        if mixed:
+            off += _SINGLE * fast.total * (np.abs(single[part]) @ largest)
         best[part] = first
-        close[part] = ~(top - table.max(axis=1) > off)
-    clear, doubtful = np.flatnonzero(~close), np.flatnonzero(close)
-    size, arms = max(1, len(weights) // shifts), len(scores.values)
-    places = clear // size * arms + best[clear]
-    won = np.bincount(places, minlength=shifts * arms).reshape(shifts, arms).astype(np.float64)
-    point = [clear[best[clear] == arm]]
-    share = [np.ones(len(point[0]))]
+        close[part] = doubt = ~(top - second > off)
+        if exact and doubt.any():  # equal minima are equal in any precision
+            table[rows, first] = top
+            tied = table[doubt] == top[doubt, None]
+            near = np.count_nonzero(table[doubt] >= (top - off)[doubt, None], axis=1)
+            sure = (near == np.count_nonzero(tied, axis=1)) & (np.abs(top[doubt]) > _NORMAL)
+            place = part.start + np.flatnonzero(doubt)[sure]
+            ties.add(place, tied[sure])
+            close[place], best[place] = False, -1
+    clear, doubtful = np.flatnonzero(~close & (best >= 0)), np.flatnonzero(close)
     for part, tied in _ties(scores, weights[doubtful]):
-        some, each = doubtful[part], 1 / np.count_nonzero(tied, axis=1)
-        parts = np.zeros((shifts, len(some)))
-        parts[some // size, np.arange(len(some))] = each
-        won += parts @ tied
-        point.append(some[tied[:, arm]])
-        share.append(each[tied[:, arm]])
-    return _Race(won, np.concatenate(point), np.concatenate(share))
+        ties.add(doubtful[part], tied)
+    places = clear // size * arms + best[clear]
+    won = np.bincount(places, minlength=shifts * arms).reshape(shifts, arms) + ties.won
+    mine = clear[best[clear] == arm]
+    point = np.concatenate([mine, *ties.point])
+    return _Race(won, point, np.concatenate([np.ones(len(mine)), *ties.share]))
+
+
+class _Ties:
+    """Sums up shares of arms that tie, (shifts, K), and where one of them has some."""
+
+    def __init__(self, won: FloatArray, size: int, arm: int) -> None:
+        self.won, self.size, self.arm = won, size, arm
+        self.point: list[IntArray] = []
+        self.share: list[FloatArray] = []
+
+    def add(self, points: IntArray, tied: BoolArray) -> None:
+        """Take down who ties, (n, K), at some points (n,)."""
+        each = 1 / np.count_nonzero(tied, axis=1)
+        parts = np.zeros((len(self.won), len(points)))
+        parts[points // self.size, np.arange(len(points))] = each
+        self.won += parts @ tied
+        self.point.append(points[tied[:, self.arm]])
+        self.share.append(each[tied[:, self.arm]])
+
+
+def _differ_in_single(values: FloatArray) -> bool:
+    """Tell whether values (K, M) that differ in an objective do so in single precision."""
+    rising = np.sort(values, axis=0)
+    return bool(
+        ((np.diff(rising, axis=0) > 0) == (np.diff(rising.astype(np.float32), axis=0) > 0)).all()
+    )
 
 
 def _ties(scores: _Scores, weights: FloatArray) -> Iterator[tuple[slice, BoolArray]]:
@@ -261,6 +298,20 @@ class _Law:
 
     def weights(self, places: FloatArray) -> FloatArray:
         """Return weights (n, M), the largest 1, at places (n, M - 1)."""
+        logs = np.zeros((len(places), len(self.concentration)))
+        if set(self.concentration) == {1.0}:
+            after: FloatArray = np.log1p(-places) / np.arange(places.shape[1], 0, -1)
+            taken: FloatArray = np.log(-np.expm1(after))
+        else:
+            after, taken = self._parts_taken(places)
+        np.cumsum(after, axis=1, out=logs[:, 1:])
+        logs[:, :-1] += taken
+        logs *= self.power
+        logs -= logs.max(axis=1, keepdims=True)
+        return np.exp(logs, out=logs)
+
+    def _parts_taken(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return logarithms of what Beta numbers leave, and of what they take, (n, M - 1)."""
         start, step, table = _beta_quantiles(tuple(self.parts))
         at = np.log(places / (1 - places))
         at -= start
@@ -271,13 +322,8 @@ class _Law:
         logits = table.take(low)
         at *= table.take(low + 1) - logits
         logits += at
-        logs = np.zeros((len(places), len(self.concentration)))
         after = -np.maximum(logits, 0) - np.log1p(np.exp(-np.abs(logits)))
-        np.cumsum(after, axis=1, out=logs[:, 1:])
-        logs[:, :-1] += after + logits
-        logs *= self.power
-        logs -= logs.max(axis=1, keepdims=True)
-        return np.exp(logs, out=logs)
+        return after, after + logits
 
     def places(self, weights: FloatArray) -> FloatArray:
         """Return the places (M - 1,) at which these are the Dirichlet weights (M,)."""
@@ -409,29 +455,60 @@ def _integrated(
 ) -> Probabilities:
     """Return estimates (K,) and standard errors by shifted nets of weights."""
     number = _WORK[not scores.bend] / (scores.values.size * _SHIFTS)
-    number = number if chosen is None else number / 2  # the rest goes to the arm chosen
-    size = int(np.clip(2.0 ** np.floor(np.log2(number)), *_SIZES))
-    draws = _SHIFTS * size
-    places = _shifted(size, scores.values.shape[1] - 1, rng)
-    arm = 0 if chosen is None else chosen.arm
-    race = _race(scores, law.weights(places), shifts=_SHIFTS, arm=arm)
-    shares, closer = race.won / size, None
-    if chosen is not None:
-        shares *= draws / (draws + 1)
-        shares[:, arm] += 1 / (draws + 1)
-        if chosen.weights is not None and shares[:, arm].mean() * draws < _SEVERAL:
-            won = places[race.point], race.point // size, race.share
-            closer = _near_choice(scores, law, chosen, won, draws, rng)
-            shares *= ((1 - closer) / (1 - shares[:, arm]))[:, None]
-            shares[:, arm] = closer
-    values, squares = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _SHIFTS
+    if chosen is not None and scores.bend:
+        number /= 2  # the rest goes to the arm chosen
+    most = _SIZES[1 if scores.bend else 2]
+    size = int(np.clip(2.0 ** np.floor(np.log2(number)), _SIZES[0], most))
+    draws, arm = _SHIFTS * size, 0 if chosen is None else chosen.arm
+    places = _shifted(size, len(law.parts), rng)
+    weights = law.weights(places)
+    race = _race(scores, weights, shifts=_SHIFTS, arm=arm)
+    values, squares = _summary(race.won / size)
     # Few wins say little of their own spread: that of all such arms says as much.
     few = (values > 0) & (values * draws < _SPREAD)
     squares[few] = (squares[few] + values[few] * squares[few].sum() / values[few].sum()) / 2
-    if closer is not None:
-        squares[arm] = closer.var(ddof=1) / _SHIFTS
+    if scores.bend and len(values) > 3 * _FIRST:
+        first = np.argsort(-race.won[:_PILOT].sum(axis=0), kind="stable")[:_FIRST]
+        values[first], squares[first] = _among_first(scores, law, race, weights, first, rng)
+        values /= values.sum()
+    if chosen is not None:
+        mine = (draws * values[arm] + 1) / (draws + 1)
+        if chosen.weights is not None and values[arm] * draws < _SEVERAL:
+            won = places[race.point], race.point // size, race.share
+            closer = _near_choice(scores, law, chosen, won, draws, rng)
+            mine, squares[arm] = _summary(closer)
+        values *= (1 - mine) / (1 - values[arm]) if values[arm] < 1 else 0.0
+        values[arm] = mine
     errors = np.sqrt(squares)
     return Probabilities(values, np.where(errors > 0, errors, 1 / draws))
+
+
+def _summary(estimates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means of independent estimates (n, ...), and squares of their standard errors."""
+    return estimates.mean(axis=0), estimates.var(axis=0, ddof=1) / len(estimates)
+
+
+def _among_first(
+    scores: _Scores,
+    law: _Law,
+    race: _Race,
+    weights: FloatArray,
+    first: IntArray,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return estimates of the arms that won most in a few shifts, and squares of their errors.
+
+    How often they win among themselves is known at more weights, for it costs less. What part of
+    these wins others leave them is known from the shifts that did not say who they are.
+    """
+    size, shifts = len(weights) // _SHIFTS, _SHIFTS - _PILOT
+    few = _Scores(scores.values[first], scores.bend, scores.total, scores.sizes)
+    there = _race(few, weights[_PILOT * size :], shifts=shifts).won / size
+    more = law.weights(_shifted(_MORE * size, len(law.parts), rng)[_PILOT * _MORE * size :])
+    alone = (there + _race(few, more, shifts=shifts).won / size) / (1 + _MORE)
+    whole = race.won[_PILOT:, first] / size
+    kept = whole.sum(axis=0) / np.maximum(there.sum(axis=0), 1 / size)
+    return _summary(kept * alone + (whole - kept * there))
 
 
 def _shifted(size: int, dim: int, rng: np.random.Generator) -> FloatArray:
