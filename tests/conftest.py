@@ -42,12 +42,8 @@ _SLOW = (
     "agent/test_snapshot.py",
     "agent/test_stateful.py",
     "policies/test_conformance.py",
-    "policies/test_persistence.py",
-    "test_command_line.py",
-    "test_diagnose_command.py",
     "test_examples.py",
     "test_probability.py",
-    "testing",
 )
 
 

@@ -26,6 +26,7 @@ def test_what_it_refuses() -> None:
     assert run(cli.main, "--version").output == f"mogro {__version__}\n"
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_but_the_plain_package(tmp_path: Path) -> None:
     log = tmp_path / "log.parquet"
     log.touch()

@@ -38,6 +38,7 @@ def random_table(rng: np.random.Generator, *, rows: int) -> Replay:
     return Replay(rng.random((rows, 4, 2)), features)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -256,6 +257,7 @@ def test_broken_environments_fail(
         check_environment(make)
 
 
+@pytest.mark.slow
 def test_means_by_round_and_one_learner_at_a_time_conform() -> None:
     check_environment(lambda rng: SaysMeans())
     check_environment(lambda rng: Alone())
