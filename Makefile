@@ -24,9 +24,11 @@ test: .venv/ready-for-tests
 	$(BIN)/pytest -n auto --dist worksteal
 	$(BIN)/python -m tests.kernels --others -m "not slow" $(KERNELS)
 
-# For every day: what takes long is left out, and properties are tried on few examples.
+# For every day: what takes long is left out (of paper, league and journals, everything), and properties are tried
+# on few examples.
 test-fast: .venv/ready-for-tests
-	$(BIN)/pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile fast
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile fast tests src \
+		--ignore=tests/paper --ignore=tests/league --ignore=tests/agent/journal
 
 # All that looks at numbers, as other processors would compute them.
 test-kernels: .venv/ready-for-tests

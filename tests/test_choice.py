@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
@@ -96,7 +97,7 @@ def test_before_any_reward_every_arm_is_chosen_alike(
 
 
 @given(st.integers(0, 2**32), st.integers(2, 30), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=50)
+@examples(50)
 def test_copies_stay_with_the_first(seed: int, count: int, dtype: type) -> None:
     """Products of equal rows may differ in the last digits, depending on where they stand."""
     rng = np.random.default_rng(seed)
@@ -485,9 +486,8 @@ def test_a_batch_is_separate_learners_to_the_bit(name: str, kind: str) -> None:
             assert (policy.theta == together.theta[at]).all(), (step, at)
 
 
-@pytest.mark.slow
 @given(st.integers(0, 2**32), st.sampled_from([None, 0.3]), st.sampled_from([np.float32, float]))
-@settings(max_examples=40)
+@examples(40)
 def test_learners_that_share_arms_do_what_they_would_do_alone(
     seed: int, threshold: float | None, dtype: type
 ) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from tests.oracles import exploration as oracle
+from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
@@ -71,7 +72,7 @@ def moments(x: FloatArray) -> FloatArray:
 
 
 @given(arm_sets, st.integers(0, 2**32), st.integers(0, 2), st.booleans())
-@settings(max_examples=200)
+@examples(200)
 def test_largest_variance_against_the_definition(
     x: FloatArray, seed: int, powers: int, single: bool
 ) -> None:
@@ -89,7 +90,7 @@ def test_largest_variance_against_the_definition(
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32), st.integers(0, 8))
-@settings(max_examples=60)
+@examples(60)
 def test_arms_that_span_all_of_the_space(dim: int, seed: int, powers: int) -> None:
     """Whatever the units of the features and the sizes of the arms."""
     rng = np.random.default_rng(seed)
@@ -148,7 +149,7 @@ def test_a_batch_looks_as_its_learners_do_alone() -> None:
 
 @given(arm_sets, st.sampled_from([1e-9, 1e-3, 1.0, 1e3, 1e9]), st.sampled_from([0.05, 0.4, 3.0]))
 @example(np.eye(4)[2:], 1.0, 2.0)
-@settings(max_examples=150)
+@examples(150)
 def test_with_a_threshold_exploration_ends_where_the_paper_says(
     x: FloatArray, scale: float, share: float
 ) -> None:
@@ -171,7 +172,7 @@ def test_with_a_threshold_exploration_ends_where_the_paper_says(
     st.integers(0, 2**32),
     st.sampled_from([np.float32, float]),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_units_from_a_millionth_to_a_million(dim: int, arms: int, seed: int, dtype: type) -> None:
     """The paper's test is in raw units; S decides it with the digits that V has lost."""
     rng = np.random.default_rng(seed)
@@ -193,7 +194,7 @@ def test_units_from_a_millionth_to_a_million(dim: int, arms: int, seed: int, dty
 
 
 @given(arm_sets, st.integers(0, 2**32), st.integers(1, 6))
-@settings(max_examples=100)
+@examples(100)
 def test_arms_that_cannot_reach_what_else_is_in_v(x: FloatArray, seed: int, logged: int) -> None:
     """V has something outside the span of the arms: exploration ends all the same."""
     rng = np.random.default_rng(seed)
@@ -209,7 +210,7 @@ def test_arms_that_cannot_reach_what_else_is_in_v(x: FloatArray, seed: int, logg
 
 
 @given(arm_sets, st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(60)
 def test_a_learner_explores_just_as_long_as_its_variances_are_large(
     x: FloatArray, seed: int
 ) -> None:
@@ -228,7 +229,7 @@ def test_a_learner_explores_just_as_long_as_its_variances_are_large(
 
 
 @given(arm_sets, st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=100)
+@examples(100)
 def test_without_a_threshold_it_ends_soon(x: FloatArray, dtype: type) -> None:
     """Once every arm on offer has a variance of at most 10."""
     x = x.astype(dtype)
@@ -274,7 +275,7 @@ def test_rounding_of_features_is_no_direction(dtype: type[np.floating], threshol
 
 
 @given(arm_sets, st.integers(0, 2**32))
-@settings(max_examples=40)
+@examples(40)
 def test_without_a_threshold_the_units_of_features_decide_nothing(x: FloatArray, seed: int) -> None:
     rng = np.random.default_rng(seed)
     units = 10.0 ** rng.integers(-6, 6, x.shape[1], endpoint=True)
@@ -408,7 +409,7 @@ def contexts(arms: FloatArray, S: FloatArray, threshold: float | None) -> Explor
 
 
 @given(arm_sets, st.integers(0, 2**32))
-@settings(max_examples=100)
+@examples(100)
 def test_gains_do_not_depend_on_coordinates(x: FloatArray, seed: int) -> None:
     """Turned, mirrored and permuted, LAPACK gives other eigenvectors of the same eigenspaces."""
     dim = x.shape[1]
@@ -423,7 +424,7 @@ def test_gains_do_not_depend_on_coordinates(x: FloatArray, seed: int) -> None:
 
 
 @given(arm_sets, st.integers(0, 2**32))
-@settings(max_examples=100)
+@examples(100)
 def test_the_weakest_direction_is_that_of_the_largest_variance(x: FloatArray, seed: int) -> None:
     """Of those arms, or equal ones, the first that adds most along it."""
     assume(x.any())
@@ -501,7 +502,6 @@ def some_arms(rng: np.random.Generator, dim: int, basis: FloatArray) -> FloatArr
     return np.asarray(x)
 
 
-@pytest.mark.slow
 @given(
     st.integers(0, 2**32),
     st.sampled_from([(), (1,), (3,), (2, 2)]),
@@ -509,7 +509,7 @@ def some_arms(rng: np.random.Generator, dim: int, basis: FloatArray) -> FloatArr
     st.sampled_from([None, 5.0, 100.0]),
     st.booleans(),
 )
-@settings(max_examples=30)
+@examples(30)
 def test_what_is_remembered_never_changes_an_answer(
     seed: int,
     batch: tuple[int, ...],

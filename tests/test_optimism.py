@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.oracles import optimism as oracle
+from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
@@ -45,14 +46,14 @@ def assert_choices_are_those_of_the_slow_rule(
 
 
 @given(st.integers(0, 2**32), st.integers(5, 500), st.integers(1, 4))
-@settings(max_examples=30)
+@examples(30)
 def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int) -> None:
     assert_choices_are_those_of_the_slow_rule(seed, n, M, 8, 20)
 
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(30, 1000), st.integers(250, 800))
-@settings(max_examples=10)
+@examples(10)
 def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:
     assert_choices_are_those_of_the_slow_rule(seed, n, 2, K, 30)
 

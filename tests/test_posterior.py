@@ -6,8 +6,9 @@ from collections.abc import Callable
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.oracles import least_squares
+from tests.properties import examples
 
 from mogro._reshaping import merged, with_features, with_objectives
 from mogro._validation import FloatArray
@@ -135,7 +136,7 @@ def _assert_inverse(posterior: Posterior, *, at_least: float) -> None:
 
 
 @given(histories())
-@settings(max_examples=100)
+@examples(100)
 def test_sums_are_those_of_the_history(case: tuple[FloatArray, FloatArray]) -> None:
     x, y = case
     block = Posterior(x.shape[1], y.shape[1])
@@ -151,7 +152,7 @@ def test_sums_are_those_of_the_history(case: tuple[FloatArray, FloatArray]) -> N
 
 
 @given(histories(), st.sampled_from([Flat(), Fixed(0.5), Fixed(2.0, mean=-1.5)]))
-@settings(max_examples=100)
+@examples(100)
 def test_s_inverts_the_sum_of_v_and_the_prior(
     case: tuple[FloatArray, FloatArray], prior: Prior
 ) -> None:
@@ -164,7 +165,7 @@ def test_s_inverts_the_sum_of_v_and_the_prior(
 
 
 @given(histories(powers=3), st.integers(0, 2**32))
-@settings(max_examples=100)
+@examples(100)
 def test_updates_are_a_block_in_any_order(case: tuple[FloatArray, FloatArray], seed: int) -> None:
     x, y = case
     order = np.random.default_rng(seed).permutation(len(x))
@@ -187,7 +188,7 @@ def test_updates_are_a_block_in_any_order(case: tuple[FloatArray, FloatArray], s
 
 
 @given(st.integers(1, 8), st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(KINDS))
-@settings(max_examples=200)
+@examples(200)
 def test_predictions_are_those_of_lstsq(dim: int, rounds: int, seed: int, kind: str) -> None:
     """To 1e-8 of the largest, in units from 1e-8 to 1e8; the bar of the default's threshold."""
     rng = np.random.default_rng([seed, 2])
@@ -272,7 +273,7 @@ def test_features_may_grow_in_a_subspace(rate: float) -> None:
 
 
 @given(histories())
-@settings(max_examples=150)
+@examples(150)
 def test_at_first_estimates_are_near_those_of_least_norm(
     case: tuple[FloatArray, FloatArray],
 ) -> None:
@@ -296,7 +297,7 @@ def test_at_first_estimates_are_near_those_of_least_norm(
 
 
 @given(histories(powers=1), st.booleans(), st.booleans(), st.integers(0, 2**32))
-@settings(max_examples=100)
+@examples(100)
 def test_a_fixed_prior_is_ridge_regression(
     case: tuple[FloatArray, FloatArray], each: bool, centred: bool, seed: int
 ) -> None:
@@ -358,7 +359,7 @@ def test_nearly_collinear_features_are_never_wrong_for_certain(gap: float, noise
 
 
 @given(histories(powers=4))
-@settings(max_examples=150)
+@examples(150)
 def test_noise_is_that_of_the_residuals(case: tuple[FloatArray, FloatArray]) -> None:
     x, y = case
     posterior, block = updated(x, y), Posterior(x.shape[1], y.shape[1])
@@ -422,7 +423,7 @@ def test_standard_errors_cover() -> None:
 
 
 @given(histories(powers=2), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=100)
+@examples(100)
 def test_objectives_observed_apart_are_separate_posteriors(
     case: tuple[FloatArray, FloatArray], seed: int, block: bool
 ) -> None:
@@ -452,7 +453,7 @@ def test_objectives_observed_apart_are_separate_posteriors(
 
 
 @given(histories(powers=2), st.sampled_from([Flat(), Fixed(0.7, mean=0.5)]), st.integers(0, 2**32))
-@settings(max_examples=100)
+@examples(100)
 def test_weights_are_those_of_weighted_least_squares(
     case: tuple[FloatArray, FloatArray], prior: Prior, seed: int
 ) -> None:
@@ -591,7 +592,7 @@ def test_decays_without_updates_lead_back_to_the_prior(prior: Prior) -> None:
 
 
 @given(histories(powers=3), st.sampled_from([Flat(), Fixed(0.7, mean=0.5)]), st.integers(0, 2**32))
-@settings(max_examples=80)
+@examples(80)
 def test_merged_posteriors_have_seen_what_both_have(
     case: tuple[FloatArray, FloatArray], prior: Prior, seed: int
 ) -> None:
@@ -620,7 +621,7 @@ def test_a_posterior_may_be_merged_with_itself() -> None:
 
 
 @given(histories(powers=3), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=80)
+@examples(80)
 def test_features_that_come_and_go(
     case: tuple[FloatArray, FloatArray], seed: int, apart: bool
 ) -> None:
@@ -656,7 +657,7 @@ def test_new_features_are_learned_from_then_on() -> None:
 
 
 @given(histories(powers=3), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=80)
+@examples(80)
 def test_objectives_that_come_and_go(
     case: tuple[FloatArray, FloatArray], seed: int, apart: bool
 ) -> None:
@@ -683,7 +684,7 @@ def test_objectives_that_come_and_go(
 
 
 @given(histories(powers=1), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=40)
+@examples(40)
 def test_objectives_in_other_units_with_a_fixed_prior(
     case: tuple[FloatArray, FloatArray], seed: int, each: bool
 ) -> None:

@@ -2,9 +2,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.probability import frequencies, two_objectives_by_grid
+from tests.properties import examples
 
 from mogro import (
     FixedWeights,
@@ -341,7 +342,7 @@ def test_whoever_can_win_has_a_probability_or_an_error(kind: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(RANDOM)), st.integers(1, 6))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_properties(seed: int, kind: str, objectives: int) -> None:
     rng = np.random.default_rng(seed)
     name = SHAPES[int(rng.integers(len(SHAPES)))]

@@ -10,6 +10,7 @@ from mogro.probability import Chosen, counted, selection_probabilities
 from mogro.scalarization import Scalarization, is_nonlinear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [
@@ -75,6 +76,7 @@ def best(values: np.ndarray, selection: Scalarization, seed: int) -> Chosen:
     return Chosen(int(scores.argmax()), weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objectives", [3, 6])
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_what_was_chosen_is_looked_at_closely(selection: Scalarization, objectives: int) -> None:

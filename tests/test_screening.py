@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 import mogro
 from mogro._screening import clearly_best, is_shared, scores_of, shared_scores, shared_variances
@@ -30,7 +31,7 @@ def some_arms(kind: str, rng: np.random.Generator, shape: tuple[int, ...]) -> An
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     kind=st.sampled_from(KINDS),
     lead=st.sampled_from([(), (1,), (1, 1), (2, 1)]),
@@ -67,7 +68,7 @@ def test_a_batch_is_its_learners(
         assert np.array_equal(policy.theta, together.theta[learner])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(kind=st.sampled_from(KINDS), seed=st.integers(0, 10_000), dim=st.integers(2, 12))
 def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
     rng = np.random.default_rng(seed)

@@ -89,6 +89,7 @@ def test_an_agent_chooses_and_learns_as_its_policy_does(name: str, varying: bool
     assert len(set(chosen)) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_propensities_are_the_probabilities_of_the_policy(name: str) -> None:
     rng = np.random.default_rng(3)

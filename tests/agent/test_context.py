@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.test_agreement import POLICIES, Make, seen
 from tests.agent.test_threads import together
+from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
@@ -246,7 +247,7 @@ def test_no_product_is_built_for_many_arms() -> None:
 numbers = st.floats(-3, 3, allow_subnormal=False).map(lambda x: round(x, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     context=st.lists(numbers, min_size=C, max_size=C),
     told=st.lists(st.lists(numbers, min_size=C, max_size=C), max_size=6),
@@ -302,7 +303,7 @@ LATE = [
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 10**6),
     half_life=st.sampled_from([None, mogro.HalfLife(updates=9), mogro.HalfLife(time=6.0)]),

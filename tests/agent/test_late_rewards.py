@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.agent.stories import worth
+from tests.properties import examples
 
 import mogro
 from mogro.agent import ConflictingReward, Outcome
@@ -45,7 +46,7 @@ def test_the_choice_knows_what_its_own_time_closes() -> None:
     assert decision.estimates == {"sale": pytest.approx(1.0)}
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000), st.sampled_from([0.5, 3.0, 9.9]))
 def test_estimates_are_those_of_the_decisions_that_have_closed(seed: int, longest: float) -> None:
     """Delays of any distribution within the window; arms drawn whatever the rewards."""

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.properties import examples
 
 import mogro
 from mogro.agent.state.learner import Learner
@@ -77,7 +78,7 @@ def make(roots: tuple[int, ...] = (0, 1), size: int = 3, **options: Any) -> Lear
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), st.sampled_from(HALF_LIVES), st.booleans(), st.sampled_from([1, 4, 256]))
 def test_exploration_goes_by_what_was_observed_and_what_is_in_flight(
     data: st.DataObject, half_life: mogro.HalfLife | None, asked: bool, recent: int

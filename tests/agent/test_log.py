@@ -33,6 +33,7 @@ def reward(agent: mogro.Agent, decision: mogro.agent.Decision, rng: np.random.Ge
     agent.reward(decision.id, dict(zip(NAMES, rng.standard_normal(3).tolist(), strict=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_log_knows_what_the_decision_knew(name: str, tmp_path: Path) -> None:
     agent = opened(tmp_path / "a.db", policy=POLICIES[name], epsilon=0.2)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from mogro._streams import Streams
 from mogro._validation import FloatArray
@@ -92,7 +93,7 @@ def test_equal_generators_give_equal_instances_and_the_same_parameters_for_both_
 
 
 @kinds
-@settings(max_examples=40)
+@examples(40)
 @given(dim=sizes, arms=sizes, objectives=sizes, learners=sizes, seed=seeds, ahead=st.booleans())
 def test_a_batch_sees_to_the_bit_what_separate_learners_see(
     kind: Any, dim: int, arms: int, objectives: int, learners: int, seed: int, ahead: bool

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.league.environments import DriftingArms, LogisticArms, SleepingArms
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 import mogro
 from mogro.environments import BernoulliArms, Replay
@@ -95,7 +96,7 @@ def test_pickled_and_shown(name: str) -> None:
     assert np.array_equal(one, other)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(total=st.integers(1, 9), data=st.data())
 def test_every_set_of_arms_awake_is_a_set(total: int, data: st.DataObject) -> None:
     awake = data.draw(st.integers(1, total))

@@ -54,12 +54,14 @@ def test_an_agent_its_log_and_its_files_say_the_same(
         np.testing.assert_array_equal(mogro.evaluate(other, weights).value, found.value)
 
 
+@pytest.mark.slow
 def test_an_agent_is_judged_in_sample_by_its_own_log(agent: Agent, log: pa.Table) -> None:
     found = mogro.evaluate(log, agent)
     assert str(found).splitlines()[0].startswith("JUDGED IN-SAMPLE")
     assert found.rows == 300
 
 
+@pytest.mark.slow
 def test_another_agent_is_not(log: pa.Table) -> None:
     other = Agent(OBJECTIVES, arms=2, seed=5)
     rng = np.random.default_rng(1)

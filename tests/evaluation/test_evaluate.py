@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 from tests.evaluation.worlds import (
@@ -15,6 +15,7 @@ from tests.evaluation.worlds import (
     other_direction,
     small_world,
 )
+from tests.properties import examples
 
 import mogro
 from mogro import Objective, offpolicy
@@ -62,6 +63,7 @@ def test_intervals_of_weights_on_logs_of_learning_agents(predictions: bool) -> N
     assert (abs(np.mean(apart, axis=0)) < 4 / np.sqrt(RUNS)).all()
 
 
+@pytest.mark.slow
 def test_ips_is_unbiased() -> None:
     world = small_world()
     apart = []
@@ -72,7 +74,7 @@ def test_ips_is_unbiased() -> None:
     assert (abs(np.mean(apart, axis=0)) < 4 * error).all()
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_weights_are_a_scalarisation_that_is_fixed(seed: int, share: float) -> None:
     """Any number of arms in a row, copies and ties among them: the fast way is the slow one."""

@@ -59,6 +59,7 @@ def table() -> pa.Table:
     return run.table.set_column(1, "time", pa.array(days))
 
 
+@pytest.mark.slow
 def test_page(table: pa.Table) -> None:
     checker = read(make_page(table, [{"click": 1, "subscribe": 0.1}]))
     words = " ".join(checker.text)
@@ -67,6 +68,7 @@ def test_page(table: pa.Table) -> None:
     assert checker.seen.count("svg") == 1
 
 
+@pytest.mark.slow
 def test_only_what_can_be_trusted_is_drawn_if_anything_can() -> None:
     rng = np.random.default_rng(0)
     n = 600
@@ -92,6 +94,7 @@ def test_only_what_can_be_trusted_is_drawn_if_anything_can() -> None:
     assert 1 <= count < several
 
 
+@pytest.mark.slow
 def test_names_are_escaped() -> None:
     n = 50
     rng = np.random.default_rng(0)
@@ -119,6 +122,7 @@ def test_no_support_comes_first() -> None:
     assert shown[2].startswith("NO SUPPORT")
 
 
+@pytest.mark.slow
 def test_command(table: pa.Table, tmp_path: Path) -> None:
     folder, page = tmp_path / "log", tmp_path / "page.html"
     folder.mkdir()

@@ -14,9 +14,10 @@ from benchmarks.league.policies import (
     ParetoThompsonSampling,
     ParetoUCB1,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
+from tests.properties import examples
 
 import mogro
 from mogro.testing import check_policy
@@ -120,7 +121,7 @@ def test_the_mixture_has_nearly_the_best_gini_index() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 4))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_mixtures_stay_on_the_truncated_simplex(seed: int, arms: int, objectives: int) -> None:
     policy = GiniOGDE(arms, objectives, delta=0.2)
     rounds = arms + seed % 40
@@ -142,7 +143,7 @@ def test_one_online_newton_step() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_newton_steps_are_projected_by_the_norm_of_z(seed: int) -> None:
     rng = np.random.default_rng(seed)
     policy = MOGLMUCB(3, 1, norm=0.4)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from tests.offpolicy.logs import Log, draw
 from tests.oracles import offpolicy as oracle
+from tests.properties import examples
 
 from mogro import offpolicy
 from mogro.offpolicy import Evaluation
@@ -132,7 +133,7 @@ def test_missing_by_arm_is_unbiased_where_plain_normalisation_is_not() -> None:
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 40), objectives=st.integers(1, 3))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_invariants(seed: int, rows: int, objectives: int) -> None:
     log = draw(seed, rows, objectives=objectives)
     plain = offpolicy.snips(*log.weighted)

@@ -4,10 +4,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 from tests.offpolicy.logs import draw
+from tests.properties import examples
 
 from mogro import offpolicy
 from mogro.offpolicy import Evaluation, Sums
@@ -321,7 +322,7 @@ def test_scores_are_intervals_the_other_way_round(level: float) -> None:
 @given(
     weights=st.lists(st.floats(0.01, 100), min_size=2, max_size=30), seen=st.integers(0, 2**30 - 1)
 )
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_degrees_of_freedom_are_those_of_the_largest_weights(
     weights: list[float], seen: int
 ) -> None:

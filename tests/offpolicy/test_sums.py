@@ -5,9 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.offpolicy.logs import Log, draw
+from tests.properties import examples
 
 from mogro.offpolicy import (
     Evaluation,
@@ -52,7 +53,7 @@ def assert_same(one: Evaluation, other: Evaluation) -> None:
     normalised=st.booleans(),
     missing=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_any_chunks_in_any_order(
     seed: int,
     cuts: list[int],

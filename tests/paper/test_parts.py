@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from mogro.simulation import ConfidenceInterval as Interval
 from mogro.simulation import band
@@ -31,7 +32,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(rows=ROWS)
 def test_csv_gives_the_very_same_numbers(rows: list[tuple[str, int, float]]) -> None:
     after = tables.from_csv(tables.to_csv(tables.table(("word", "whole", "real"), rows)))

@@ -41,6 +41,7 @@ def test_large_fronts_with_duplicates_agree_with_pairwise_comparison() -> None:
         np.testing.assert_array_equal(pareto.gaps(means)[chosen], pareto.gaps(means, arms=chosen))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(KINDS))
 def test_large_fronts_of_difficult_means(kind: int) -> None:
     rng = np.random.default_rng(kind)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.effective import effective_front_exactly, effective_gap
 from tests.pareto.problems import KINDS, ball_means, problem, small_integers
+from tests.properties import examples
 
 from mogro import pareto
 from mogro._validation import FloatArray
@@ -22,7 +23,7 @@ def spread(means: FloatArray) -> float:
     st.sampled_from([1e-12, 1.0, 1e12]),
     st.integers(0, 2**32 - 1),
 )
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_gaps_and_certificates(
     kind: int, arms: int, objectives: int, scale: float, seed: int
 ) -> None:
@@ -67,7 +68,7 @@ def test_gaps_of_many_arms(kind: int, arms: int, objectives: int) -> None:
 
 @pytest.mark.slow
 @given(small_integers)
-@settings(deadline=None, max_examples=150)
+@examples(150)
 def test_membership_is_exact_on_small_integers(means: FloatArray) -> None:
     members = effective_front_exactly(means)
     np.testing.assert_array_equal(pareto.effective_front(means), members)
@@ -210,7 +211,7 @@ def test_a_dominated_outlier_changes_nothing(order: list[int]) -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(deadline=None, max_examples=200)
+@examples(200)
 def test_membership_beside_outliers_is_exact_in_any_order(data: st.DataObject) -> None:
     arms, objectives = data.draw(st.integers(2, 8)), data.draw(st.integers(2, 4))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -231,7 +232,7 @@ def test_membership_beside_outliers_is_exact_in_any_order(data: st.DataObject) -
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 12))
-@settings(deadline=None, max_examples=100)
+@examples(100)
 def test_gaps_do_not_depend_on_a_dominated_outlier(seed: int, power: int) -> None:
     rng = np.random.default_rng(seed)
     arms, objectives = int(rng.integers(3, 9)), int(rng.integers(2, 5))

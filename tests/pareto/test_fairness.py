@@ -1,17 +1,18 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import fairness as oracle
 from tests.oracles.effective import effective_front_exactly
 from tests.pareto.problems import KINDS, ball_means, problem
+from tests.properties import examples
 
 from mogro import pareto
 
 
 @pytest.mark.slow
 @given(st.integers(0, KINDS - 1), st.integers(1, 5), st.integers(1, 4), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=15)
+@examples(15)
 def test_the_index_is_that_of_trying_everything(
     kind: int, arms: int, objectives: int, seed: int
 ) -> None:
@@ -39,6 +40,7 @@ def check_order(
     assert 0 <= ball <= lower <= index <= served.min() / pulls.sum() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_size_of_the_paper_says_nothing(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(seed)
@@ -91,7 +93,7 @@ def test_an_arm_that_a_mixture_dominates_is_no_member() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_bounds_go_through_the_effective_front_as_documented(seed: int) -> None:
     rng = np.random.default_rng(seed)
     arms, objectives = int(rng.integers(2, 9)), int(rng.integers(2, 5))

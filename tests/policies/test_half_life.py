@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import least_squares
+from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
@@ -56,7 +57,7 @@ def test_updates_are_weighted_least_squares(
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 40), st.sampled_from(PRIORS))
-@settings(max_examples=40)
+@examples(40)
 def test_a_log_is_one_update_after_the_other(
     seed: int, first: int, second: int, prior: Prior
 ) -> None:

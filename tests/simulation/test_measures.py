@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.league.environments import DriftingArms, SleepingArms
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 import mogro
 from mogro.environments import FixedArms
@@ -81,7 +82,7 @@ def test_where_means_stay_more_can_be_measured() -> None:
         assert trace.column("Gini")[c, i, r] == pytest.approx(lack)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     arms=st.integers(1, 6),
     objectives=st.integers(1, 4),

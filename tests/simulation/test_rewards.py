@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from mogro import Streams
 from mogro.environments import FixedArms, VaryingContexts
@@ -22,7 +23,7 @@ class Asked:
             setattr(self, name, getattr(world, name))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     kinds=st.lists(st.sampled_from([FixedArms, VaryingContexts]), min_size=1, max_size=6),
     repeats=st.integers(1, 6),

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.properties import examples
 
 import mogro
 from mogro.environments import Environment, FixedArms, VaryingContexts
@@ -360,7 +361,7 @@ def test_pulls_count_arms() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rounds=st.integers(1, 350), data=st.data())
 def test_checkpoints_increase_and_end_with_the_last_round(rounds: int, data: st.DataObject) -> None:
     given_ = data.draw(st.none() | st.sets(st.integers(1, rounds), min_size=1).map(sorted))

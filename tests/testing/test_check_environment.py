@@ -25,6 +25,7 @@ from paper.lab.appendix import tailed_arms
 SIZES = [(5, 50, 5), (1, 1, 1), (4, 1, 3), (1, 6, 2), (6, 3, 1), (3, 7, 9), (10, 30, 10)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [FixedArms, VaryingContexts])
 @pytest.mark.parametrize("size", SIZES)
 def test_synthetic(

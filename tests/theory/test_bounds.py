@@ -2,9 +2,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import theory as oracle
+from tests.properties import examples
 
 from mogro.theory import (
     diversity_left,
@@ -38,7 +39,7 @@ def test_regret_bounds_written_out(
     assert rr == pytest.approx(oracle.regret_rr(slope, sigma, d, M, T, T0))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     slopes,
     sigmas,

@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import theory as oracle
+from tests.properties import examples
 
 from mogro.theory import (
     distance_bound,
@@ -73,6 +74,7 @@ def test_relaxed_distance_bounds(alpha: float, gamma: float, size: float) -> Non
     assert xmax == pytest.approx(oracle.distance_xmax(alpha, gamma, 1), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("xmax", "smallest"), [(None, 1.0), (None, 0.5), (2.5, 1.0), (0.7, 2.0)])
 @pytest.mark.parametrize("dim", [2, 3, 6])
 def test_good_arms_are_as_near_as_the_lemma_says(
@@ -120,7 +122,7 @@ def test_cap_vanishes_where_goodness_just_fails() -> None:
         assert (np.diff(caps) > 0).all()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(lambdas, st.floats(0.02, 1), st.floats(0.1, 10), st.floats(0.2, 1), st.floats(1, 3))
 def test_relaxed_versions(lam: float, share: float, xmax: float, low: float, high: float) -> None:
     for feature_norm, norms in ((xmax, None), (None, (low, high)), (xmax, (low, high))):

@@ -10,6 +10,7 @@ from mogro.environments import FixedArms, VaryingContexts
 from mogro.theory import context_goodness
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "arms", "gamma"), [(1, 3, 0.7), (2, 1, 0.5), (5, 20, 0.6)])
 def test_uniform_ball_agrees_with_counting(dim: int, arms: int, gamma: float) -> None:
     world = VaryingContexts(np.eye(dim), arms=arms, noise=0.1)

@@ -282,6 +282,7 @@ def test_objectives_that_hardly_span(angle: float) -> None:
         assert "nan" not in str(found)
 
 
+@pytest.mark.slow
 def test_contexts_from_a_function_and_from_a_sample() -> None:
     world = VaryingContexts(np.eye(2), arms=40, noise=0.1)
     drawn = diagnose(world.contexts, np.eye(2), noise=0.01, rounds=10**6)
@@ -335,6 +336,7 @@ def test_contexts_in_a_subspace_are_judged_there() -> None:
     assert flat.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("radius", "objectives"), [(0.5, 2), (1.0, 1)], ids=["never good", "too few objectives"]
 )
@@ -352,6 +354,7 @@ def test_contexts_to_which_no_corollary_applies(radius: float, objectives: int) 
     assert "nan" not in str(found)
 
 
+@pytest.mark.slow
 def test_round_robin_has_no_corollary_for_contexts() -> None:
     world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
     found = diagnose(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.goodness import (
     radius_by_arcs,
@@ -12,6 +12,7 @@ from tests.oracles.goodness import (
     radius_on_mesh,
     sphere_mesh,
 )
+from tests.properties import examples
 
 from mogro._validation import FloatArray
 from mogro.theory import (
@@ -117,7 +118,7 @@ def test_line() -> None:
     assert goodness([[1.0], [-0.2]], [[1.0], [-1.0]], gamma=0.9) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(0, 10_000), st.floats(0.05, 20), st.floats(0.05, 20))
 def test_scales_as_it_must(seed: int, of_features: float, of_theta: float) -> None:
     features, theta, gamma = instances(3, 1)[0]
@@ -131,7 +132,7 @@ def test_scales_as_it_must(seed: int, of_features: float, of_theta: float) -> No
     assert wider == pytest.approx(of_theta * base, rel=1e-6, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10_000))
 def test_radius_falls_as_the_level_rises_and_more_arms_only_help(seed: int) -> None:
     rng = np.random.default_rng(seed)
