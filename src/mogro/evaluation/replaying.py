@@ -10,7 +10,7 @@ from mogro._validation import BoolArray, FloatArray, count, generator, real
 from mogro.evaluation.logs import Log, read_log
 from mogro.evaluation.records import Records
 from mogro.offpolicy import Evaluation, Rows, Sums
-from mogro.simulation.run import Learner, takes_arm
+from mogro.simulation.run import BanditPolicy, takes_arm
 
 Features = Callable[[FloatArray, FloatArray], FloatArray]  # of arms in a context
 
@@ -46,7 +46,7 @@ class ReplayResult:
 
 def replay(
     log: object,
-    policy: Learner,
+    policy: BanditPolicy,
     /,
     *,
     rng: np.random.Generator,
@@ -131,7 +131,7 @@ def replay(
 
 
 def _learner(
-    policy: Learner, features: Features | None, rng: np.random.Generator
+    policy: BanditPolicy, features: Features | None, rng: np.random.Generator
 ) -> Callable[[Records, int, FloatArray], bool]:
     """Return what lets a policy learn a row, if it chooses the logged arm, and tells whether."""
     by_arm = takes_arm(policy)

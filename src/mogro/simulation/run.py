@@ -21,7 +21,7 @@ Probe = Callable[[Any], ArrayLike]
 Until = Callable[[Any], bool | BoolArray]
 
 
-class Learner(Protocol):
+class BanditPolicy(Protocol):
     """What a simulation asks of a policy; one of your own may be narrower about its arguments."""
 
     def select(self, features: Any, *, rng: Any) -> Any:
@@ -32,12 +32,12 @@ class Learner(Protocol):
         """Learn the reward of the arm with these features, with a parameter ``arm`` its place."""
 
 
-MakePolicy = Callable[..., Learner]
+MakePolicy = Callable[..., BanditPolicy]
 """Called with the numbers of features and objectives and, if it has a parameter of that name, with
 ``batch``. One without it makes a single learner, and is called for each of them."""
 
 
-def takes_arm(policy: Learner) -> bool:
+def takes_arm(policy: BanditPolicy) -> bool:
     """Tell whether a policy asks for the place of the arm that it learns about."""
     return "arm" in inspect.signature(policy.update).parameters
 
@@ -257,7 +257,9 @@ def _make_learners(
 class _Together:
     """A policy that steps for all learners at once."""
 
-    def __init__(self, policy: Learner, rng: Streams, worlds: Worlds, probe: Probe | None) -> None:
+    def __init__(
+        self, policy: BanditPolicy, rng: Streams, worlds: Worlds, probe: Probe | None
+    ) -> None:
         self._policy, self._rng = policy, rng
         self._batch, self._arms = worlds.batch, worlds.arms
         self._probe = probe or (lambda policy: np.zeros(worlds.batch))
@@ -280,7 +282,7 @@ class _OneByOne:
     """Policies of single learners, one after the other."""
 
     def __init__(
-        self, policies: list[Learner], rngs: Sequence[Rng], worlds: Worlds, probe: Probe | None
+        self, policies: list[BanditPolicy], rngs: Sequence[Rng], worlds: Worlds, probe: Probe | None
     ) -> None:
         self.learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
         self.plays_alone = (
@@ -312,7 +314,7 @@ class _OneByOne:
         return values.reshape(*self._batch, *values.shape[1:])
 
 
-def _policy(made: Learner) -> Learner:
+def _policy(made: BanditPolicy) -> BanditPolicy:
     """Refuse what cannot play."""
     able = all(callable(getattr(made, name, None)) for name in ("select", "update"))
     if not able or isinstance(made, type):
