@@ -19,13 +19,14 @@ probability delta / K for each arm.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._algebra import diagonals, solve
-from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.beliefs import covariance
 from mogro.pareto import _games
 from mogro.posterior import Posterior
@@ -159,6 +160,35 @@ def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     )
     d = posterior.dim
     return solution[..., d:, :].reshape(b.shape), covariance(solution[..., :d, :])
+
+
+def check_noise(noise: float | Sequence[float], objectives: int) -> FloatArray:
+    """Return the sub-Gaussian constants of the objectives, (M,)."""
+    constants = floats(np.atleast_1d(noise), "noise", shape=("n",))
+    if len(constants) not in (1, objectives):
+        raise ValueError(
+            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
+        )
+    if not (constants > 0).all():
+        raise ValueError(f"noise: expected numbers above 0, got {noise!r}")
+    return np.broadcast_to(constants.astype(np.float64), (objectives,))
+
+
+def front_confidence(
+    posterior: Posterior,
+    arms: FloatArray,
+    *,
+    noise: FloatArray,
+    delta: float,
+    epsilon: float = 0.0,
+    effective: bool = False,
+    ridge: float = 1.0,
+) -> FrontConfidence:
+    """Return what is certain about arms (..., K, d): ``LinearPolicy.front_confidence``."""
+    theta, S = least_squares(posterior)
+    spread = Spread(arms, S, objectives=posterior.objectives, delta=delta, ridge=ridge)
+    values = arms @ np.swapaxes(theta, -1, -2) / noise
+    return classify(values, spread, epsilon / noise, effective=effective)
 
 
 def classify(

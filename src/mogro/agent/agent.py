@@ -736,12 +736,19 @@ class Agent:
         place = folder_or_file(folder, "folder")
         return write_log(self.log(max_arms=max_arms, rewards=rewards), place)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        confidence: float | None = None,
+        noise: float | Mapping[str, float] | None = None,
+    ) -> None:
         """Write a page for those who ask how the agent is doing; it opens from a file.
 
         Objectives over time, arms and how often they were chosen, exploration, rewards that are
-        pending or came late, what was not expected, and the features that matter. It needs pyarrow
-        (``pip install pyarrow``); with a journal there is more on it.
+        pending or came late, what was not expected, and the features that matter. With
+        ``confidence`` and ``noise`` as for :meth:`front` it says which arms are certainly on the
+        front. It needs pyarrow (``pip install pyarrow``); with a journal there is more on it.
 
         Examples
         --------
@@ -755,9 +762,13 @@ class Agent:
         place = folder_or_file(path, "path")
         table = self.log()
         offered = last_arms(table)
-        known = None
+        known, certain = None, None
         if offered is not None:
-            known = self.estimate(offered.ids, offered.features, context=offered.context)
+            ids, rows = offered.ids, offered.features
+            known = self.estimate(ids, rows, context=offered.context)
+            certain = self.front(
+                ids, rows, context=offered.context, confidence=confidence, noise=noise
+            )
         with self._current():
             theta, lead = self._state.learner.theta, views.text(self._state).splitlines()[0]
         page = make_report(
@@ -767,6 +778,7 @@ class Agent:
             theta=theta,
             names=self._config.features.names,
             estimates=known,
+            front=certain,
         )
         with write_atomically(place) as file:
             file.write(page.encode())
@@ -777,10 +789,17 @@ class Agent:
         features: Features | None = None,
         *,
         context: Context | None = None,
+        confidence: float | None = None,
+        noise: float | Mapping[str, float] | None = None,
     ) -> views.Front:
         """Return the estimated effective front of some arms, with each one's share of weights.
 
-        It belongs to the estimates: with few observations it may be far from the true one.
+        It belongs to the estimates: with few observations it may be far from the true one. With a
+        ``confidence`` such as 0.95 and the ``noise`` of rewards (a standard deviation, or one for
+        each objective by name; the claim fails if it is larger) it also says which arms are
+        certainly on the true front, which are off it, and which are open: with that probability
+        all of it is true, however often one asks. See
+        :meth:`mogro.policies.LinearPolicy.front_confidence`.
 
         Examples
         --------
@@ -798,7 +817,10 @@ class Agent:
         """
         offered = self._reader.read(arms, features, context=context)
         with self._current():
-            theta = self._state.learner.theta
+            learner = self._state.learner
+            if confidence is not None:
+                return views.certain_front(offered, learner, self._config, confidence, noise)
+            theta = learner.theta
         return views.learned_front(offered, theta, self._config)
 
     def explain(self, decision: Decision) -> views.Explanation:

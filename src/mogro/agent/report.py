@@ -12,7 +12,7 @@ from mogro import _page
 from mogro._drawing import Series, bars, lines, regions
 from mogro._validation import FloatArray
 from mogro.agent.objective import Units
-from mogro.agent.views import Estimates
+from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
 _SHOWN = 10  # arms, and features
@@ -51,6 +51,7 @@ def make_report(
     theta: FloatArray,
     names: Sequence[str],
     estimates: Estimates | None,
+    front: Front | None = None,
 ) -> str:
     """Return the page.
 
@@ -66,9 +67,11 @@ def make_report(
         Estimates (M, p) per feature of the learner, per unit, and what these are called.
     estimates
         Of arms on offer now, if any are known.
+    front
+        Of these, maybe with what is certain about them.
     """
     log = _Log(table, units)
-    arms, front = _arms(log, estimates)
+    arms, listed = _arms(log, estimates, front)
     surprises = _surprises(log)
     body = _page.fill(
         Path(__file__).with_name("report.html"),
@@ -78,7 +81,7 @@ def make_report(
         rewards=_over_time(log, log.rewards, f"{{}} by {log.label}"),
         arms_note="" if estimates is not None else _NO_ARMS,
         arms=arms,
-        front=front,
+        front=listed,
         exploration=_exploration(log),
         surprises_note=_DRIFT if surprises else _NO_EXPECTATION,
         surprises=surprises,
@@ -161,7 +164,7 @@ def _over_time(log: _Log, values: FloatArray, caption: str) -> str:
     )
 
 
-def _arms(log: _Log, estimates: Estimates | None) -> tuple[str, str]:
+def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
     """Draw how often arms were chosen and where they are, and list those of the front."""
     chosen = Counter(log.table.column("arm").to_pylist())
     total = max(sum(chosen.values()), 1)
@@ -182,6 +185,7 @@ def _arms(log: _Log, estimates: Estimates | None) -> tuple[str, str]:
         caption = "Arms on offer now, as believed; those best for some weights stand out"
         names = estimates.arms
         drawn += regions(caption, names, values[:, :2], bounds[:, :2], x=x, y=y, marked=members)
+    heads = ["best for some weights", *log.units.names, "chosen"]
     rows = [
         [
             estimates.arms[i],
@@ -190,7 +194,10 @@ def _arms(log: _Log, estimates: Estimates | None) -> tuple[str, str]:
         ]
         for i in members[: 2 * _SHOWN]
     ]
-    return drawn, _page.table(["best for some weights", *log.units.names, "chosen"], rows)
+    if front is None or not front.certain:
+        return drawn, _page.table(heads, rows)
+    rows = [[*row, front.certain[row[0]]] for row in rows]
+    return drawn, _page.table([*heads, "certain"], rows) + f"<p>{_page.text(front.left)}.</p>"
 
 
 def _exploration(log: _Log) -> str:

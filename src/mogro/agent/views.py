@@ -1,16 +1,18 @@
 """What an agent shows of itself, all in the user's units and directions."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from mogro import _page
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import Decision, DecisionInputs
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
+from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
 from mogro.plots import Drawing, house_style, panels
 
@@ -32,20 +34,45 @@ class Front:
         The share of all weights under which each is best, (F,); they sum to 1.
     objectives
         Names of the columns of ``values``.
+    certain
+        With a confidence, for every arm on offer whether it is "on" the true front, "off" it or
+        "open"; else empty.
+    confidence
+        Probability that all of ``certain`` is true, at all times.
     """
 
     arms: tuple[str, ...]
     values: FloatArray
     shares: FloatArray
     objectives: tuple[str, ...]
+    certain: Mapping[str, str] = field(default_factory=dict)
+    confidence: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to learn at this confidence."""
+        return bool(self.certain) and "open" not in self.certain.values()
+
+    @property
+    def left(self) -> str:
+        """How much is left to learn, in words."""
+        left = sum(state == "open" for state in self.certain.values())
+        what = f"{left} of {len(self.certain)} arms are open" if left else "nothing left to learn"
+        return f"{what} at {self.confidence:.4g} confidence" if self.certain else ""
 
     def __str__(self) -> str:
         order = np.argsort(-self.shares, kind="stable")
+        heads = ["arm", *self.objectives, "share of weights", *(["certain"] * bool(self.certain))]
         rows = [
-            [self.arms[i], *(f"{v:.4g}" for v in self.values[i]), f"{self.shares[i]:.1%}"]
+            [
+                self.arms[i],
+                *(f"{v:.4g}" for v in self.values[i]),
+                f"{self.shares[i]:.1%}",
+                *([self.certain[self.arms[i]]] if self.certain else []),
+            ]
             for i in order
         ]
-        return _table(["arm", *self.objectives, "share of weights"], rows)
+        return "\n".join([_table(heads, rows), *([self.left] if self.certain else [])])
 
     __repr__ = __str__
 
@@ -159,6 +186,42 @@ def learned_front(arms: ArmSet, theta: FloatArray, config: AgentConfig) -> Front
     front = pareto_front(arms.features, arms.view.project_rows(theta))
     ids = tuple(arms.id(int(place)) for place in front.members)
     return Front(ids, config.units.outward(front.values), front.shares, config.units.names)
+
+
+def certain_front(
+    arms: ArmSet,
+    learner: Learner,
+    config: AgentConfig,
+    confidence: float,
+    noise: float | Mapping[str, float] | None,
+) -> Front:
+    """Return the estimated effective front, and what is certain about every arm."""
+    if not 0 < real(confidence, "confidence") < 1:
+        raise ValueError(f"confidence: expected a number between 0 and 1, got {confidence!r}")
+    if config.half_life is not None:
+        raise ValueError(
+            f"confidence: expected an agent that forgets nothing, got half_life "
+            f"{config.half_life}: about what may have changed nothing is certain"
+        )
+    names = config.units.names
+    known_names = isinstance(noise, Mapping) and noise.keys() == set(names)
+    if noise is None or (isinstance(noise, Mapping) and not known_names):
+        raise ValueError(
+            f"noise: expected the standard deviation of rewards, a number or one for each of "
+            f"{list(names)}, got {noise!r}"
+        )
+    each = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
+    known = front_confidence(
+        learner.observed,
+        np.stack([arms.learned(place) for place in range(len(arms))]),
+        noise=check_noise(each, len(names)) / np.abs(config.units.scale),
+        delta=1 - confidence,
+        effective=True,
+    )
+    states = np.where(known.on, "on", np.where(known.off, "off", "open")).tolist()
+    certain = dict(zip(arms.ids, states, strict=True))
+    front = learned_front(arms, learner.theta, config)
+    return replace(front, certain=certain, confidence=confidence)
 
 
 def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:

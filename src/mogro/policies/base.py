@@ -23,7 +23,7 @@ from mogro._validation import (
     real,
 )
 from mogro.beliefs import Beliefs
-from mogro.certainty import FrontConfidence, Spread, classify, least_squares
+from mogro.certainty import FrontConfidence, check_noise, front_confidence
 from mogro.choice import Optimism, check_finite, choose
 from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, explorers
 from mogro.posterior import Posterior
@@ -75,18 +75,6 @@ class Estimate(NamedTuple):
 
     values: FloatArray
     errors: FloatArray
-
-
-def check_noise(noise: float | Sequence[float], objectives: int) -> FloatArray:
-    """Return the sub-Gaussian constants of the objectives, (M,)."""
-    constants = floats(np.atleast_1d(noise), "noise", shape=("n",))
-    if len(constants) not in (1, objectives):
-        raise ValueError(
-            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
-        )
-    if not (constants > 0).all():
-        raise ValueError(f"noise: expected numbers above 0, got {noise!r}")
-    return np.broadcast_to(constants.astype(np.float64), (objectives,))
 
 
 def check_delta(delta: float) -> float:
@@ -400,18 +388,15 @@ class LinearPolicy(ABC):
                 "nothing is certain"
             )
         arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
-        constants = check_noise(noise, self.objectives)
-        theta, S = least_squares(self.posterior)
-        spread = Spread(
+        return front_confidence(
+            self.posterior,
             arms,
-            S,
-            objectives=self.objectives,
+            noise=check_noise(noise, self.objectives),
             delta=check_delta(delta),
+            epsilon=real(epsilon, "epsilon", minimum=0),
+            effective=effective,
             ridge=real(ridge, "ridge", above=0),
         )
-        values = arms @ np.swapaxes(theta, -1, -2) / constants
-        slack = real(epsilon, "epsilon", minimum=0) / constants
-        return classify(values, spread, slack, effective=effective)
 
     def copy(self) -> Self:
         """Return an independent copy, with all that has been learned."""

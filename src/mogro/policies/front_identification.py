@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from mogro._streams import Rng, check_rng
 from mogro._validation import BoolArray, FloatArray, IntArray, real
 from mogro.beliefs import Beliefs, largest
-from mogro.certainty import FrontConfidence, Spread
+from mogro.certainty import FrontConfidence, Spread, check_noise
 from mogro.choice import check_finite
 from mogro.pareto import front, gaps
-from mogro.policies.base import LinearPolicy, check_delta, check_noise
+from mogro.policies.base import LinearPolicy, check_delta
 from mogro.posterior import Posterior
 from mogro.probability import Probabilities
 
