@@ -88,6 +88,7 @@ class Posterior:
         self._precision: FloatArray = np.ones((*lead, d))  # Lambda
         self._growth: FloatArray = np.ones(lead)  # of det(V + Lambda) since it was looked at
         self._since = 0  # updates since all was renewed
+        self._looks_in = 0  # observations until the prior may be due
         if self._groups is not None:
             self.separate()
         self._renew()
@@ -208,7 +209,11 @@ class Posterior:
     @property
     def due(self) -> bool:
         """Whether so much has been observed that the prior has to be learned anew."""
-        return self._groups is not None and bool(np.any(self._count >= self._due))
+        if self._groups is None or self._looks_in > 0:
+            return False
+        left = np.min(self._due - self._count)
+        self._looks_in = math.ceil(left)
+        return bool(left <= 0)
 
     @property
     def informed(self) -> BoolArray:
@@ -230,7 +235,7 @@ class Posterior:
         self._learned = np.where(due[..., None], precisions, self._learned)
         growth = np.minimum(self._count * (_NEXT_LOOK - 1), self._n)  # n: what is left of a count
         later = np.ceil(self._count + np.maximum(growth, 1.0))
-        self._due = np.where(due, later, self._due)
+        self._due, self._looks_in = np.where(due, later, self._due), 0
         self._renew(due)
 
     def separate(self) -> None:
@@ -290,6 +295,8 @@ class Posterior:
         self.check(x, y, rewards)
         if weights is None and not self.apart:
             return x, y, 1.0
+        if weights is None and x.ndim == len(self.batch) + 1:  # as below, in less time
+            return x[..., None, :] * np.ones((self.objectives, 1)), y[..., None], 1.0
         weight, axis = np.ones(y.shape) if weights is None else weights, len(self.batch)
         if (weight != weight[..., :1]).any():
             self.separate()
@@ -302,6 +309,10 @@ class Posterior:
     def _count_uses(self, x: FloatArray, weight: Any) -> None:
         """Count observations (..., d), or blocks (..., n, d), and where they are not zero."""
         if self._groups is None:
+            return
+        self._looks_in -= 1 if x.ndim == self._uses.ndim else self._looks_in
+        if isinstance(weight, float):
+            self._uses, self._count = self._uses + (x != 0), self._count + 1
             return
         uses, counted = (x != 0) * np.asarray(weight)[..., None], np.sign(weight)
         if x.ndim > self._uses.ndim:
