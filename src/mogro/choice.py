@@ -228,12 +228,12 @@ def _by_weights(
         best = int(tied[0]) if len(tied) == 1 else _draw(arms.features, tied, rng)
         return Choice(np.asarray(best), weights, no, no)
     many = bool(batch) and is_shared(listed(arms)) and beliefs.expected.W.shape[-3] == 1
-    choose_arms = _screened if many else _by_direction
+    choose_arms = _screened if many else best_arms
     arm, another = choose_arms(listed(arms), beliefs, weights, direction, rng, optimism)
     return Choice(arm, weights, another, no)
 
 
-def _by_direction(
+def best_arms(
     arms: FloatArray,
     beliefs: Beliefs,
     weights: FloatArray,
@@ -241,7 +241,10 @@ def _by_direction(
     rng: Rng,
     optimism: Optimism | None,
 ) -> tuple[IntArray, BoolArray]:
-    """Return the arms with the largest product, and whether optimism made them others."""
+    """Return the arms (...) with the largest product, and whether optimism made them others.
+
+    ``direction`` is what weights (..., M) make of the estimates, (..., d).
+    """
     sizes, scores = np.abs(direction), matvec(arms, direction)
     squares = scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)
     if not math.isfinite(squares):
@@ -269,7 +272,7 @@ def _screened(
     rng: Rng,
     optimism: Optimism | None,
 ) -> tuple[IntArray, BoolArray]:
-    """Do what :func:`_by_direction` does where many learners share the arms; see _screening."""
+    """Do what :func:`best_arms` does where many learners share the arms; see _screening."""
     batch, dim = beliefs.batch, arms.shape[-1]
     scores, error = shared_scores(arms, direction)
     slack = 16 * error  # more than ties, and rounding in either way
@@ -279,7 +282,7 @@ def _screened(
     else:
         arm, another, doubtful = _screened_optimism(arms, beliefs, weights, scores, slack, optimism)
     if doubtful.size:
-        arm[doubtful], another[doubtful] = _by_direction(
+        arm[doubtful], another[doubtful] = best_arms(
             take_arms(arms, batch, doubtful),
             beliefs.take(doubtful),
             take(np.broadcast_to(weights, (*batch, weights.shape[-1])), batch, doubtful),

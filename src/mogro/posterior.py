@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mogro import _evidence
 from mogro._algebra import diagonals, dot, matvec, outer, outer_sums, solve, vecmat
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
-from mogro.beliefs import Beliefs, largest
+from mogro.beliefs import Beliefs, largest, smallest
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
@@ -96,7 +96,7 @@ class Posterior:
     @property
     def n(self) -> FloatArray:
         """Weight of the observations, (*batch, G)."""
-        return np.asarray(self._n).reshape(*self.batch, -1)
+        return self._n if self.apart else self._n[..., None]
 
     @property
     def V(self) -> FloatArray:  # noqa: N802
@@ -130,11 +130,11 @@ class Posterior:
         Squares of residuals over n - tr(S V), the observations that the parameters leave free.
         While these are fewer than one: the mean squared reward, and 1 before the first reward.
         """
-        n, variances = np.asarray(self._n), np.square(self._solution[..., : self.dim, :]).sum(-2)
-        free = (n - self.dim + dot(self._precision, variances))[..., None]
-        residual = np.maximum(self._squares - self._penalty(), 0)
-        at_first = (self._y2 + (n == 0)[..., None]) / np.where(n > 0, n, 1)[..., None]
-        noise = np.where(free > _FREE, residual / np.maximum(free, _FREE), at_first)
+        n, variances = self._n[..., None], np.square(self._solution[..., : self.dim, :]).sum(-2)
+        free = n - self.dim + dot(self._precision, variances)[..., None]
+        noise = np.maximum(self._squares - self._penalty(), 0) / np.maximum(free, _FREE)
+        if smallest(free) <= _FREE:
+            noise = np.where(free > _FREE, noise, (self._y2 + (n == 0)) / np.where(n > 0, n, 1))
         return noise.reshape(*self.batch, self.objectives)
 
     def beliefs(self, expected: "Posterior | None" = None) -> Beliefs:
@@ -144,7 +144,8 @@ class Posterior:
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse observations that are not finite, or whose squares may overflow."""
-        if not (np.vdot(x, x) < _HUGE and np.vdot(y, y) < _HUGE):
+        single = x.ndim == y.ndim == 1  # then a product of vectors is called faster
+        if not (x.dot(x) + y.dot(y) if single else np.vdot(x, x) + np.vdot(y, y)) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
@@ -161,8 +162,8 @@ class Posterior:
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
         errors -= y
         gain = vecmat(part, self._solution[..., :d, :])  # S x
-        more = 1 + dot(part, part)  # 1 + x' S x
-        root = math.sqrt(more) if np.ndim(more) == 0 else np.sqrt(more)[..., None]
+        more: Any = 1 + dot(part, part)  # 1 + x' S x
+        root = math.sqrt(more) if isinstance(more, float) else np.sqrt(more)[..., None]
         errors /= root
         self._squares = self._squares + errors * errors
         errors /= root

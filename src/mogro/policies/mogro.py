@@ -10,7 +10,7 @@
             pull the arm x with the largest x . theta                   choice.py
         observe its rewards y; update S and every theta_m               posterior.py
 
-:meth:`LinearPolicy.select` and :meth:`LinearPolicy.update` do just that, for one learner or many.
+:meth:`MOGRO.select` is this for one learner; for many, :func:`mogro.choice.choose` does the same.
 """
 
 import math
@@ -19,17 +19,21 @@ from functools import partial
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mogro._streams import Rng, check_rng
-from mogro._validation import BoolArray, FloatArray, count, real
+from mogro._algebra import vecmat
+from mogro._streams import Rng, check_rng, part_of
+from mogro._validation import BoolArray, FloatArray, IntArray, count, real
 from mogro.beliefs import Beliefs, largest
-from mogro.choice import Optimism
+from mogro.choice import Optimism, best_arms
 from mogro.combinatorial import ActionSearch, Oracle
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
+
+_YES = np.ones((), dtype=np.bool_)
 
 
 @final
@@ -113,6 +117,24 @@ class MOGRO(LinearPolicy):
     def selection(self) -> Scalarization:
         """How to select."""
         return self.scalarization
+
+    def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
+        """Choose an arm for each learner; see :meth:`~mogro.policies.LinearPolicy.select`."""
+        if self.batch or is_nonlinear(self.scalarization):
+            return super().select(features, rng=rng)
+        check_rng(rng)
+        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
+        unknown = self.explorers(arms, beliefs, step=step, cache=self._cache)
+        exploring: BoolArray = _YES
+        if unknown is not None:
+            arm = self.exploration.choose(unknown, rng=part_of(rng, unknown.learners))[0]
+        else:
+            weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
+            theta = vecmat(weights, beliefs.theta)
+            optimism = self.optimism(beliefs, step)
+            arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
+        self._selected(exploring)
+        return int(arm)
 
     def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
         """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
