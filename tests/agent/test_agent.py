@@ -139,7 +139,7 @@ def test_taking_many_out_leaves_nothing_that_looks_like_a_direction() -> None:
         agent.decide({"a": x}, now=float(n))
         agent.expire(n - 5.0)
     assert agent.decide({"a": [1e-9, 0.0, 0.0, 0.0]}, now=3e3).arm == "a"
-    agent.expire(now=1e9)
+    agent.expire(now=1e9, confirm=True)
     assert agent.counters["pending"] == 0
     spans = [agent.decide(dict(zip("wxyz", np.eye(4), strict=True)), now=1e9) for _ in range(4)]
     assert sorted(decision.arm for decision in spans) == list("wxyz")

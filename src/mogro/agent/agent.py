@@ -43,6 +43,7 @@ from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.products import FeatureSpec, Interactions
 from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
+from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.report import last_arms, make_report
@@ -916,6 +917,43 @@ class Agent:
             self._queue.erase(gone, make)
         return len(gone)
 
+    def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
+        """Return the events in the journal, all or those of one decision, with their positions.
+
+        For those who look for what to :meth:`void`.
+        """
+        if id is not None:
+            check_id(id)
+        with self._with_journal("events").view() as (_, journal):
+            if id is None:
+                return tuple(journal.read(0))
+            places = {place for place, _ in mentions(journal.rows(0), (id,))}
+            return tuple(journal.read(0, lambda place, _: place in places))
+
+    def void(self, position: int) -> None:
+        """Take back an event, by its position: a reward or a time that was wrong.
+
+        The state is then what all other events give without it, in every process that shares the
+        journal; what followed from it alone (rewards of a decision that is void) is void, too. It
+        takes as long as to apply all events since the last snapshot before it, and is refused where
+        some of these have gone out of the journal (``retention``, :meth:`erase`).
+
+        Examples
+        --------
+        >>> import mogro, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> agent = mogro.Agent.open(folder.name + "/shop.db", [mogro.Objective("sales")], arms=1,
+        ...     seed=7)
+        >>> visit = agent.decide({"a": [1.0]}, id="visit 1")
+        >>> _ = agent.reward("visit 1", {"sales": 400.0})  # these were cents
+        >>> [(position, type(event).__name__) for position, event in agent.events("visit 1")]
+        [(2, 'Decided'), (3, 'Rewarded')]
+        >>> agent.void(3)
+        >>> _ = agent.reward("visit 1", {"sales": 4.0})
+        >>> agent.close(); folder.cleanup()
+        """
+        self._with_journal("void").void(count(position, "position"))
+
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.
 
@@ -1006,6 +1044,14 @@ class Agent:
 
     def _set_state(self, state: State) -> None:
         self._state = state
+
+    def _with_journal(self, call: str) -> CommitQueue:
+        if self._queue is None:
+            raise ValueError(
+                f"{call}: expected an agent with a journal (Agent.open), where events are kept; "
+                "this one is in memory alone"
+            )
+        return self._queue
 
     @property
     def _config(self) -> AgentConfig:

@@ -28,6 +28,7 @@ __all__ = [
     "Offered",
     "PriorLearned",
     "Rewarded",
+    "Voided",
     "Withdrawn",
     "from_plain",
     "to_plain",
@@ -214,6 +215,12 @@ class Erased(NamedTuple):
     numbers: tuple[int, ...]
 
 
+class Voided(NamedTuple):
+    """The event at a position has not happened: all is as if the others had come without it."""
+
+    position: int
+
+
 Event = (
     Decided
     | Rewarded
@@ -225,6 +232,7 @@ Event = (
     | Imported
     | Erased
     | PriorLearned
+    | Voided
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}

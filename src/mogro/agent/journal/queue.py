@@ -11,6 +11,7 @@ lock is held. Where a round fails, the state is thrown away and read again from 
 alone says what happened.
 """
 
+import math
 import os
 import sys
 import threading
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.agent.events import Event
+from mogro.agent.events import Activated, Decided, Event, Expired, Rewarded, Voided, Withdrawn
 from mogro.agent.journal.snapshots import Snapshots
 from mogro.agent.journal.tables import Journal, mentions, written
 from mogro.agent.state.snapshot import join
@@ -29,6 +30,7 @@ from mogro.agent.state.state import State
 
 T = TypeVar("T")
 
+_CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
 _PIECES = 4  # of a snapshot in one commit, where nothing else is in it
 
 
@@ -87,6 +89,7 @@ class CommitQueue:
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
+        self._voided: Collection[int] = ()  # positions of events that have not happened after all
         self._fresh: list[Event] = []  # applied in this round, not yet committed
         try:
             self._catch_up()
@@ -190,6 +193,41 @@ class CommitQueue:
             self._snapshots.step(sys.maxsize)
         with self._lock:
             self._journal.scrub()
+
+    def void(self, position: int) -> None:
+        """Let everything be as if one event had not happened, from the snapshot before it.
+
+        All events since are applied again while others go on; with the lock held only those that
+        have come meanwhile. A snapshot of the result is where everybody else goes on.
+        """
+        with self.view() as (_, reader):
+            event = reader.event(position)
+            if not isinstance(event, _CAN_BE_VOID):
+                kinds = ", ".join(kind.__name__ for kind in _CAN_BE_VOID)
+                raise ValueError(
+                    f"position: expected that of one of {kinds} in the journal, got {position}"
+                    + ("" if event is None else f", {type(event).__name__}")
+                )
+            state = self._last_state(reader, before=position)
+            voided = _voided(reader, state.position) | {position}
+            self._replay_all(state, reader, voided)
+        with self._transaction():
+            self._replay_all(state, self._journal, voided)
+            self._replace(state)
+            self._state = state
+            self.apply(Voided(position))
+            state.ledger.versions = [state.position] * len(state.ledger.versions)  # write them all
+            self._snapshots.begin(state)
+            self._snapshots.step(sys.maxsize)
+
+    def _replay_all(self, state: State, journal: Journal, voided: Collection[int]) -> None:
+        for place, event in journal.read(state.position, evidence=False):
+            if place != state.position + 1:
+                raise JournalError(
+                    f"{journal.path}: event {state.position + 1} has gone out since, so that "
+                    f"{max(voided)} cannot be voided"
+                )
+            _replay(state, place, event, voided, journal.path)
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -317,10 +355,11 @@ class CommitQueue:
                 return False
             if position != self._position + 1:
                 return False
+            if isinstance(event, Voided) and event.position not in self._voided:
+                self._restart()
+                return self._follow()
             self._state = None  # if it fails in the middle
-            result = state.apply(event)
-            if isinstance(result, Exception):
-                raise JournalError(f"{journal.path}: event {position} is refused: {result}")
+            _replay(state, position, event, self._voided, journal.path)
             self._position += 1
             self._state = state
         return self._connection == journal.connections
@@ -328,19 +367,27 @@ class CommitQueue:
     def _restart(self) -> None:
         """Begin with the last snapshot, or with nothing."""
         self._connection = self._journal.connections
-        state = State(self.config)
-        position, head, blocks = self._journal.snapshot()
-        if position:
-            try:
-                state = join(head, blocks, self.config.restored, where=self._journal.path)
-            except DamagedSnapshot:  # the events have it all, perhaps
-                position = 0
-        if self.config.retention is not None:
-            state.ledger.released = []
+        state = self._last_state(self._journal)
+        position = state.position
+        self._voided = _voided(self._journal, position)
         self._snapshots.cancel()
         self._snapshots.follow(position)
         self._replace(state)
         self._state, self._position = state, position
+
+    def _last_state(self, journal: Journal, before: float = math.inf) -> State:
+        """Return the state of the last snapshot, if that is from before a position, or a new one.
+
+        A damaged one counts as none: the events have it all, perhaps.
+        """
+        state = State(self.config)
+        position, head, blocks = journal.snapshot()
+        if 0 < position < before:
+            with suppress(DamagedSnapshot):
+                state = join(head, blocks, self.config.restored, where=journal.path)
+        if self.config.retention is not None:
+            state.ledger.released = []
+        return state
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
@@ -350,3 +397,18 @@ class CommitQueue:
         while self._snapshots.under_way:
             with self._transaction():  # others take their turn in between
                 self._snapshots.step(_PIECES)
+
+
+def _voided(journal: Journal, after: int) -> set[int]:
+    """Return the positions of events that were voided after a position."""
+    events = journal.read(after, lambda _, kind: kind == Voided.__name__)
+    return {event.position for _, event in events if isinstance(event, Voided)}
+
+
+def _replay(state: State, position: int, event: Event, voided: Collection[int], path: str) -> None:
+    """Apply an event of a journal; where some are void, those that are refused without them are."""
+    result = None if position in voided else state.apply(event)
+    if isinstance(result, Exception) and not voided:
+        raise JournalError(f"{path}: event {position} is refused: {result}")
+    if position in voided or isinstance(result, Exception):
+        state.skip(event)

@@ -75,6 +75,13 @@ class State:
         self.position -= isinstance(result, Exception)
         return result
 
+    def skip(self, event: events.Event) -> None:
+        """Go on as if an event had not happened; an id that was made up for it stays taken."""
+        self.position += 1
+        self.ledger.position = self.position
+        if isinstance(event, events.Decided) and event.number is not None:
+            self.numbers = max(self.numbers, event.number + 1)
+
     def freeze(self) -> "State":
         """Return the state as it is now: it can be read at any time, while this one goes on."""
         other = copy.copy(self)
@@ -469,6 +476,7 @@ class State:
         events.Erased: _erased,
         events.PriorLearned: lambda self, event: self.learner.learn_prior(event.precisions),
         events.Offered: _offered,
+        events.Voided: lambda self, event: True,  # the queue begins again without that event
     }
 
     def find_windows(self) -> None:
