@@ -11,6 +11,8 @@ from mogro._validation import FloatArray
 from mogro.posterior import STATE, Posterior
 from mogro.priors import Learned
 
+_ROUNDING = 1e-9  # a weight below is what is left of observations that were taken out
+
 
 def merged(one: Posterior, other: Posterior) -> Posterior:
     """Return the posterior of all that two of the same features and objectives have observed."""
@@ -24,6 +26,35 @@ def merged(one: Posterior, other: Posterior) -> Posterior:
     both._renew()
     both._set_residual(one._residual(both._theta) + other._residual(both._theta))
     return both
+
+
+def corrected(
+    posterior: Posterior, x: FloatArray, n: FloatArray, y: FloatArray, y2: FloatArray
+) -> Posterior:
+    """Return the posterior with other observations of x (d,): what is below 0 was taken out.
+
+    The changes of their weights, ``n``, of their weighted rewards, ``y``, and of the squares of
+    these, ``y2``, are of shape (M,). For one learner.
+    """
+    before, other = posterior.copy(), posterior.copy()
+    if (n != n[0]).any():
+        before.separate()
+        other.separate()
+    each = (n, y, y2)
+    if other.apart:
+        each = (n[:, None], y[:, None], y2[:, None])
+    weight = each[0][..., 0] if other.apart else n[0]
+    other._n = other._n + weight
+    left = np.asarray(other._n > _ROUNDING)  # otherwise nothing is, but for rounding
+    V = np.asarray(weight)[..., None, None] * np.outer(x, x)
+    change = np.concatenate((V, each[1][..., None] * x), axis=-2)
+    other._sums = (other._sums + change) * left[..., None, None]
+    other._n, other._y2 = other._n * left, np.maximum(other._y2 + each[2], 0) * left[..., None]
+    other._renew()
+    fitted = other._theta @ x
+    residual = before._residual(other._theta) + each[2] - (2 * each[1] - each[0] * fitted) * fitted
+    other._set_residual(residual * left[..., None])
+    return other
 
 
 def expecting(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:

@@ -193,7 +193,7 @@ def test_without_revision_a_second_value_is_refused_before_its_window_closes() -
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     agent.reward("a", {"sale": 1.0}, now=1.0)
     with pytest.raises(ConflictingReward):
-        agent.reward("a", {"sale": 2.0}, now=1e9)
+        agent.reward("a", {"sale": 2.0}, now=800.0)
     assert agent.observations == {"sale": 0.0}  # not even the time has passed
     agent.expire(9.0)
     assert worth(agent, 1.0) == pytest.approx(1.0)

@@ -152,16 +152,16 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def refused(self) -> None:
         with pytest.raises(UnknownDecision):
-            self.agent.reward("nobody", {self.objectives[0].name: 1.0}, now=self.now + 1e6)
+            self.agent.reward("nobody", {self.objectives[0].name: 1.0}, now=self.now + 500.0)
         with pytest.raises(UnknownDecision):
-            self.agent.activate("nobody", now=self.now + 1e6)
+            self.agent.activate("nobody", now=self.now + 500.0)
         with pytest.raises(UnknownDecision):
-            self.agent.withdraw("nobody", now=self.now + 1e6)
+            self.agent.withdraw("nobody", now=self.now + 500.0)
         for id in list(self.slow.decisions)[:1]:
             with pytest.raises(UnknownObjective):
-                self.agent.reward(id, {"likes": 1.0}, now=self.now + 1e6)
+                self.agent.reward(id, {"likes": 1.0}, now=self.now + 500.0)
             with pytest.raises(BadReward):
-                self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 1e6)
+                self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 500.0)
 
     @precondition(lambda self: len(self.objectives) < 5)
     @rule(window=st.sampled_from([None, 12.0]), default=st.sampled_from([None, 0.5]))

@@ -109,6 +109,10 @@ class Agent:
     activation_timeout
         How long a decision made with ``activate=False`` may wait for :meth:`activate`; after that
         it counts as withdrawn. Without it, for ever.
+    correct_within
+        How long after its window a reward still corrects what was learned, as if it had come in
+        time. Without it, for as long as the decision is remembered. Later ones are recorded, and
+        counted as late.
     max_step
         How far a time may be from the latest so far; others are refused
         (:class:`~mogro.agent.ImplausibleTime`). By default a hundred times the longest window, so
@@ -164,6 +168,7 @@ class Agent:
         half_life: HalfLife | None = None,
         retention: float | Retention | None = None,
         activation_timeout: float | None = None,
+        correct_within: float | None = None,
         max_step: float | None = None,
         clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
@@ -180,6 +185,7 @@ class Agent:
             half_life=half_life,
             retention=retention,
             activation_timeout=activation_timeout,
+            correct_within=correct_within,
             max_step=max_step,
         )
         self._begin(State(config), clock, on_event)
@@ -547,9 +553,9 @@ class Agent:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
 
         An objective with a default is learned when its window closes, others as they come. A value
-        that came before is ignored; one for an objective whose window has closed is recorded, not
-        learned. ``now`` first closes every window that is due, of all decisions; it is needed
-        where an objective has a window.
+        that came before is ignored; one for an objective whose window has closed corrects what was
+        learned, within ``correct_within``. ``now`` first closes every window that is due, of all
+        decisions.
 
         Raises
         ------

@@ -37,6 +37,7 @@ class AgentOptions(TypedDict, total=False):
     retention: float | Retention | None
     activation_timeout: float | None
     max_step: float | None
+    correct_within: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,7 @@ class AgentConfig:
     retention: float | Retention | None = None
     activation_timeout: float | None = None
     max_step: float | None = None
+    correct_within: float | None = None
 
     def __post_init__(self) -> None:
         made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
@@ -79,6 +81,7 @@ class AgentConfig:
             "half_life": _half_life(self.half_life, made.half_life),
             "retention": _retention(self.retention),
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
+            "correct_within": _duration(self.correct_within, "correct_within", minimum=0),
             "max_step": _duration(self.max_step, "max_step", above=0),
         }
         for name, value in checked.items():
@@ -135,6 +138,11 @@ class AgentConfig:
     def timeout(self) -> float:
         """How long decisions wait to be activated."""
         return math.inf if self.activation_timeout is None else self.activation_timeout
+
+    @cached_property
+    def correction(self) -> float:
+        """How long after its window a value still corrects what was learned."""
+        return math.inf if self.correct_within is None else self.correct_within
 
     @cached_property
     def step(self) -> float:

@@ -205,7 +205,7 @@ class Units:
         self.nearest = min(self.windows)  # the first window to close
         self.defaults = tuple(objective.default for objective in objectives)
         self.revise = tuple(objective.revise for objective in objectives)
-        self.stamped = "last" in self.revise  # whether the times of values matter
+        self.stamped = self.nearest < math.inf  # whether the times of values are kept
         # Learned when the window closes, not when a value comes.
         self.at_close = tuple(
             objective.default is not None or objective.revise is not None

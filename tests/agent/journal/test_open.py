@@ -121,7 +121,7 @@ def test_what_is_refused_leaves_no_trace(tmp_path: Path, shop: str) -> None:
         live(agent, 0, 20)
         before = saved(agent, tmp_path / "saved")
         with pytest.raises(mogro.errors.UnknownDecision):
-            agent.reward("nobody", {"click": 1.0}, now=1e6)
+            agent.reward("nobody", {"click": 1.0}, now=5000.0)
         with pytest.raises(mogro.errors.InfeasibleConstraints):
             agent.decide(ARMS, at_least={"watch": 1e9}, now=20.0)
         with pytest.raises(mogro.errors.ConflictingReward):

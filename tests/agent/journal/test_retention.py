@@ -309,7 +309,7 @@ def test_what_is_erased_in_memory(tmp_path: Path) -> None:
     assert agent.decisions() == ()
     assert other.erase(*held) == len(held)
     assert agent.counters == other.counters
-    assert agent.expire(1e6) == 0  # nothing is pending
+    assert agent.expire(5000.0) == 0  # nothing is pending
 
 
 def test_without_its_snapshot_a_journal_that_has_forgotten_is_damaged(shop: str) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mogro.agent.objective import STATUS
+from mogro.agent.objective import PENDING, STATUS
 
 
 @dataclass
@@ -18,17 +18,20 @@ class Counters:
     unmet: int = 0  # objectives closed because their condition was not met
     revised: int = 0  # rewards that replaced an earlier value
     repeated: int = 0  # rewards that had come before
-    late: int = 0  # rewards after their objective was closed
+    late: int = 0  # rewards after their objective was closed, not learned
+    corrected: int = 0  # observations learned, replaced or taken out by rewards that came late
     withdrawn: int = 0  # objectives of arms that were not shown
     observed: int = 0  # of the decisions, those that somebody else has made
     forgotten: int = 0  # completed decisions dropped
 
     def count(self, before: list[int], after: list[int]) -> None:
-        """Count what became of the objectives of a decision."""
+        """Count what became of the objectives of a decision; what they were before no longer is."""
         for old, new in zip(before, after, strict=True):
             if old != new:
-                status = STATUS[new]  # which is the name of its counter, too
-                setattr(self, status, getattr(self, status) + 1)
+                for status, more in ((old, -1), (new, 1)):
+                    if status != PENDING:
+                        name = STATUS[status]  # which is that of its counter, too
+                        setattr(self, name, getattr(self, name) + more)
 
 
 class Outcome(NamedTuple):
@@ -36,6 +39,6 @@ class Outcome(NamedTuple):
 
     learned: int = 0  # observed now, for the first time
     pending: int = 0  # kept until the window closes, or a condition is known
-    revised: int = 0  # replaced an earlier value
+    revised: int = 0  # replaced an earlier value, or a default that was learned
     repeated: int = 0  # had come before, or an earlier one counts: ignored
     late: int = 0  # after the window, or its condition was not met: recorded, not learned

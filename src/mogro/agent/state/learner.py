@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._reshaping import expecting, with_objectives
+from mogro._reshaping import corrected, expecting, with_objectives
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
 from mogro.beliefs import Beliefs, Known
@@ -219,6 +219,46 @@ class Learner:
             weights *= self._retained**later
             self._decay(which.sum(axis=0))
         self.observed.learn(x, np.where(which, values, 0.0), weights)
+
+    def correct(
+        self,
+        x: FloatArray,
+        taken_out: Sequence[tuple[int, float]],
+        put_in: Sequence[tuple[int, float]],
+        time: float,
+    ) -> None:
+        """Learn other values from a decision (p,) of a time, by objective, with what it weighs now.
+
+        With a half-life in updates nothing can be taken out; what is put in is a new observation.
+        """
+        n, y, y2 = np.zeros((3, self.observed.objectives))
+        for sign, observations in ((-1, taken_out), (1, put_in)):
+            for m, value in observations:
+                n[m] += sign
+                y[m] += sign * value
+                y2[m] += sign * value**2
+        weight = self._weight(time)
+        if self._retained is not None:
+            assert not taken_out
+            self._decay(n > 0)
+        self.observed = corrected(self.observed, x, weight * n, weight * y, weight * y2)
+        self._losses += 1
+
+    def restore_pending(self, x: FloatArray, which: BoolArray, time: float) -> None:
+        """Let objectives (M,) ``which`` of a decision (p,) of a time be in flight again."""
+        if self._explores:
+            self.observed.separate()
+            self._split_pending()
+            self._sum_recent()
+            again = self._weight(time) * which
+            self._sums, self._summed = self._sums + again[:, None, None] * np.outer(x, x), True
+            counts = zip(self._pending, which.tolist(), strict=True)
+            self._pending = [count + more for count, more in counts]
+
+    @property
+    def can_take_out(self) -> bool:
+        """Whether it is known how much an observation weighs that was learned before."""
+        return self._retained is None
 
     def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""

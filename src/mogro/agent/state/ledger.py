@@ -167,6 +167,12 @@ class Ledger:
             dropped += 1
         return dropped
 
+    def reopen(self, row: int) -> None:
+        """Have something pending again, of a decision that was completed."""
+        block, i = self.writable(row)
+        block.completed[i] = -1
+        self.completed.remove(row)
+
     def drop_aged(self, oldest: float) -> int:
         """Drop completed decisions that are too old, as far as all completed before are, too."""
         dropped = 0

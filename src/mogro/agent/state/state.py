@@ -22,6 +22,7 @@ from mogro.agent.objective import (
     NOTHING,
     PENDING,
     STATUS,
+    UNMET,
     WITHDRAWN,
     Units,
 )
@@ -226,24 +227,27 @@ class State:
         """Take over the values given for a decision, and learn those that are final."""
         states, start = block.state[i].tolist(), block.start.item(i)
         new, revised, repeated, late = [], 0, 0, 0
+        old, corrected = values.copy(), set[int]()  # of final objectives: by values that came late
         for name, value in event.values.items():
             m = self.units.index[name]
-            before = values[m]
-            if states[m] == PENDING and start + self.units.windows[m] <= self.time:
-                repeated += before == value  # closed: it waits for its condition alone
-                late += before != value
-            elif before != before:
-                values[m] = value
-                new.append(m)
-                if self.units.stamped and event.time is not None:
-                    block.stamps[i, m] = event.time
-            elif states[m] == PENDING and self._revises(event.time, value, before, block, i, m):
-                values[m] = value
-                revised += 1
-            elif before == value or states[m] == PENDING:
+            before, end = values[m], start + self.units.windows[m]
+            closed = states[m] != PENDING or end <= self.time
+            if before == before and not self._revises(event.time, value, before, block, i, m):
                 repeated += 1
-            else:
+                continue
+            if closed and not self._is_correctable(states[m], end):
                 late += 1
+                if states[m] == PENDING or before == before:
+                    continue
+            elif closed:
+                corrected.add(m)
+            elif before == before:
+                revised += 1
+            else:
+                new.append(m)
+            values[m] = value
+            if self.units.stamped and event.time is not None:
+                block.stamps[i, m] = max(event.time, block.stamps.item(i, m))
         block.values[i] = values
         before_now = states.copy()
         final = (
@@ -259,7 +263,78 @@ class State:
                 learned += 1
             else:
                 pending += 1
+        if corrected and self.ledger.rows.get(event.id) == row:
+            given = corrected.copy()
+            states = self._correct(row, block, i, old, corrected)
+            for m in given:
+                learned += states[m] == LEARNED and before_now[m] not in (LEARNED, DEFAULTED)
+                revised += states[m] == LEARNED and before_now[m] in (LEARNED, DEFAULTED)
+                pending += states[m] == PENDING
+                late += states[m] not in (LEARNED, PENDING)
         return Outcome(learned, pending, revised, repeated, late)
+
+    def _is_correctable(self, state: int, end: float) -> bool:
+        """Tell whether a value for an objective that has closed changes what was learned."""
+        if state in (LEARNED, DEFAULTED) and not self.learner.can_take_out:
+            return False
+        return state != WITHDRAWN and end <= self.time <= end + self.config.correction
+
+    def _correct(
+        self, row: int, block: Block, i: int, old: list[float], affected: set[int]
+    ) -> list[int]:
+        """Learn from a decision what would have been learned had late values come in time.
+
+        ``old`` are the values before. What follows from the affected objectives by conditions is
+        decided anew, too: it may be learned, taken out, or waited for again. Return its states.
+        """
+        units, start, serial = self.units, block.start.item(i), block.serial.item(i)
+        before, values = block.state[i].tolist(), block.values[i].tolist()
+        states: list[int] = before.copy()
+        for m in units.order:
+            follows = units.conditions[m] in affected and before[m] != WITHDRAWN
+            if before[m] == UNMET and not follows:
+                affected.discard(m)  # its condition is not met all the same
+            elif m in affected or follows:
+                affected.add(m)
+                states[m] = PENDING
+        units.resolve(states, values, start, self.time)
+        was = self._learned_values(before, old, serial)
+        for m in affected:
+            self.defaults.pop((serial, units.names[m]), None)
+        now = self._learned_values(states, values, serial)
+        taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
+        put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
+        x, time = block.features[i], block.time.item(i)
+        if taken_out or put_in:
+            self.learner.correct(x, taken_out, put_in, time)
+        waited, waits = (np.array(each) == PENDING for each in (before, states))
+        if (waited & ~waits).any():
+            self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
+        if (waits & ~waited).any():
+            self.learner.restore_pending(x, waits & ~waited, time)
+            self._windows.add(units.next_closing(states, start, self.time), serial, row)
+            if not waited.any():
+                self.ledger.reopen(row)
+        block.state[i] = states
+        self.counters.count(before, states)
+        self.counters.corrected += len({m for m, _ in (*taken_out, *put_in)})
+        if waited.any() and not waits.any():
+            self._complete(row, block, i)
+        return states
+
+    def _learned_values(
+        self, states: list[int], values: list[float], serial: int
+    ) -> dict[int, float]:
+        """Return what was learned of a decision, by objective, as the learner sees it."""
+        units, learned = self.units, {}
+        for m, state in enumerate(states):
+            value: float | None = values[m]
+            if state == DEFAULTED:
+                value = self.defaults.get((serial, units.names[m]), units.defaults[m])
+            if state in (LEARNED, DEFAULTED):
+                assert value is not None
+                learned[m] = (value - units.offsets[m]) / units.slopes[m]
+        return learned
 
     def _revises(
         self, time: float | None, value: float, before: float, block: Block, i: int, m: int
