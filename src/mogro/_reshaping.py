@@ -43,10 +43,10 @@ def corrected(
     each = (n, y, y2)
     if other.apart:
         each = (n[:, None], y[:, None], y2[:, None])
-    weight = each[0][..., 0] if other.apart else n[0]
+    weight: FloatArray = np.asarray(each[0][..., 0] if other.apart else n[0])
     other._n = other._n + weight
     left = np.asarray(other._n > _ROUNDING)  # otherwise nothing is, but for rounding
-    V = np.asarray(weight)[..., None, None] * np.outer(x, x)
+    V = weight[..., None, None] * np.outer(x, x)
     change = np.concatenate((V, each[1][..., None] * x), axis=-2)
     other._sums = (other._sums + change) * left[..., None, None]
     other._n, other._y2 = other._n * left, np.maximum(other._y2 + each[2], 0) * left[..., None]

@@ -132,12 +132,12 @@ def test_a_condition_may_come_after_the_window_has_closed() -> None:
         mogro.Objective("returned", given="sale", window=9.0, default=0.0),
         mogro.Objective("stars", given="sale", window=9.0),
     ]
-    agent = mogro.Agent(objectives, arms=1, seed=0)
+    agent = mogro.Agent(objectives, arms=1, seed=0, correct_within=0.0)
     for n in range(2):
         agent.decide({"x": [1.0]}, id=str(n), now=0.0)
     assert agent.reward("0", {"stars": 5.0}, now=1.0) == Outcome(pending=1)
     late = {"returned": 1.0, "stars": 3.0}
-    assert agent.reward("1", late, now=9.0) == Outcome(late=2)
+    assert agent.reward("1", late, now=9.1) == Outcome(late=2)
     for n in range(2):
         assert agent.reward(str(n), {"sale": 1.0}, now=20.0) == Outcome(learned=1)
     assert agent.observations == {"sale": 2.0, "returned": 2.0, "stars": 1.0}
@@ -161,9 +161,8 @@ def test_a_condition_never_calls_for_exploration_by_itself() -> None:
 
 
 def test_values_that_grow() -> None:
-    agent = mogro.Agent(
-        [mogro.Objective("dwell", window=60.0, default=0.0, revise="max")], arms=1, seed=0
-    )
+    dwell = mogro.Objective("dwell", window=60.0, default=0.0, revise="max")
+    agent = mogro.Agent([dwell], arms=1, seed=0, correct_within=0.0)
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     seen = [agent.reward("a", {"dwell": value}, now=1.0) for value in (10.0, 30.0, 20.0, 30.0)]
     assert seen == [
@@ -172,7 +171,7 @@ def test_values_that_grow() -> None:
         Outcome(repeated=1),
         Outcome(repeated=1),
     ]
-    assert agent.reward("a", {"dwell": 40.0}, now=60.0) == Outcome(late=1)
+    assert agent.reward("a", {"dwell": 40.0}, now=60.1) == Outcome(late=1)
     assert worth(agent, 1.0) == pytest.approx(30.0)
 
 
@@ -215,7 +214,8 @@ def test_conditions_that_make_no_sense() -> None:
 
 def test_a_clock_that_lags_behind() -> None:
     """Time is the largest seen; windows count from their decision's own time."""
-    agent = mogro.Agent([mogro.Objective("sale", window=5.0, default=0.0)], arms=1, seed=0)
+    sale = mogro.Objective("sale", window=5.0, default=0.0)
+    agent = mogro.Agent([sale], arms=1, seed=0, correct_within=0.0)
     agent.decide({"x": [1.0]}, id="a", now=100.0)
     agent.decide({"x": [1.0]}, id="b", now=97.0)  # another machine
     assert agent.reward("b", {"sale": 1.0}, now=98.0) == Outcome(pending=1)

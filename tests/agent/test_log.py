@@ -166,9 +166,9 @@ STORIES = [
 
 @pytest.mark.parametrize("in_journal", [True, False])
 def test_rewards_and_what_became_of_them(in_journal: bool, tmp_path: Path) -> None:
-    agent = mogro.Agent(STORIES, arms=1, seed=1)
+    agent = mogro.Agent(STORIES, arms=1, seed=1, correct_within=0.0)
     if in_journal:
-        agent = mogro.Agent.open(tmp_path / "a.db", STORIES, arms=1, seed=1)
+        agent = mogro.Agent.open(tmp_path / "a.db", STORIES, arms=1, seed=1, correct_within=0.0)
     arms = {"x": [1.0]}
     for id in ("all", "none", "unmet", "late", "open"):
         agent.decide(arms, id=id, now=0.0 if id != "open" else 60.0)
@@ -177,8 +177,8 @@ def test_rewards_and_what_became_of_them(in_journal: bool, tmp_path: Path) -> No
         if id == "unmet":
             agent.reward(id, {"watch": 4.0, "stars": 1.0}, now=1.0)
         if id == "late":
-            agent.reward(id, {"watch": 5.0}, now=20.0)
-            agent.reward(id, {"click": 7.0}, now=20.0)
+            agent.reward(id, {"watch": 5.0}, now=20.1)
+            agent.reward(id, {"click": 7.0}, now=20.1)
     agent.reward("open", {"click": 1.0}, now=60.0)
 
     def seen(table: pa.Table) -> dict[str, list[tuple[float | None, str]]]:
@@ -207,7 +207,8 @@ def test_rewards_and_what_became_of_them(in_journal: bool, tmp_path: Path) -> No
 
 def test_the_log_judges_by_what_the_agent_learned() -> None:
     """What comes after its window, without a default, is neither learned nor in the log."""
-    agent = mogro.Agent([mogro.Objective("stars", window=5.0)], arms=1, seed=0)
+    stars = mogro.Objective("stars", window=5.0)
+    agent = mogro.Agent([stars], arms=1, seed=0, correct_within=0.0)
     for n in range(60):
         agent.decide({"x": [1.0]}, id=str(n), now=10.0 * n)
         agent.reward(str(n), {"stars": 5.0 if n % 2 else 1.0}, now=10.0 * n + 6.0 * (n % 2))

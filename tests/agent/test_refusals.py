@@ -126,7 +126,7 @@ def test_a_reward_needs_the_time_where_there_is_a_window() -> None:
     refused(agent.reward, "a", {"sale": 1.0}, says="now: expected the time, because of a window")
     refused(agent.reward, "a", {}, says="now: expected a finite number, got nan", now=math.nan)
     assert agent.counters["learned"] == 0
-    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 0, 0, 1)
+    assert agent.reward("a", {"sale": 1.0}, now=99.0) == (0, 0, 1, 0, 0)  # late
 
 
 def test_places_recalled_among_other_arms() -> None:

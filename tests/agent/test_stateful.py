@@ -86,6 +86,7 @@ class Machine(RuleBasedStateMachine):
             seed=1,
             half_life=self.half_life,
             activation_timeout=self.activation_timeout,
+            correct_within=0.0,  # see test_late_truth
             on_event=self.events.append,
         )
 

@@ -147,11 +147,14 @@ class Imported(NamedTuple):
         Rewards by objective, in the user's units.
     status
         By objective, as in :class:`~mogro.agent.DecisionRecord`; nothing is pending.
+    times
+        When rewards came, by objective, where that is known.
     """
 
     decision: Decided
     values: dict[str, float]
     status: dict[str, str]
+    times: dict[str, float]
 
 
 class Rewarded(NamedTuple):

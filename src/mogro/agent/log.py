@@ -21,6 +21,8 @@ them, C of a context, p of an arm as the learner sees it::
     reward_NAME         float64, of each objective: what the agent learned, a default perhaps; null
                         if it learned nothing, or not yet
     status_NAME         string: pending, learned, defaulted, missing, late, unmet, withdrawn
+    time_NAME           float64: when a value came, the last one that counts; null if none did, or
+                        where no objective has a window
 
 So whoever evaluates a log judges by the rewards that the agent learns from. With
 ``rewards="received"`` a value that came after its window stands in ``reward_NAME``, too, also in
@@ -42,7 +44,7 @@ import numpy as np
 
 from mogro._codec import to_plain
 from mogro._files import write_atomically
-from mogro._validation import BoolArray, FloatArray, count
+from mogro._validation import BoolArray, FloatArray, count, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
 from mogro.agent.events import Changed, Decided, Imported, Offered
@@ -118,6 +120,8 @@ def make_log(
         values, there, status = _outcomes(state, block, m, rewards)
         columns[f"reward_{name}"] = pa.array(values, mask=~there)
         columns[f"status_{name}"] = pa.array(status, pa.string())
+        times = block.stamps[:, m] if units.stamped else np.full(len(ids), -math.inf)
+        columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     about = _metadata(state.config) | {"rewards": rewards}
     return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
 
@@ -331,7 +335,9 @@ def _imported(row: dict[str, Any], names: list[str], config: AgentConfig) -> Imp
         read_time(row["time"], needed=config.timed),
         observed=row["observed"],
     )
-    return Imported(decision, values, status)
+    times = {name: row.get(f"time_{name}") for name in common}
+    came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
+    return Imported(decision, values, status, came)
 
 
 def _status(given: str, value: float | None, name: str, units: Units) -> str:

@@ -118,8 +118,16 @@ class _Log:
         return Series(label, self.middles, means, low, high)
 
     def status(self, m: int) -> Counter[str]:
-        """Return how often an objective came to what."""
-        return Counter(self.table.column(f"status_{self.units.names[m]}").to_pylist())
+        """Return how often an objective came to what; late: a value came after it was closed."""
+        name = self.units.names[m]
+        status = self.table.column(f"status_{name}").to_pylist()
+        came = (~np.isnan(_numbers(self.table, f"time_{name}"))).tolist()
+        count = Counter("missing" if each == "late" else each for each in status)
+        count["late"] = sum(
+            each == "late" or (each == "defaulted" and there)
+            for each, there in zip(status, came, strict=True)
+        )
+        return count
 
     def warnings(self) -> list[str]:
         """Say what should be looked at."""

@@ -154,6 +154,8 @@ class State:
             state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
             if value is not None and state != DEFAULTED:
                 block.values[i, m] = value
+            if self.units.stamped and name in event.times:
+                block.stamps[i, m] = event.times[name]
             if state in (LEARNED, DEFAULTED):
                 assert value is not None
                 learned.append((m, value))
@@ -232,13 +234,14 @@ class State:
             m = self.units.index[name]
             before, end = values[m], start + self.units.windows[m]
             closed = states[m] != PENDING or end <= self.time
-            if before == before and not self._revises(event.time, value, before, block, i, m):
-                repeated += 1
-                continue
             if closed and not self._is_correctable(states[m], end):
-                late += 1
+                repeated += before == value
+                late += before != value
                 if states[m] == PENDING or before == before:
                     continue
+            elif before == before and not self._revises(event.time, value, before, block, i, m):
+                repeated += 1
+                continue
             elif closed:
                 corrected.add(m)
             elif before == before:
@@ -277,7 +280,7 @@ class State:
         """Tell whether a value for an objective that has closed changes what was learned."""
         if state in (LEARNED, DEFAULTED) and not self.learner.can_take_out:
             return False
-        return state != WITHDRAWN and end <= self.time <= end + self.config.correction
+        return state != WITHDRAWN and end <= self.time < end + self.config.correction
 
     def _correct(
         self, row: int, block: Block, i: int, old: list[float], affected: set[int]
