@@ -284,9 +284,7 @@ def test_late_rewards_may_be_recorded_not_learned() -> None:
         mogro.Objective("sale", window=10.0, default=0.0),
         mogro.Objective("stars", window=20.0),
     ]
-    agent = mogro.Agent(
-        objectives, arms=1, seed=0, prior=mogro.priors.Flat(), correct_within=0.0
-    )
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat(), correct_within=0.0)
     for id in ("a", "b"):
         agent.decide({"x": [1.0]}, id=id, now=0.0)
     assert agent.expire(now=9.9) == 0

@@ -18,13 +18,14 @@ FADING = mogro.HalfLife(time=20.0)
 
 
 def make(objectives: list[mogro.Objective], **options: Any) -> mogro.Agent:
-    return mogro.Agent(objectives, arms=2, seed=0, **options)
+    return mogro.Agent(objectives, arms=2, seed=0, prior=mogro.priors.Flat(), **options)
 
 
 def assert_equal(late: mogro.Agent, prompt: mogro.Agent) -> None:
     """Expect that both know the same of everything, but for how often something was corrected."""
     known, wanted = (agent._state.learner for agent in (late, prompt))
-    for sums in ("n", "V", "b", "_y2"):
+    assert known.observed._y2.ravel() == pytest.approx(wanted.observed._y2.ravel())
+    for sums in ("n", "V", "b"):
         got, expected = (getattr(each.observed, sums) for each in (known, wanted))
         got, expected = np.broadcast_arrays(got, expected)
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-9), sums
