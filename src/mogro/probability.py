@@ -3,8 +3,8 @@
 Fronts, fixed weights and one objective are counted. With two objectives the weights at which the
 best arm changes are computed, and the law of the weights says the rest, exactly. More objectives
 are integrated over weights by randomised quasi-Monte Carlo: a Sobol net in independent random
-shifts, which give standard errors. An arm that was chosen, at known weights, is integrated near
-these, too, if it wins seldom.
+shifts, which give standard errors. Arms that win often are compared at more weights. An arm that
+was chosen, at known weights, but wins seldom is also compared at weights near these.
 """
 
 from collections.abc import Iterator
@@ -41,8 +41,8 @@ _DRAWS = (512, 1 << 14)  # weights that are drawn from scalarisations of users, 
 _SPREAD = 100  # wins from which an arm's own spread is its error
 _SEVERAL = 400  # wins from which an arm is known well enough
 _WIDE = 3.0  # half the width of these boxes, in standard deviations of what was found
-_FEW = 8
-_RIVALS = 64
+_FEW = 8  # places in which an arm wins that say how large the boxes should be, at least
+_RIVALS = 64  # arms that win nearby, at most
 # Weights of a shift near those of a choice, in rounds that find out where, and in the last one.
 _NEAR = (32, 64, 64, 64, 512)
 _CENTRES = 64  # boxes that hold the latter, at most
@@ -335,16 +335,14 @@ class _Law:
         return np.asarray(np.clip(found, _TAIL, 1 - _TAIL))
 
     def below(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return P(w_1 / w_2 < ratio), and of > ratio, of weights (n, 2) in rising ratio."""
+        """Return P(w_1 / w_2 < ratio) and P(w_1 / w_2 > ratio) for the ratios of weights (n, 2)."""
         from scipy.special import betainc
 
         a, b = self.concentration
         plain = weights if self.power > 0 else weights[:, ::-1]
         first, second = (plain ** (1 / abs(self.power))).T
-        low, high = (
-            betainc(a, b, first / (first + second)),
-            betainc(b, a, second / (first + second)),
-        )
+        total = first + second
+        low, high = betainc(a, b, first / total), betainc(b, a, second / total)
         return (low, high) if self.power > 0 else (high, low)
 
 
@@ -400,14 +398,14 @@ def _random(
     if bend:
         point = reference_point(values, selection.reference).ravel()  # type: ignore[union-attr]
         above, sizes = values - point, np.maximum(sizes, np.abs(point))
-    if bend and not total and isinstance(selection, RandomHypervolume):
+    if isinstance(selection, RandomHypervolume):
         above = np.maximum(above, 0)
         if not above.all(axis=1).any():  # all scores are 0
             return exactly(np.full(arms, 1 / arms))
     sizes = sizes[_unbeaten(above)].max(axis=0)
     snapped = _snapped(above, _SLACK * sizes)
     rows = _unbeaten(snapped)
-    kinds, kind, copies = np.unique(snapped[rows], axis=0, return_inverse=True, return_counts=True)
+    kinds, kind, copies = _kinds(snapped[rows])
     scores = _Scores(kinds, bend, total, sizes)
     if len(kinds) == 1:
         won = exactly(np.ones(1))
@@ -421,10 +419,10 @@ def _random(
             if at is not None and isinstance(selection, RandomHypervolume):
                 at = np.square(at)
             place = np.flatnonzero(rows == chosen.arm)
-            chosen = Chosen(int(kind.ravel()[place[0]]), at) if place.size else None
+            chosen = Chosen(int(kind[place[0]]), at) if place.size else None
         won = _integrated(scores, law, rng, chosen)
     whole = np.zeros((2, arms))
-    whole[:, rows] = (np.array(won) / copies)[:, kind.ravel()]
+    whole[:, rows] = (np.array(won) / copies)[:, kind]
     return Probabilities(*whole)
 
 
@@ -448,6 +446,12 @@ def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
     snapped = np.empty_like(values)
     np.put_along_axis(snapped, order, np.take_along_axis(rising, place, axis=0), axis=0)
     return snapped
+
+
+def _kinds(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return different rows of values (K, M), which of them each is, and how often it is there."""
+    kinds, kind, copies = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    return kinds, kind.ravel(), copies
 
 
 def _integrated(
@@ -605,11 +609,9 @@ def _drawn(
     weights = np.broadcast_to(weights, (draws, objectives))
     if not is_nonlinear(selection):
         sizes = np.abs(values[_unbeaten(values)]).max(axis=0)
-        kinds, kind, copies = np.unique(
-            _snapped(values, _SLACK * sizes), axis=0, return_inverse=True, return_counts=True
-        )
+        kinds, kind, copies = _kinds(_snapped(values, _SLACK * sizes))
         won = _race(_Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
-        return counted((won / copies)[kind.ravel()], draws, chosen)
+        return counted((won / copies)[kind], draws, chosen)
     won = np.zeros(arms)
     block = max(1, _BLOCK // values.size)
     for start in range(0, draws, block):
@@ -628,8 +630,7 @@ def _in_pieces(scores: _Scores, law: _Law) -> FloatArray:
     if scores.bend:  # an arm's score has a kink where both terms are equal
         kinks = np.abs(scores.values[np.prod(scores.values, axis=1) > 0, ::-1])
         edges = kinks / kinks.sum(axis=1, keepdims=True)
-    rough = min(law.concentration) < _ROUGH
-    if rough:
+    if min(law.concentration) < _ROUGH:
         near = np.stack([_CORNER, 1 - _CORNER], axis=1)
         edges = np.concatenate([edges, near, near[:, ::-1]])
     ends = _pieces(scores, edges)

@@ -137,7 +137,8 @@ def _by_values(
         rows = distinct(arms, rows)
         values, selection = _as_compared(values[rows], arms[rows], theta, selection, step)
         if chosen is not None:
-            chosen = chosen._replace(arm=int(np.flatnonzero(rows == chosen.arm)[0]))
+            place = np.flatnonzero(rows == chosen.arm)
+            chosen = chosen._replace(arm=int(place[0])) if place.size else None
     else:
         values = values[rows]
     whole = np.zeros((2, len(arms)))
