@@ -29,7 +29,8 @@ def by_hand(x: np.ndarray, y: np.ndarray, groups: tuple[int, ...]) -> np.ndarray
         S = np.linalg.inv(x.T @ x + np.diag(Lambda))
         theta = S @ x.T @ y
         used = 1 - Lambda * np.diag(S)
-        noise = np.square(y - x @ theta).sum() / (n - used.sum())
+        penalty = (Lambda * np.square(theta)).sum()
+        noise = (np.square(y - x @ theta).sum() + penalty) / (n - groups.count(-1))
         for group in range(max(groups) + 1):
             at = [j for j in range(d) if groups[j] == group]
             effects = sum(sizes[j] * theta[j] ** 2 for j in at) / noise
@@ -58,6 +59,19 @@ def test_strengths_are_those_that_effects_were_drawn_with() -> None:
     posterior.learn(x, (x @ theta + rng.standard_normal(n))[:, None])
     learned = posterior.evidence()[0] * _evidence._CAUTION
     np.testing.assert_allclose(learned[[0, -1]], true, rtol=0.5)
+
+
+def test_the_noise_is_that_of_the_rewards() -> None:
+    rng = np.random.default_rng(2)
+    for n in (15, 50, 400):  # fewer observations than features, too
+        x = np.column_stack([np.ones(n), rng.standard_normal((n, 30))])
+        found = []
+        for _ in range(40):
+            theta = rng.standard_normal(31) * np.r_[100, np.full(30, 0.2)]
+            policy = mogro.MOGRO(31, 1, prior=Learned([-1] + 30 * [0]))
+            policy.learn(x, (x @ theta + 0.5 * rng.standard_normal(n))[:, None])
+            found.append(policy.posterior.noise.item())
+        assert 0.6 < np.sqrt(np.mean(found)) / 0.5 < 1.4
 
 
 def test_where_nothing_matters_estimates_are_shrunk() -> None:

@@ -36,7 +36,7 @@ from benchmarks.field.report import write
 from benchmarks.field.table import Table
 
 OUT = Path("out", "field")
-ORDERS, FEW, ROUNDS, FIRST, WORLDS = 20, 3, 1000, 500, 10
+MANY, SOME, FEW, ROUNDS, FIRST = 20, 10, 3, 1000, 500
 
 Contestant = Callable[[Table, np.ndarray], Played]
 
@@ -51,7 +51,7 @@ def tables(folder: Path) -> dict[str, Callable[[], list[Table]]]:
         "ACTG 175": partial(_one, partial(actg.load, folder)),
         "STAR": partial(_one, partial(star.load, folder)),
         "MovieLens": partial(_one, partial(movielens.load, folder)),
-        "news": lambda: [news.load(seed, 1500) for seed in range(WORLDS)],
+        "news": lambda: [news.load(seed, 1500) for seed in range(SOME)],
     }
     return sets | {
         name: partial(_one, partial(classes.load, folder, name)) for name in classes.NAMES
@@ -167,13 +167,13 @@ def phases(table: Table, rows: np.ndarray, played: Played) -> np.ndarray:
     return np.stack([utility[..., :cut].mean(-1), utility[..., cut:].mean(-1)], axis=-1)
 
 
-def contestants(peers: bool, changing: bool) -> Iterator[tuple[str, Contestant, int]]:
-    """Yield names, contestants and numbers of orders."""
+def contestants(peers: bool, changing: bool) -> Iterator[tuple[str, Contestant]]:
+    """Yield names and contestants."""
     if not peers:
-        yield from ((name, play, ORDERS) for name, play in CONTESTANTS.items())
+        yield from CONTESTANTS.items()
         return
     for name, make in (CHANGING if changing else PEERS).items():
-        yield name, partial(peer, make=make), FEW
+        yield name, partial(peer, make=make)
 
 
 def main(folder: str = "", *words: str) -> None:
@@ -187,13 +187,13 @@ def main(folder: str = "", *words: str) -> None:
         if wanted and not any(word in name for word in wanted):
             continue
         worlds = load()
-        for who, contestant, count in contestants(peers, worlds[0].arms.ndim == 3):
+        count = FEW if peers else MANY if name.startswith("routing") else SOME
+        for who, contestant in contestants(peers, worlds[0].arms.ndim == 3):
             path = OUT / f"{name}; {who}.npy"
             if path.exists():
                 continue
-            some = worlds if count == ORDERS else worlds[:FEW]
             results = []
-            for table in some:
+            for table in worlds[:count]:
                 rows = orders(table, count)
                 results.append(phases(table, rows, contestant(table, rows)))
             np.save(path, np.concatenate(results))

@@ -1,9 +1,10 @@
 """How strong a prior should be: the precisions that make what was observed most likely.
 
-MacKay's fixed point: with the noise variance s^2, of each group of features::
+MacKay's fixed point, for each group of features::
 
     used      gamma = sum of 1 - Lambda_j S_jj      parameters that the data determine
     strength  lambda = gamma / (sum of size_j theta_j^2 / s^2)
+    noise     s^2 = (squares of residuals + sum of Lambda_j theta_j^2) / n
 
 where ``Lambda_j = lambda size_j``, and size_j is the mean square of a feature where it is not zero,
 so that no unit decides anything. A weak belief that effects are a third of the noise keeps the
@@ -56,13 +57,14 @@ def precisions(
     (...) from estimates (..., d). Features of group -1, a constant, are left free.
     """
     strengths = np.full((*n.shape, _group_count(groups)), START)
+    free = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
     for _ in range(_ITERATIONS):
         Lambda = _by_feature(strengths, sizes, groups)
         S = _inverse(V, Lambda)
         theta = matvec(S, b)
         used = 1 - Lambda * diagonals(S)
-        free = np.maximum(n - used.sum(axis=-1), np.minimum(n, 1.0))
-        noise = np.maximum(residual(theta), _EXACT * y2 + _TINY) / np.maximum(free, _TINY)
+        squares = residual(theta) + (Lambda * np.square(theta)).sum(axis=-1)
+        noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
         effects = _group_sums(sizes * np.square(theta) / noise[..., None], groups)
         determined = np.maximum(_group_sums(used, groups), 0.0)
         strengths = (determined + _BELIEF) / (effects + _BELIEF / START)

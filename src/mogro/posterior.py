@@ -129,10 +129,16 @@ class Posterior:
 
         Squares of residuals over n - tr(S V), the observations that the parameters leave free.
         While these are fewer than one: the mean squared reward, and 1 before the first reward.
+        With a learned prior, what is most likely: squares with the prior's penalty, over n.
         """
-        n, variances = self._n[..., None], np.square(self._solution[..., : self.dim, :]).sum(-2)
-        free = n - self.dim + dot(self._precision, variances)[..., None]
-        noise = np.maximum(self._squares - self._penalty(), 0) / np.maximum(free, _FREE)
+        n = self._n[..., None]
+        if self._groups is None:
+            variances = np.square(self._solution[..., : self.dim, :]).sum(-2)
+            free: FloatArray = np.asarray(n - self.dim + dot(self._precision, variances)[..., None])
+            noise = np.maximum(self._squares - self._penalty(), 0) / np.maximum(free, _FREE)
+        else:
+            free = np.asarray(n - np.count_nonzero(self._groups < 0))
+            noise = self._squares / np.maximum(free, _FREE)
         if smallest(free) <= _FREE:
             noise = np.where(free > _FREE, noise, (self._y2 + (n == 0)) / np.where(n > 0, n, 1))
         return noise.reshape(*self.batch, self.objectives)
