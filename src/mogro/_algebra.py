@@ -111,6 +111,16 @@ def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
         return np.stack([_inverse_root(*part) for part in parts]).reshape(V.shape)
 
 
+def largest(numbers: FloatArray) -> float:
+    """Return the largest of some numbers; of one in less time."""
+    return numbers.item() if numbers.size == 1 else float(numbers.max())
+
+
+def smallest(numbers: FloatArray) -> float:
+    """Return the smallest of some numbers; of one in less time."""
+    return numbers.item() if numbers.size == 1 else float(numbers.min())
+
+
 def rounding(dim: int) -> float:
     """Bound the rounding of a product of two vectors of norm 1."""
     return (dim + 2) * _EPS

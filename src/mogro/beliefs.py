@@ -100,16 +100,6 @@ class _Part:
         return take(getattr(self._whole, name), self._batch, self._learners)
 
 
-def largest(numbers: FloatArray) -> float:
-    """Return the largest of some numbers; of one in less time."""
-    return numbers.item() if numbers.size == 1 else float(numbers.max())
-
-
-def smallest(numbers: FloatArray) -> float:
-    """Return the smallest of some numbers; of one in less time."""
-    return numbers.item() if numbers.size == 1 else float(numbers.min())
-
-
 def covariance(W: FloatArray) -> FloatArray:
     """Return ``S = W' W``, (..., d, d), of roots (..., r, d)."""
     return np.asarray(np.swapaxes(W, -1, -2) @ W)

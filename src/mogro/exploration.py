@@ -19,10 +19,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mogro._algebra import smallest
 from mogro._screening import clearly_best, is_shared, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
-from mogro.beliefs import Beliefs, Known, covariance, smallest, take_arms, unseen_scale, variances
+from mogro.beliefs import Beliefs, Known, covariance, take_arms, unseen_scale, variances
 
 UNKNOWN = 10.0  # variance of an arm, in units of the noise, that calls for exploration
 _AT_ONCE = 64  # arms that a round looks at, without a threshold

@@ -18,9 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._algebra import diagonals, dot, matvec, outer, outer_sums, solve, vecmat
+from mogro._algebra import (
+    diagonals,
+    dot,
+    largest,
+    matvec,
+    outer,
+    outer_sums,
+    smallest,
+    solve,
+    vecmat,
+)
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
-from mogro.beliefs import Beliefs, largest, smallest
+from mogro.beliefs import Beliefs
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
@@ -150,8 +160,7 @@ class Posterior:
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse observations that are not finite, or whose squares may overflow."""
-        single = x.ndim == y.ndim == 1  # then a product of vectors is called faster
-        if not (x.dot(x) + y.dot(y) if single else np.vdot(x, x) + np.vdot(y, y)) < _HUGE:
+        if not np.vdot(x, x) + np.vdot(y, y) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")

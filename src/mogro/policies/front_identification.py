@@ -7,9 +7,10 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mogro._algebra import largest
 from mogro._streams import Rng, check_rng
 from mogro._validation import BoolArray, FloatArray, IntArray, real
-from mogro.beliefs import Beliefs, largest
+from mogro.beliefs import Beliefs
 from mogro.certainty import FrontConfidence, Spread, check_noise
 from mogro.choice import check_finite
 from mogro.pareto import front, gaps

@@ -21,10 +21,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._algebra import vecmat
+from mogro._algebra import largest, vecmat
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, count, real
-from mogro.beliefs import Beliefs, largest
+from mogro.beliefs import Beliefs
 from mogro.choice import Optimism, best_arms
 from mogro.combinatorial import ActionSearch, Oracle
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
