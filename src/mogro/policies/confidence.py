@@ -36,8 +36,10 @@ class ConfidentPolicy(LinearPolicy, ABC):
         """Return the radius c_t, (..., G), for features of norm at most 1.
 
         ``c_t = noise sqrt(d log((1 + (t - 1) / (ridge d)) M / delta)) + sqrt(ridge) norm`` with
-        t - 1 observations. With probability 1 - delta every estimate is that close, in the norm of
-        V.
+        t - 1 observations. With d = 2 or more it is no less than the radius of Abbasi-Yadkori et
+        al. (2011), Theorem 2, for all M objectives: with probability 1 - delta every estimate is
+        that close, in the norm of V + ridge. With a single feature it is less, and may fail more
+        often than that.
         """
         volume = 1 + beliefs.n / (self.ridge * self.dim)
         spread = np.sqrt(self.dim * np.log(volume * self.objectives / self.delta))

@@ -29,7 +29,8 @@ class UCB(ConfidentPolicy):
     noise
         Sub-Gaussian constant sigma of the rewards.
     delta
-        Probability with which the radius may fail; 1 / T for T rounds.
+        Probability with which the radius may fail; 1 / T for T rounds. It holds for d = 2 or more;
+        see :meth:`radii`.
     selection
         How to select by the indices: a front, or a scalarisation.
     ridge
