@@ -105,6 +105,15 @@ def test_what_an_agent_is_made_of() -> None:
         "objectives, such as mogro.MOGRO, got 5"
     )
     refused(mogro.Agent, [one], says=says, arms=2, seed=0, policy=5)
+    says = "policy: expected a function of two numbers, of features and of objectives, got "
+    for factory in (lambda d: mogro.MOGRO(d, 1), mogro.UCB, lambda: None):  # UCB asks for more
+        refused(mogro.Agent, [one], says=says, arms=2, seed=0, policy=factory)
+    agent = mogro.Agent([one], arms=2, seed=0)
+    refused(agent.add, mogro.Objective("b"), says=says, policy=lambda d: mogro.MOGRO(d, 2))
+    agent.add(mogro.Objective("b"))
+    refused(agent.retire, "b", says=says, policy=lambda d: mogro.MOGRO(d, 1))
+    says = "pending: expected True, False or None, got array"
+    refused(agent.decisions, says=says, pending=np.array([True, False]))
 
 
 def test_a_path_that_cannot_be_written_is_named_as_given(

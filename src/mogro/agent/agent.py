@@ -37,6 +37,7 @@ from mogro.agent.events import (
     Offered,
     PriorLearned,
     Rewarded,
+    Weighted,
     Withdrawn,
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
@@ -58,6 +59,7 @@ from mogro.agent.request import (
     read_request,
     read_rewards,
     read_time,
+    read_weights,
 )
 from mogro.agent.state.counters import Outcome
 from mogro.agent.state.snapshot import read, write
@@ -335,7 +337,8 @@ class Agent:
             made under it; other arguments are checked, but not used.
         weights
             The importance of each objective, per unit, in order or by name; or a scalarisation
-            such as ``RandomWeights(concentration)``. Without it the policy's own.
+            such as ``RandomWeights(concentration)``. Without it those of :meth:`set_weights`, or
+            the policy's own.
         eligible
             Which arms may be chosen, K booleans.
         at_least, at_most
@@ -841,6 +844,47 @@ class Agent:
     def _repr_html_(self) -> str:
         with self._current():
             return views.html(self._state)
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """The weights of decisions that are given none; None: the policy's own."""
+        with self._current():
+            weights = self._config.weights
+        return None if weights is None else dict(weights)
+
+    def set_weights(
+        self, weights: Mapping[str, float] | Sequence[float] | None, *, now: float | None = None
+    ) -> None:
+        """Set the trade-off: the weights of decisions that are given none from now on.
+
+        Parameters
+        ----------
+        weights
+            The importance of each objective, per unit, by name (0 for those left out) or in order;
+            None goes back to the policy's own.
+        now
+            The time, for the record. With a journal the weights count in all processes, and the
+            history of them is in :meth:`events`.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("click"), mogro.Objective("read")], arms=1, seed=0)
+        >>> agent.set_weights({"click": 1, "read": 3})
+        >>> agent.weights
+        {'click': 1.0, 'read': 3.0}
+        """
+
+        def work() -> None:
+            config, named = self._config, None
+            if weights is not None:
+                read_weights(weights, config.units)
+                named = config.units.named(config.units.vector(weights, "weights"))
+            time = read_time(now, self._clock, needed=config.timed)
+            self._check_step(time, now)
+            self._commit(Weighted(named, time))
+
+        self._perform(work)
 
     def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
         """Have one more objective from now on; one that is there already changes nothing.

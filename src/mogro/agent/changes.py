@@ -65,11 +65,9 @@ def _changed(
 ) -> Changed:
     """Return the event, once it is certain that an agent could be made of it."""
     count = len(Units(objectives))
+    given = None if policy is None else make_policy(policy, config.features.size, count)
     try:
-        if policy is None:
-            made = _policy_for(config.policy, count)
-        else:
-            made = make_policy(policy, config.features.size, count)
+        made = _policy_for(config.policy, count) if given is None else given
         selection = config.changed(objectives, made).policy.selection
         if hasattr(selection, "weights"):
             drawn = selection.weights(count, step=0, batch=(), rng=np.random.default_rng(0))

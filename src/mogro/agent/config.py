@@ -2,9 +2,10 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
@@ -17,6 +18,8 @@ from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import OWN, check_names, foreign_types
 from mogro.posterior import Posterior
 from mogro.priors import Learned, Prior
+from mogro.scalarization import FixedWeights
+from mogro.selection import Selection
 
 _STEPS = 100  # times the longest window: further than that no time is believed to be from the last
 
@@ -61,6 +64,7 @@ class AgentConfig:
     activation_timeout: float | None = None
     max_step: float | None = None
     correct_within: float | None = None
+    weights: Mapping[str, float] | None = None  # see Agent.set_weights
 
     def __post_init__(self) -> None:
         made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
@@ -140,6 +144,15 @@ class AgentConfig:
         return math.inf if self.activation_timeout is None else self.activation_timeout
 
     @cached_property
+    def selection(self) -> Selection:
+        """How to select where a caller gives no weights."""
+        if self.weights is None:
+            chosen: Selection = self.policy.selection
+            return chosen
+        vector = self.units.vector(self.weights, "weights")
+        return FixedWeights((vector / vector.sum()).tolist())
+
+    @cached_property
     def correction(self) -> float:
         """How long after its window a value still corrects what was learned."""
         return math.inf if self.correct_within is None else self.correct_within
@@ -156,8 +169,14 @@ class AgentConfig:
         return math.inf
 
     def changed(self, objectives: Sequence[Objective], policy: LinearPolicy) -> "AgentConfig":
-        """Return a config with other objectives and another policy."""
-        return replace(self, objectives=objectives, policy=policy)
+        """Return a config with other objectives and another policy, and weights of the former."""
+        weights = {o.name: (self.weights or {}).get(o.name, 0.0) for o in objectives}
+        kept = weights if any(weights.values()) else None
+        return replace(self, objectives=objectives, policy=policy, weights=kept)
+
+    def weighted(self, weights: Mapping[str, float] | None) -> "AgentConfig":
+        """Return a config with other weights."""
+        return replace(self, weights=weights)
 
     def restored(self, plain: Any) -> "AgentConfig":
         """Return this config, or what became of it, from plain data."""
@@ -185,6 +204,7 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
     if isinstance(policy, LinearPolicy):
         made = policy
     elif callable(policy):
+        _check_signature(policy, size, objectives)
         made = policy(size, objectives)
     else:
         raise ValueError(
@@ -216,6 +236,20 @@ def _numbered(groups: Sequence[str]) -> tuple[int, ...]:
     """Return groups as numbers; the first feature is the constant, which has no group."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(groups), -1)}
     return tuple(numbers[name] for name in groups)
+
+
+def _check_signature(policy: MakePolicy, size: int, objectives: int) -> None:
+    try:
+        parameters = signature(policy)
+    except ValueError:  # it does not tell
+        return
+    try:
+        parameters.bind(size, objectives)
+    except TypeError as error:
+        raise ValueError(
+            "policy: expected a function of two numbers, of features and of objectives, got "
+            f"{policy!r}: {error}"
+        ) from error
 
 
 def _half_life(given: HalfLife | None, updates: float | None) -> HalfLife | None:

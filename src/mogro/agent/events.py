@@ -29,6 +29,7 @@ __all__ = [
     "PriorLearned",
     "Rewarded",
     "Voided",
+    "Weighted",
     "Withdrawn",
     "from_plain",
     "to_plain",
@@ -218,6 +219,21 @@ class Erased(NamedTuple):
     numbers: tuple[int, ...]
 
 
+class Weighted(NamedTuple):
+    """From now on decisions have these weights where none are given; None: the policy's own.
+
+    Attributes
+    ----------
+    weights
+        The importance of each objective, per unit.
+    time
+        If somebody gave one.
+    """
+
+    weights: dict[str, float] | None
+    time: float | None
+
+
 class Voided(NamedTuple):
     """The event at a position has not happened: all is as if the others had come without it."""
 
@@ -236,6 +252,7 @@ Event = (
     | Erased
     | PriorLearned
     | Voided
+    | Weighted
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}

@@ -15,7 +15,6 @@ from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints
 from mogro.agent.events import Offered
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.objective import Units
-from mogro.policies import LinearPolicy
 from mogro.policies.persistence import OWN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
@@ -94,11 +93,10 @@ def read_request(
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
-    policy: LinearPolicy = config.policy
     return Request(
         config,
         offered,
-        policy.selection if weights is None else read_weights(weights, config.units),
+        config.selection if weights is None else read_weights(weights, config.units),
         read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
         read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,

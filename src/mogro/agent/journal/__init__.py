@@ -51,6 +51,7 @@ def open_journal(
 
 def check_config(path: str, given: AgentConfig, first: AgentConfig, now: AgentConfig) -> None:
     """Refuse settings that are neither those an agent was created with nor those it has now."""
+    now = now.weighted(given.weights)  # these are set while it runs
     plain, *others = (json.loads(json.dumps(to_plain(config))) for config in (given, first, now))
     if plain in others:
         return
@@ -59,7 +60,8 @@ def check_config(path: str, given: AgentConfig, first: AgentConfig, now: AgentCo
         for name, value in others[-1].items()
         if value != plain[name]
     ]
-    since = "" if first is now else "; nor are these the settings that it was created with"
+    changed = others[0] != others[1]
+    since = "; nor are these the settings that it was created with" if changed else ""
     raise DifferentConfig(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
 
 

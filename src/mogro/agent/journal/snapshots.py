@@ -122,7 +122,8 @@ def _unneeded(state: State, deleted: int) -> list[int]:
     """
     ledger = state.ledger
     held = [block.position[block.serial >= 0] for block in ledger.blocks]
-    needed = np.concatenate([*held, np.array([*ledger.references, *state.changes], np.int64)])
+    kept = [*ledger.references, *state.changes, *state.weighted]
+    needed = np.concatenate([*held, np.array(kept, np.int64)])
     since = np.arange(deleted + 1, state.position)
     released = [position for _, position in ledger.released or () if position <= deleted]
     return sorted({*released, *since[~np.isin(since, needed)].tolist()})

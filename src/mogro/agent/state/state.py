@@ -56,6 +56,7 @@ class State:
         self.numbers = 0  # of ids that the agent made up
         self.position = 0  # of the last event
         self.changes: list[int] = []  # positions of events that changed the objectives
+        self.weighted: list[int] = []  # positions of events that set the weights
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         # Defaults that were learned once, by the decision's number and the objective, which has
         # another now.
@@ -88,6 +89,7 @@ class State:
         other = copy.copy(self)
         other.ledger, other.learner = self.ledger.freeze(), self.learner.copy()
         other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
+        other.weighted = self.weighted.copy()
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
         return other
 
@@ -422,6 +424,12 @@ class State:
         self.find_windows()
         return True
 
+    def _weighted(self, event: events.Weighted) -> bool:
+        self.config = self.config.weighted(event.weights)
+        self.units = self.config.units
+        self.weighted.append(self.position)
+        return True
+
     def _keep_defaults(self, units: Units) -> None:
         """Write down what was learned as a default that is another one from now on."""
         block = self.ledger.gather(self.ledger.live())
@@ -554,6 +562,7 @@ class State:
         events.Erased: _erased,
         events.PriorLearned: lambda self, event: self.learner.learn_prior(event.precisions),
         events.Offered: _offered,
+        events.Weighted: _weighted,
         events.Voided: lambda self, event: True,  # the queue begins again without that event
     }
 
