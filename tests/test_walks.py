@@ -11,7 +11,7 @@ import numpy as np
 import mogro
 
 ROOT = str(Path(mogro.__file__).parent) + "/"
-DECISION, WITH_JOURNAL, ROUND = 15, 20, 15
+DECISION, REWARD, WITH_JOURNAL, ROUND = 15, 8, 20, 15
 
 
 def passed(work: Callable[[], object]) -> set[str]:
@@ -51,7 +51,7 @@ def test_a_live_decision() -> None:
     assert len(files) <= DECISION, sorted(files)
     reward = passed(lambda: agent.reward("visit", dict.fromkeys("abc", 1.0)))
     assert {"agent/state/state.py", "agent/state/learner.py", "posterior.py"} <= reward
-    assert len(reward) <= DECISION // 2, sorted(reward)
+    assert len(reward) <= REWARD, sorted(reward)
 
 
 def test_a_live_decision_with_a_journal(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, IntArray, unwarned
 
+_FEW = 8  # numbers that a list compares faster
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
 # Up to so many products of numbers OpenBLAS starts no threads: on a busy machine, waiting for them
 # takes a hundred times as long as what they do.
@@ -112,13 +113,13 @@ def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
 
 
 def largest(numbers: FloatArray) -> float:
-    """Return the largest of some numbers; of one in less time."""
-    return numbers.item() if numbers.size == 1 else float(numbers.max())
+    """Return the largest of some numbers; of a few in less time."""
+    return max(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.max())
 
 
 def smallest(numbers: FloatArray) -> float:
-    """Return the smallest of some numbers; of one in less time."""
-    return numbers.item() if numbers.size == 1 else float(numbers.min())
+    """Return the smallest of some numbers; of a few in less time."""
+    return min(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.min())
 
 
 def rounding(dim: int) -> float:

@@ -312,7 +312,7 @@ class Posterior:
         if weights is None and not self.apart:
             return x, y, 1.0
         if weights is None and x.ndim == len(self.batch) + 1:  # as below, in less time
-            return x[..., None, :] * np.ones((self.objectives, 1)), y[..., None], 1.0
+            return x[..., None, :].repeat(self.objectives, axis=-2), y[..., None], 1.0
         weight, axis = np.ones(y.shape) if weights is None else weights, len(self.batch)
         if (weight != weight[..., :1]).any():
             self.separate()
