@@ -307,22 +307,22 @@ def explorers(
             return None
     elif cache is not None and cache.covers(arms, known.version):
         return None
-    if not math.isfinite(np.vdot(arms, arms)):
-        large = floats(arms, "features", shape=arms.shape).astype(np.float64)
-        if not math.isfinite(np.vdot(large, large)):
-            raise ValueError("features: expected values whose squares are finite")
     wide, W = arms[..., None, :, :], known.W
     if threshold is None:
-        if batch and _clearly_known(arms[..., looked_at, :], W):
+        some = arms[..., looked_at, :]
+        _check_squares(some)
+        if batch and _clearly_known(some, W):
             return None
-        needs = variances(arms[..., looked_at, :], W).max(axis=-2) / UNKNOWN
+        needs = variances(some, W).max(axis=-2) / UNKNOWN
     else:
+        _check_squares(arms)
         S = _in_units_of_the_arms(covariance(W), wide)
         needs = largest_variance(wide, S, _HOPELESS * threshold) * threshold
     if not np.count_nonzero(needs > _KNOWN):
         if cache is not None and threshold is not None:
             cache.note(wide, S, threshold)
         return None
+    _check_squares(arms)
     S = _in_units_of_the_arms(covariance(W), wide)
     if not batch and len(S) == 1:  # one learner: nothing to sort out, nor to copy
         return ExplorationContext(wide, S, threshold, np.zeros(1, dtype=np.intp), batch, step)
@@ -333,6 +333,14 @@ def explorers(
     at = (*(np.unravel_index(learners, batch) if batch else ()), first)
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
     return ExplorationContext(offered, S[at], threshold, learners, batch, step)
+
+
+def _check_squares(arms: FloatArray) -> None:
+    """Refuse arms that are not finite, or whose squares are not."""
+    if not math.isfinite(np.vdot(arms, arms)):
+        large = floats(arms, "features", shape=arms.shape).astype(np.float64)
+        if not math.isfinite(np.vdot(large, large)):
+            raise ValueError("features: expected values whose squares are finite")
 
 
 def arms_to_look_at(arms: int, dim: int, known: Known, step: int) -> slice | None:
