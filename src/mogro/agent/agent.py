@@ -359,7 +359,7 @@ class Agent:
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=2, seed=0)
         >>> agent.decide(["a", "b"], [[1.0, 0.0], [0.0, 1.0]], eligible=[False, True])
-        <Decision '0-0': arm 'b', exploring, expecting sales 0>
+        <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
         question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
@@ -644,7 +644,8 @@ class Agent:
         Examples
         --------
         >>> import mogro
-        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> flat = mogro.priors.Flat()  # estimates are plain means
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0, prior=flat)
         >>> for value in (1.0, 2.0, 3.0):
         ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
         >>> agent.estimate({"a": [1.0]})
@@ -815,7 +816,7 @@ class Agent:
         --------
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("taste"), mogro.Objective("price",
-        ...     direction="min")], arms=2, seed=0)
+        ...     direction="min")], arms=2, seed=0, prior=mogro.priors.Flat())
         >>> arms = {"cake": [1.0, 0.0], "bread": [0.0, 1.0]}
         >>> for name, taste, price in (("cake", 5.0, 4.0), ("bread", 1.0, 2.0)):
         ...     decision = agent.decide(arms, eligible=[name == arm for arm in arms])
