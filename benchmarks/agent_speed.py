@@ -1,6 +1,7 @@
 """``decide`` and ``reward`` of an agent in memory, here and in another checkout, by turns.
 
     python -m benchmarks.agent_speed PATH    # of the other checkout
+    MOGRO_PRIOR=flat python -m benchmarks.agent_speed PATH    # least squares, as at 31d0e28
 
 Both run at once, each in a process of its own, and take turns of a few milliseconds. A shared
 machine only ever adds time, so of many turns a low quantile counts.
@@ -19,7 +20,7 @@ import numpy as np
 
 ARMS = (10, 100, 1000)
 DIM, OBJECTIVES = 20, 3
-WARM_UP, ROUNDS, TURNS = 500, 50, 120
+WARM_UP, ROUNDS, TURNS = 500, 8, 600
 HERE = Path(__file__).resolve().parent.parent
 
 
@@ -38,6 +39,8 @@ def make_round(arms: int) -> Callable[[], None]:
     parameter = "arms" if "arms" in inspect.signature(mogro.Agent).parameters else "dim"
     objectives = [mogro.Objective(name) for name in names]
     options: dict[str, Any] = {parameter: DIM}
+    if os.environ.get("MOGRO_PRIOR") == "flat" and hasattr(mogro, "priors"):
+        options["prior"] = mogro.priors.Flat()
     agent = mogro.Agent(objectives, seed=0, **options)
     table = [
         [dict(zip(names, row, strict=True)) for row in (means + noise[:20]).tolist()]
@@ -61,7 +64,9 @@ def serve() -> None:
     plays: dict[int, Callable[[], None]] = {}
     for line in sys.stdin:
         arms = int(line)
-        play = plays.setdefault(arms, make_round(arms)) if arms not in plays else plays[arms]
+        if arms not in plays:
+            plays[arms] = make_round(arms)
+        play = plays[arms]
         start = time.perf_counter()
         for _ in range(ROUNDS):
             play()
@@ -96,7 +101,7 @@ def main(other: Path) -> None:
     players = [start(HERE), start(other)]
     for arms in ARMS:
         times = np.array([[turn(player, arms) for player in players] for _ in range(TURNS)])
-        mine, theirs = np.quantile(times[5:], 0.25, axis=0)
+        mine, theirs = np.quantile(times[5:], 0.05, axis=0)
         print(f"K = {arms:>5,}: {mine:6.1f} us, {theirs:6.1f} us there, ratio {mine / theirs:.2f}")
     for player in players:
         player.communicate()
