@@ -207,7 +207,8 @@ def test_constraints() -> None:
     features = ball(50, 3)
     ids = [str(k) for k in range(50)]
     truth = features @ np.random.default_rng(0).standard_normal((3, 3)) + [0, 30, 0]
-    agent = taught(mogro.Agent(OBJECTIVES, arms=3, seed=4), features, truth, rounds=30)
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=4, prior=mogro.priors.Flat())
+    taught(agent, features, truth, rounds=30)
     level = float(np.median(truth[:, 2]))
     chosen = {int(agent.decide(ids, features, at_most={"cost": level}).arm) for _ in range(40)}
     assert (truth[sorted(chosen), 2] <= level + 1e-9).all()
@@ -242,7 +243,8 @@ def test_top_arms() -> None:
     features = ball(50, 3)
     ids = [str(k) for k in range(50)]
     truth = features @ np.random.default_rng(0).standard_normal((3, 3)) + [0, 30, 0]
-    agent = taught(mogro.Agent(OBJECTIVES, arms=3, seed=4), features, truth, rounds=30)
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=4, prior=mogro.priors.Flat())
+    taught(agent, features, truth, rounds=30)
     best = agent.decide_top(ids, features, top=4, id="page", weights=[1, 0, 0])
     assert [int(d.arm) for d in best] == np.argsort(-truth[:, 0])[:4].tolist()
     assert [d.id for d in best] == ["page", "page/2", "page/3", "page/4"]
@@ -342,7 +344,11 @@ def test_decisions_are_kept_up_to_an_age() -> None:
 def test_forgetting_in_updates_follows_a_change_and_reports_what_counts() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     agent = mogro.Agent(
-        [mogro.Objective("click")], arms=2, seed=0, half_life=mogro.HalfLife(updates=20)
+        [mogro.Objective("click")],
+        arms=2,
+        seed=0,
+        prior=mogro.priors.Flat(),
+        half_life=mogro.HalfLife(updates=20),
     )
     for n in range(300):
         decision = agent.decide(arms)
@@ -434,7 +440,8 @@ def test_views_show_the_users_units() -> None:
     ids = [f"arm {k}" for k in range(30)]
     rng = np.random.default_rng(0)
     truth = features @ rng.standard_normal((3, 3)) + [0, 30, 0]
-    agent = taught(mogro.Agent(OBJECTIVES, arms=3, seed=4), features, truth, rounds=30)
+    agent = mogro.Agent(OBJECTIVES, arms=3, seed=4, prior=mogro.priors.Flat())
+    taught(agent, features, truth, rounds=30)
     front = agent.front(ids, features)
     inward = (truth - [0, 30, 0]) / [1, 60, -0.5]
     members = np.flatnonzero(mogro.pareto.effective_front(inward))
