@@ -1,6 +1,7 @@
 """Live use: decisions with ids, late and partial rewards, arms that come and go."""
 
 from mogro.agent.agent import Agent
+from mogro.agent.alarms import Alarm
 from mogro.agent.decision import Decision, DecisionRecord, Propensities, draws
 from mogro.agent.errors import (
     BadReward,
@@ -26,6 +27,7 @@ from mogro.agent.views import Estimates, Explanation, Front, Rival
 
 __all__ = [
     "Agent",
+    "Alarm",
     "BadReward",
     "Catalogue",
     "Category",

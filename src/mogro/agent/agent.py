@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, share
 from mogro.agent import changes, records, views
+from mogro.agent.alarms import Alarm, find_alarms
 from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
 from mogro.agent.decision import (
     Decision,
@@ -26,7 +27,7 @@ from mogro.agent.decision import (
     make_decision,
     make_inputs,
 )
-from mogro.agent.errors import DifferentConfig
+from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
     Changed,
@@ -1005,6 +1006,28 @@ class Agent:
         """
         self._with_journal("void").void(count(position, "position"))
 
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Say what should be looked at, by the decisions that are held; empty if nothing.
+
+        Rewards that stopped, or come late; rewards that are not what was expected; one arm chosen
+        for all; times that were refused, in this process.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sale", window=9.0, default=0.0)], arms=1, seed=0)
+        >>> for visit in range(90):
+        ...     decision = agent.decide({"a": [1.0]}, now=visit)
+        ...     if visit < 40:
+        ...         outcome = agent.reward(decision.id, {"sale": 1.0}, now=visit)
+        >>> for alarm in agent.alarms():
+        ...     print(alarm.name, alarm.number)
+        silence 41
+        """
+        with self._current():
+            state = self._state.freeze()
+        return find_alarms(state, self._refused)
+
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.
 
@@ -1087,6 +1110,7 @@ class Agent:
         if not (clock is None or callable(clock)):
             raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
         self._clock = clock
+        self._refused = 0  # times
         self._on_event = on_event
         self._lock = threading.RLock()
         self._reader = ArmReader(state.config.features)
@@ -1155,7 +1179,11 @@ class Agent:
     def _check_step(self, time: float | None, now: float | None) -> None:
         """Refuse a time far from the latest so far; what a caller gave as now, or left out."""
         if time is not None:
-            check_step(time, self._state.time, self._config.step, given=now is not None)
+            try:
+                check_step(time, self._state.time, self._config.step, given=now is not None)
+            except ImplausibleTime:
+                self._refused += 1
+                raise
 
     def _commit_at(self, event: Activated | Withdrawn | Rewarded | Expired, now: Any) -> Any:
         """Let an event of a time happen, unless that is far from the latest so far."""
