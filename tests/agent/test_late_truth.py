@@ -182,6 +182,14 @@ def test_in_any_world(data: st.DataObject) -> None:
         assert_equal(late, prompt)
 
 
+def test_one_message_has_values_in_time_and_late_ones() -> None:
+    agent = make([mogro.Objective("click"), mogro.Objective("stars", window=5.0)])
+    agent.decide(ARMS, id="a", now=0.0)
+    assert agent.reward("a", {"click": 1.0, "stars": 4.0}, now=9.0) == Outcome(learned=2)
+    assert agent.observations == {"click": 1.0, "stars": 1.0}
+    assert np.isfinite(agent.estimate(ARMS).values).all()
+
+
 def test_only_within() -> None:
     sale = mogro.Objective("sale", window=10.0, default=0.0)
     agent = make([sale], correct_within=5.0)

@@ -91,7 +91,7 @@ def test_settings_have_to_be_the_same(shop: str) -> None:
 
 def test_a_policy_of_ones_own(shop: str) -> None:
     opened(shop, policy=mogro.EpsilonGreedy).close()
-    with pytest.raises(DifferentConfig, match="has prior"):
+    with pytest.raises(DifferentConfig, match="prior Fixed"):
         opened(shop)
     with mogro.Agent.open(shop) as agent:
         live(agent, 0, 10)
@@ -165,7 +165,8 @@ def test_clocks_that_differ(tmp_path: Path, shop: str) -> None:
         behind.decide(ARMS, id="late", now=940.0)  # its clock is a minute behind
         assert behind.decision("late").decision.time == 940.0
         assert behind.decision("late").status["watch"] == "pending"  # 940 + 50 is over by then
-        assert ahead.reward("late", {"watch": 60.0}, now=1000.0).late == 1
+        assert ahead.reward("late", {"watch": 60.0}, now=1000.0).learned == 1  # late, and learned
+        assert ahead.counters["corrected"] == 1
         assert behind.reward("early", {"watch": 60.0}, now=945.0).learned == 1
         ahead.expire(1019.0)
         assert behind.decision("late").status["cost"] == "pending"  # until 940 + 80

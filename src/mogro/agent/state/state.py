@@ -270,6 +270,7 @@ class State:
                 pending += 1
         if corrected and self.ledger.rows.get(event.id) == row:
             given = corrected.copy()
+            old = [before if m in given else values[m] for m, before in enumerate(old)]
             states = self._correct(row, block, i, old, corrected)
             for m in given:
                 learned += states[m] == LEARNED and before_now[m] not in (LEARNED, DEFAULTED)
