@@ -9,7 +9,7 @@ was chosen, at known weights, but wins seldom is also compared at weights near t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +34,8 @@ _MINIMA = 5e-7  # the most that may be, of minima
 _SINGLE = 2e-6  # what single precision may be off
 _NORMAL = 1e-30  # below, single precision loses digits
 _SHIFTS = 8  # independent copies of a net of weights
-_WORK = (5e7, 1.7e8)  # products of weights and values: minima, and sums
-_SIZES = (64, 512, 2048)  # weights in a copy of the net: fewest, most for minima, and for sums
+_WORK = (2.1e7, 8.5e7)  # products of weights and values: minima, and sums
+_SIZES = (64, 512)  # weights in a copy of the net, fewest and most
 _BLOCK = 1 << 16  # scores at a time, so that they stay in the cache
 _DRAWS = (512, 1 << 14)  # weights that are drawn from scalarisations of users, fewest and most
 _SPREAD = 100  # wins from which an arm's own spread is its error
@@ -44,9 +44,9 @@ _WIDE = 3.0  # half the width of these boxes, in standard deviations of what was
 _FEW = 8  # places in which an arm wins that say how large the boxes should be, at least
 _RIVALS = 64  # arms that win nearby, at most
 # Weights of a shift near those of a choice, in rounds that find out where, and in the last one.
-_NEAR = (32, 64, 64, 64, 512)
+_NEAR = (16, 32, 32, 256)
 _CENTRES = 64  # boxes that hold the latter, at most
-_FIRST, _PILOT, _MORE = 64, 2, 4  # arms, shifts that name them, more weights for these arms
+_FIRST, _PILOT, _MORE = 48, 2, 4  # arms, shifts that name them, more weights for these arms
 _STRONG = 32  # arms that others are compared with beforehand
 _BITS = 30
 _TAIL = 1e-9  # places of quantiles that are interpolated
@@ -178,6 +178,15 @@ class _Scores:
                     least += term
             yield slice(start, start + len(part)), least
 
+    @cached_property
+    def exact(self) -> bool:
+        """Whether scores are minima of values that differ in single precision, if they do."""
+        if not self.bend or self.total:
+            return False
+        rising = np.sort(self.values, axis=0)
+        less = np.diff(rising.astype(np.float32), axis=0) > 0
+        return bool(((np.diff(rising, axis=0) > 0) == less).all())
+
     def slack(self, weights: FloatArray, level: FloatArray) -> FloatArray:
         """Return up to what difference from a level (n,) scores are equal for weights (n, M)."""
         slack = _SLACK * (self.bend + self.total) * (np.abs(weights) @ self.sizes)
@@ -208,7 +217,6 @@ def _race(scores: _Scores, weights: FloatArray, *, shifts: int = 1, arm: int = 0
     best = np.empty(len(weights), dtype=np.int64)
     close = np.empty(len(weights), dtype=np.bool_)
     ties = _Ties(np.zeros((shifts, arms)), size, arm)
-    exact = bool(scores.bend) and not scores.total and _differ_in_single(scores.values)
     for part, table in fast.tables(single):
         rows = np.arange(len(table))
         first = table.argmax(axis=1)
@@ -220,7 +228,7 @@ def _race(scores: _Scores, weights: FloatArray, *, shifts: int = 1, arm: int = 0
             off += _SINGLE * fast.total * (np.abs(single[part]) @ largest)
         best[part] = first
         close[part] = doubt = ~(top - second > off)
-        if exact and doubt.any():  # equal minima are equal in any precision
+        if doubt.any() and scores.exact:  # equal minima are equal in any precision
             table[rows, first] = top
             tied = table[doubt] == top[doubt, None]
             near = np.count_nonzero(table[doubt] >= (top - off)[doubt, None], axis=1)
@@ -254,14 +262,6 @@ class _Ties:
         self.won += parts @ tied
         self.point.append(points[tied[:, self.arm]])
         self.share.append(each[tied[:, self.arm]])
-
-
-def _differ_in_single(values: FloatArray) -> bool:
-    """Tell whether values (K, M) that differ in an objective do so in single precision."""
-    rising = np.sort(values, axis=0)
-    return bool(
-        ((np.diff(rising, axis=0) > 0) == (np.diff(rising.astype(np.float32), axis=0) > 0)).all()
-    )
 
 
 def _ties(scores: _Scores, weights: FloatArray) -> Iterator[tuple[slice, BoolArray]]:
@@ -459,10 +459,7 @@ def _integrated(
 ) -> Probabilities:
     """Return estimates (K,) and standard errors by shifted nets of weights."""
     number = _WORK[not scores.bend] / (scores.values.size * _SHIFTS)
-    if chosen is not None and scores.bend:
-        number /= 2  # the rest goes to the arm chosen
-    most = _SIZES[1 if scores.bend else 2]
-    size = int(np.clip(2.0 ** np.floor(np.log2(number)), _SIZES[0], most))
+    size = int(np.clip(2.0 ** np.floor(np.log2(number)), *_SIZES))
     draws, arm = _SHIFTS * size, 0 if chosen is None else chosen.arm
     places = _shifted(size, len(law.parts), rng)
     weights = law.weights(places)
@@ -471,7 +468,7 @@ def _integrated(
     # Few wins say little of their own spread: that of all such arms says as much.
     few = (values > 0) & (values * draws < _SPREAD)
     squares[few] = (squares[few] + values[few] * squares[few].sum() / values[few].sum()) / 2
-    if scores.bend and len(values) > 3 * _FIRST:
+    if len(values) > 3 * _FIRST:
         first = np.argsort(-race.won[:_PILOT].sum(axis=0), kind="stable")[:_FIRST]
         values[first], squares[first] = _among_first(scores, law, race, weights, first, rng)
         values /= values.sum()
@@ -556,8 +553,9 @@ def _near_choice(
     rivals = np.argsort(-often, kind="stable")[: max(2, min(_RIVALS, np.count_nonzero(often)))]
     few = _Scores(scores.values[rivals], scores.bend, scores.total, scores.sizes)
     point = race.point
-    for size in _NEAR[1:]:
+    for most in _NEAR[1:]:
         near = np.append(own, points[point], axis=0)
+        size = most >> min(2, 4 * len(point) // len(points))  # the more wins, the fewer do
         half = half / 2 if len(near) < _FEW else _WIDE * near.std(axis=0)
         boxes = _Boxes.around(near[rng.permutation(len(near))[:_CENTRES]], half)
         points = boxes.points(size, rng)
