@@ -89,14 +89,14 @@ def write(folder: Path) -> None:
     beyond = [cell for cell in cells if cell[4] > MARGIN]
     worse = [cell for cell, sure in zip(cells, rejected, strict=True) if sure]
     counts = sorted({len(mean) for held in results.values() for mean in held.values()})
+    played = " or ".join(str(count) for count in counts)
     lines = [
         "# The default of agents on real data",
         "",
         "Written by `python -m benchmarks.field`. Numbers are shares in % of what the linear limit",
         "(or the best constant arm) has above uniform draws: in the first 500 rounds, and in later",
         "ones, averaged over three trade-offs. A trial (ACTG 175, STAR) has one phase. Contestants",
-        f"play the same {counts[-1]} orders of routing, {counts[-2]} of others; other libraries",
-        f"{counts[0]} of them.",
+        f"play the same {played} orders: the most for routing, the fewest for other libraries.",
         "",
         *shares(results),
         "",
