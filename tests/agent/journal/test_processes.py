@@ -72,7 +72,7 @@ def test_all_know_the_same_when_traffic_stops(tmp_path: Path, shop: str) -> None
 
 
 def explore(shop: str) -> None:
-    with opened(shop) as agent:
+    with opened(shop, prior=mogro.priors.Flat()) as agent:
         for _ in range(10):
             agent.decide(ARMS, now=0.0)
 
@@ -80,7 +80,7 @@ def explore(shop: str) -> None:
 def test_several_processes_explore_no_more_than_one(shop: str) -> None:
     """Each decision knows what the others have in flight."""
     in_processes(explore, *((shop,) for _ in range(4)))
-    alone = in_memory()
+    alone = in_memory(prior=mogro.priors.Flat())
     for _ in range(40):
         alone.decide(ARMS, now=0.0)
     with mogro.Agent.open(shop) as agent:
