@@ -292,7 +292,7 @@ def compare(
     rounds, repeats, seed, checkpoints, probe, until
         As for :func:`mogro.simulate`; what the probe saw is in the traces.
     measures
-        What to measure beside the regrets: functions of true means and pulls, your own or those of
+        What to measure beside the regrets: functions of true means, rewards and pulls, see
         :mod:`mogro.simulation.measures`; in a dict, under names of your choice.
     workers
         Processes that share the policies, or an executor of your own: that of a cluster, such as

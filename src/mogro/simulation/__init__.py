@@ -1,7 +1,6 @@
 """Policies in environments: one run, or many in lockstep, recorded and repeatable to the bit."""
 
 from mogro._intervals import ConfidenceInterval, band
-from mogro.simulation import measures
 from mogro.simulation._worlds import Purpose, stream
 from mogro.simulation.run import MakePolicy, simulate
 from mogro.simulation.trace import Trace, join
@@ -13,7 +12,6 @@ __all__ = [
     "Trace",
     "band",
     "join",
-    "measures",
     "simulate",
     "stream",
 ]

@@ -17,7 +17,7 @@ from mogro.simulation.trace import Trace, count_pulls
 _SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
 _WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
 _WAITING_SUMS = 1 << 20  # bytes of sums to be made together
-_OF_ROUND, _SO_FAR = {"means", "chosen", "reward"}, {"means", "pulls", "average"}
+_OF_ROUND, _SO_FAR = {"means", "chosen", "reward"}, {"means", "pulls"}
 _TAKEN = {"effective_regret", "pareto_regret"}
 
 
@@ -37,7 +37,7 @@ class Recorder:
         self._checkpoints = checkpoints
         self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
         self._meters = Meters(measures)
-        self._sums = np.zeros((2 + self._meters.count(worlds.objectives), *batch))
+        self._sums = np.zeros((2 + len(self._meters.summed), *batch))
         self._noted = np.empty((len(checkpoints), *self._sums.shape))
         self._rewards = np.zeros((*batch, worlds.objectives))
         self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
@@ -91,7 +91,7 @@ class Recorder:
             means = nothing if self._known is None else self._known[:, 0]
             pulls = count_pulls(self._arms, self._checkpoints, self._offered)
             sums, earned = self._noted[:, 2:], self._noted_earned
-            measured = self._meters.measured(sums, earned, self._checkpoints, means, pulls)
+            measured = self._meters.measured(sums, earned, means, pulls)
         return Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
@@ -169,30 +169,22 @@ class Meters:
         self._asks = {name: _asks(measure, name) for name, measure in self._measures.items()}
         self.of_rewards = [name for name, asks in self._asks.items() if "reward" in asks]
         others = {name: asks for name, asks in self._asks.items() if "reward" not in asks}
-        self._summed = [name for name, asks in others.items() if "chosen" in asks]
-        self._average = any("average" in asks for asks in self._asks.values())
-        stay = {"means", "pulls"}
-        self._fixed = [n for n, asks in others.items() if "chosen" not in asks and asks & stay]
+        self.summed = [name for name, asks in others.items() if "chosen" in asks]
+        self._fixed = [name for name in others if name not in self.summed]
 
     def check_changing(self) -> None:
         """Refuse measures that need means that stay, because they do not."""
         if self._fixed:
             raise ValueError(
-                f"measures: expected only chosen, reward (and means with them) or average in a "
-                f"world whose means change, got {self._fixed[0]!r}, which asks for "
+                f"measures: expected chosen or reward (and means with them) in a world "
+                f"whose means change, got {self._fixed[0]!r}, which asks for "
                 f"{sorted(self._asks[self._fixed[0]])}"
             )
 
-    def count(self, objectives: int) -> int:
-        """Return how many numbers :meth:`of_round` gives."""
-        return len(self._summed) + (objectives if self._average else 0)
-
     def of_round(self, means: FloatArray, chosen: FloatArray) -> list[FloatArray]:
-        """Return what is summed, each (...): measures of rounds, then the means if asked for."""
-        rows = [
-            self._call(name, chosen.shape[:-1], means=means, chosen=chosen) for name in self._summed
-        ]
-        return rows + (list(np.moveaxis(chosen, -1, 0)) if self._average else [])
+        """Return measures of rounds that do not ask for rewards, each (...)."""
+        shape = chosen.shape[:-1]
+        return [self._call(name, shape, means=means, chosen=chosen) for name in self.summed]
 
     def of_reward(self, means: FloatArray, arms: IntArray, rewards: FloatArray) -> FloatArray:
         """Return measures of a round that ask for rewards, (I, R, S)."""
@@ -207,12 +199,7 @@ class Meters:
         return np.stack([self._call(name, batch, **given) for name in self.of_rewards], axis=-1)
 
     def measured(
-        self,
-        sums: FloatArray,
-        earned: FloatArray,
-        checkpoints: IntArray,
-        means: FloatArray,
-        pulls: IntArray,
+        self, sums: FloatArray, earned: FloatArray, means: FloatArray, pulls: IntArray
     ) -> FloatArray:
         """Return all measures, (C, I, R, Q).
 
@@ -222,30 +209,21 @@ class Meters:
             Of what :meth:`of_round` returned, (C, S, I, R).
         earned
             Of what :meth:`of_reward` returned, (C, I, R, S).
-        checkpoints
-            Rounds, (C,).
         means
             Where they stay, (I, K, M).
         pulls
             (C, I, R, K).
         """
-        average = np.moveaxis(sums[:, len(self._summed) :], 1, -1)
-        average = average / checkpoints[:, None, None, None]
-        columns: list[FloatArray] = []
-        for name in self.names:
-            if name in self._summed:
-                columns.append(sums[:, self._summed.index(name)])
-                continue
-            if name in self.of_rewards:
-                columns.append(earned[..., self.of_rewards.index(name)])
-                continue
-            shape = (len(checkpoints), pulls.shape[2])
+        columns = dict(zip(self.summed, np.moveaxis(sums, 1, 0), strict=True))
+        columns |= zip(self.of_rewards, np.moveaxis(earned, -1, 0), strict=True)
+        for name in self._fixed:
+            shape = (len(pulls), pulls.shape[2])
             rows = [
-                self._call(name, shape, means=each, pulls=pulls[:, i], average=average[:, i])
+                self._call(name, shape, means=each, pulls=pulls[:, i])
                 for i, each in enumerate(means)
             ]
-            columns.append(np.stack(rows, axis=1))
-        return np.stack(columns, axis=-1)
+            columns[name] = np.stack(rows, axis=1)
+        return np.stack([columns[name] for name in self.names], axis=-1)
 
     def _call(self, name: str, shape: tuple[int, ...], **given: object) -> FloatArray:
         asked = {key: value for key, value in given.items() if key in self._asks[name]}
@@ -287,6 +265,6 @@ def _asks(measure: Measure, name: str) -> set[str]:
     if not asks or not (asks <= _OF_ROUND or asks <= _SO_FAR):
         raise ValueError(
             f"measures: expected {name!r} to have parameters among means, chosen and reward, or "
-            f"among means, pulls and average, got {sorted(asks)}"
+            f"among means and pulls, got {sorted(asks)}"
         )
     return set(asks)
