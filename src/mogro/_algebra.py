@@ -1,7 +1,5 @@
 """Products of one learner or many, each with the bits it would have alone, on every processor."""
 
-from typing import Any
-
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray, unwarned
@@ -18,23 +16,23 @@ _EPS = float(np.finfo(np.float64).eps)
 def dot(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
     # Backwards NumPy adds up by itself, one product after the other.
-    last = slice(None, None, -1)
-    place: Any = last if left.ndim == right.ndim == 1 else (..., last)
-    products: FloatArray = np.vecdot(left[place], right[place])
+    products: FloatArray = np.vecdot(left[..., ::-1], right[..., ::-1])
     return products
 
 
 def matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return products (..., n) of matrices (..., n, d) and vectors (..., d); no warnings."""
-    if matrices.ndim == 2 and vectors.ndim == 1 and min(matrices.shape) > 1:
-        return np.asarray(matrices.dot(vectors))  # the same routine of BLAS, called faster
+    if matrices.ndim == 2 and vectors.ndim == 1 and len(matrices) > 1 < len(vectors):
+        product: FloatArray = matrices.dot(vectors)  # the same routine of BLAS, called faster
+        return product
     return _matvec(matrices, vectors)
 
 
 def vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
     """Return products (..., d) of vectors (..., n) and matrices (..., n, d); no warnings."""
-    if matrices.ndim == 2 and vectors.ndim == 1 and min(matrices.shape) > 1:
-        return np.asarray(vectors.dot(matrices))
+    if matrices.ndim == 2 and vectors.ndim == 1 and len(vectors) > 1 < matrices.shape[1]:
+        product: FloatArray = vectors.dot(matrices)
+        return product
     return _vecmat(vectors, matrices)
 
 
@@ -51,7 +49,8 @@ def _vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
 def outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return outer products (..., n, d) of vectors (..., n) and (..., d)."""
     if left.ndim == 1:  # one product in each sum: BLAS gives the same bits, in less time
-        return np.asarray(left[:, None].dot(right[None]))
+        product: FloatArray = left[:, None].dot(right[None])
+        return product
     if left.size <= _SMALL:
         return np.asarray(left[..., :, None] * right[..., None, :])
     return np.asarray(np.einsum("...i,...j->...ij", left, right))  # for many, twice as fast
@@ -114,11 +113,15 @@ def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
 
 def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers; of a few in less time."""
+    if numbers.size == 1:
+        return float(numbers.item())
     return max(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.max())
 
 
 def smallest(numbers: FloatArray) -> float:
     """Return the smallest of some numbers; of a few in less time."""
+    if numbers.size == 1:
+        return float(numbers.item())
     return min(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.min())
 
 

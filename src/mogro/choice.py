@@ -254,12 +254,13 @@ def best_arms(
         no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _NO
         return _best(scores, arms, sizes, rng), no
     turn, errors, widths = _bonus(arms, beliefs, optimism)
-    total = scores.copy()
+    plain = scores[..., turn].copy()
     if errors.shape[-1] == 1:
-        total[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
+        scores[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
     else:
-        total[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
-    arm = _best(total, arms, sizes, rng)
+        scores[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
+    arm = _best(scores, arms, sizes, rng)
+    scores[..., turn] = plain
     return arm, _is_another(scores, arm)
 
 
@@ -395,7 +396,7 @@ def _scores(values: FloatArray, weights: FloatArray, scalarization: Scalarizatio
     check_finite(weights, weights, "weights")
     values, never = _possible(values, 0.0)
     if is_nonlinear(scalarization):
-        scores = as_floats(scalarization.score(values, weights), "scores")
+        scores = as_floats(scalarization.score(values, weights), "scores").copy()
     else:
         scores = np.vecdot(values, weights[..., None, :])
     return scores if never is None else np.where(never, -math.inf, scores)
@@ -405,17 +406,22 @@ def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> 
     """Return the arm of each learner with the largest score, (...), ties drawn.
 
     Scores are equal up to the rounding of products of the best arm with a vector whose entries are
-    as large as ``sizes``, (..., d): whatever the units of features.
+    as large as ``sizes``, (..., d): whatever the units of features. They change for a moment only.
     """
-    best = np.asarray(scores.argmax(axis=-1))
     unit = 4 * rounding(arms.shape[-1])
     if scores.ndim == 1:
-        top = scores.item(best)
+        first = int(scores.argmax())
+        top = scores.item(first)
         if not math.isfinite(top):
             _refuse_scores(top)
-        near = top - unit * (abs(top) + sizes.dot(np.abs(arms[best])))
-        tied = (scores >= near).nonzero()[0]
-        return best if len(tied) == 1 else np.asarray(_draw(arms, tied, rng))
+        near = top - unit * (abs(top) + float(sizes.dot(np.abs(arms[first]))))
+        scores[first] = -math.inf
+        second = scores.item(scores.argmax())
+        scores[first] = top
+        if second < near:
+            return np.asarray(first)
+        return np.asarray(_draw(arms, (scores >= near).nonzero()[0], rng))
+    best = np.asarray(scores.argmax(axis=-1))
     tops = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
     if not np.isfinite(tops).all():
         _refuse_scores(float(tops[~np.isfinite(tops)][0]))
@@ -446,10 +452,10 @@ def _draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
 
 def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
     """Tell whether arms (...) are others than the best by scores (..., K)."""
-    top = scores.max(axis=-1)
     if scores.ndim == 1:
-        chosen = scores[arm]
-        return np.asarray(chosen < top - _NEAR * max(abs(top), abs(chosen)))
+        best, taken = scores.item(scores.argmax()), scores.item(arm)
+        return np.asarray(taken < best - _NEAR * max(abs(best), abs(taken)))
+    top = scores.max(axis=-1)
     chosen = np.take_along_axis(scores, arm[..., None], axis=-1)[..., 0]
     return np.asarray(chosen < top - _NEAR * np.maximum(np.abs(top), np.abs(chosen)))
 

@@ -300,14 +300,14 @@ def explorers(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known, batch = beliefs.expected, beliefs.batch
+    known = beliefs.expected
     if threshold is None:
         looked_at = arms_to_look_at(arms.shape[-2], arms.shape[-1], known, step)
         if looked_at is None:
             return None
     elif cache is not None and cache.covers(arms, known.version):
         return None
-    wide, W = arms[..., None, :, :], known.W
+    batch, wide, W = beliefs.batch, arms[..., None, :, :], known.W
     if threshold is None:
         some = arms[..., looked_at, :]
         _check_squares(some)

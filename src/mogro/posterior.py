@@ -143,7 +143,7 @@ class Posterior:
         """
         n = self._n[..., None]
         if self._groups is None:
-            variances = np.square(self._solution[..., : self.dim, :]).sum(-2)
+            variances = np.add.reduce(np.square(self._solution[..., : self.dim, :]), -2)
             free: FloatArray = np.asarray(n - self.dim + dot(self._precision, variances)[..., None])
             noise = np.maximum(self._squares - self._penalty(), 0) / np.maximum(free, _FREE)
         else:
@@ -300,7 +300,7 @@ class Posterior:
     def _frozen(self) -> Self:
         """Return a view of what is known now: but for the sums, nothing in it changes any more."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other.__dict__ = self.__dict__.copy()
         return other
 
     def _observed(

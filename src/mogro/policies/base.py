@@ -273,7 +273,9 @@ class LinearPolicy(ABC):
             check_shape(x, "features", (*self.batch, self.dim))
         if y.shape != (*self.batch, self.objectives):
             check_shape(y, "reward", (*self.batch, self.objectives))
-        return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+        if x.dtype == y.dtype == np.float64:
+            return x, y
+        return x.astype(np.float64), y.astype(np.float64)
 
     def learn(self, features: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from a log at once; the estimates are those of one update after the other.
