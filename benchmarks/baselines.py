@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import moocore
 import numpy as np
 
 import mogro
@@ -146,7 +147,10 @@ def hypervolume() -> Iterator[Claim]:
             )
             pulls = _normal(policy, means, rounds, 0.02, features)[-200:]
             volumes[kind, make.__name__] = np.array(
-                [pareto.hypervolume(means[np.unique(run)], reference=reference) for run in pulls.T]
+                [
+                    moocore.hypervolume(means[np.unique(run)], ref=reference, maximise=True)
+                    for run in pulls.T
+                ]
             )
     for name in ("UCB", "ThompsonSampling"):
         ratio = volumes["hypervolume", name] / volumes["linear", name]

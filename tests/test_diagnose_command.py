@@ -9,7 +9,7 @@ from tests.commands import Finished
 from tests.commands import run as run_command
 
 from mogro import cli, diagnose
-from mogro._matrices import read_matrix
+from mogro.cli import read_matrix
 from mogro.scalarization import RandomWeights, RoundRobin
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])

@@ -1,10 +1,14 @@
 """Policies side by side in an environment: a table, and the plot of their regrets."""
 
 import contextlib
+import csv
+import importlib
+import io
 import itertools
 import math
 import os
 import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +21,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._frames import to_frame, write_csv
+from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
 from mogro._validation import FloatArray, count
 from mogro.environments import Environment
@@ -234,15 +238,24 @@ class Comparison:
         return {least} | {name for name, row in others if row[column].low <= 0}
 
     def to_frame(self) -> Any:
-        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
+        """Return all numbers in long form, as a frame of pandas or polars.
 
-        Columns: ``policy``, and those of :meth:`mogro.simulation.Trace.to_frame`.
+        The one that was imported is taken, else the one that is there. Columns: ``policy``, and
+        those of :meth:`mogro.simulation.Trace.columns`.
         """
-        return to_frame(self._long())
+        for name in sorted(("pandas", "polars"), key=lambda name: name not in sys.modules):
+            with contextlib.suppress(ModuleNotFoundError):
+                return importlib.import_module(name).DataFrame(self._long())
+        raise ImportError("data frames need pandas or polars: pip install pandas")
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns of :meth:`to_frame` as CSV."""
-        write_csv(self._long(), path)
+        """Write the columns of :meth:`to_frame` as CSV; reading it gives the very same numbers."""
+        columns, text = self._long(), io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        with write_atomically(path) as file:
+            file.write(text.getvalue().encode())
 
     def _long(self) -> dict[str, NDArray[Any]]:
         parts = [trace.columns() for trace in self.traces.values()]

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import moocore
 import numpy as np
 import pytest
 from benchmarks.league.environments import DriftingArms, SleepingArms
@@ -29,13 +30,13 @@ def violation(chosen: Any, *, least: float) -> Any:
     return np.maximum(least - chosen[..., 0], 0)
 
 
+hypervolume = partial(moocore.hypervolume, ref=[-1, -1], maximise=True)
+
+
 def missing_volume(means: Any, pulls: Any) -> Any:
     """Return the volume that all arms dominate, less that of the arms pulled so far."""
-    volumes = [
-        mogro.pareto.hypervolume(means[counts > 0], reference=[-1, -1])
-        for counts in pulls.reshape(-1, len(means))
-    ]
-    whole = mogro.pareto.hypervolume(means, reference=[-1, -1])
+    volumes = [hypervolume(means[counts > 0]) for counts in pulls.reshape(-1, len(means))]
+    whole = hypervolume(means)
     return whole - np.reshape(volumes, pulls.shape[:-1])
 
 
@@ -90,9 +91,7 @@ def test_where_means_stay_more_can_be_measured() -> None:
     pulls = trace.pulls()
     for c, i, r in np.ndindex(3, 2, 3):
         means, counts = FIXED[i].means, pulls[c, i, r]
-        front = [
-            mogro.pareto.hypervolume(m, reference=[-1, -1]) for m in (means, means[counts > 0])
-        ]
+        front = [hypervolume(m) for m in (means, means[counts > 0])]
         assert trace.column("hypervolume")[c, i, r] == pytest.approx(front[0] - front[1])
         assert trace.column("first")[c, i, r] == (trace.arms[: (1, 17, 40)[c], i, r] == 0).mean()
 

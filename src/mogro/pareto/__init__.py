@@ -9,7 +9,6 @@ from mogro.pareto.effective import (
     effective_gaps,
 )
 from mogro.pareto.fairness import fairness_ball_estimate, fairness_index, fairness_lower_bound
-from mogro.pareto.indicators import hypervolume
 from mogro.pareto.learned import LearnedFront, learned_front
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "fairness_lower_bound",
     "front",
     "gaps",
-    "hypervolume",
     "learned_front",
     "random_effective_member",
     "random_member",

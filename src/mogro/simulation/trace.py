@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mogro._codec import pack, unpack
 from mogro._files import write_atomically
-from mogro._frames import to_frame, write_csv
 from mogro._validation import FloatArray, IntArray
 from mogro._version import __version__
 
@@ -126,20 +125,12 @@ class Trace:
             raise ValueError(f"name: expected one of {known}, got {name!r}")
         return self.measured[..., self.measures.index(name)]
 
-    def to_frame(self) -> Any:
-        """Return all numbers in long form, a frame of pandas or polars, whichever is there.
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return all numbers in long form, as columns of equal length.
 
-        Columns: ``instance``, ``repeat``, ``round``, ``measure`` (the regrets, ``reward_0`` and so
+        They are ``instance``, ``repeat``, ``round``, ``measure`` (the regrets, ``reward_0`` and so
         on, the sums of the rewards observed, and the measures asked for) and ``value``.
         """
-        return to_frame(self.columns())
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns of :meth:`to_frame` as CSV."""
-        write_csv(self.columns(), path)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of :meth:`to_frame`."""
         rewards = {f"reward_{m}": self.rewards[..., m] for m in range(self.rewards.shape[-1])}
         named = {name: self.column(name) for name in (*REGRETS, *self.measures)} | rewards
         shape = (len(named), len(self.checkpoints), self.instances, self.repeats)

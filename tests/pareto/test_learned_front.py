@@ -27,13 +27,6 @@ def test_learned_front_of_one_objective() -> None:
     assert front.shares.tolist() == [1]
 
 
-def test_hypervolume_maximises() -> None:
-    points = np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert pareto.hypervolume(points, reference=[-1.0, -1.0]) == 3
-    with pytest.raises(ValueError, match=r"reference: expected shape \(2,\)"):
-        pareto.hypervolume(points, reference=[0.0])
-
-
 def test_public_names_are_sorted_and_exist() -> None:
     assert mogro.pareto.__all__ == sorted(mogro.pareto.__all__)
     assert all(hasattr(mogro.pareto, name) for name in mogro.pareto.__all__)
