@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mogro._algebra import smallest
+from mogro._algebra import largest, smallest
 from mogro._screening import clearly_best, is_shared, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
@@ -313,7 +313,10 @@ def explorers(
         _check_squares(some)
         if batch and _clearly_known(some, W):
             return None
-        needs = variances(some, W).max(axis=-2) / UNKNOWN
+        spread = variances(some, W)
+        if largest(spread) <= UNKNOWN:
+            return None
+        needs = spread.max(axis=-2) / UNKNOWN
     else:
         _check_squares(arms)
         S = _in_units_of_the_arms(covariance(W), wide)

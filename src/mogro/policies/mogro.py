@@ -123,7 +123,8 @@ class MOGRO(LinearPolicy):
         if self.batch or is_nonlinear(self.scalarization):
             return super().select(features, rng=rng)
         check_rng(rng)
-        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
+        arms, known, step = self._offered(features), self.posterior, self.step
+        beliefs = Beliefs(known.theta, known, known)  # nothing is learned while it is in use
         unknown = self.explorers(arms, beliefs, step=step, cache=self._cache)
         exploring: BoolArray = _YES
         if unknown is not None:
