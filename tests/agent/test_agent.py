@@ -363,7 +363,9 @@ def test_forgetting_in_updates_follows_a_change_and_reports_what_counts() -> Non
 def test_forgetting_for_a_long_time_ruins_nothing() -> None:
     arms = {"a": [1.0, 0.0], "b": [0.0, 1.0]}
     half_life = mogro.HalfLife(updates=100)
-    agent = mogro.Agent([mogro.Objective("click")], arms=2, seed=0, half_life=half_life)
+    agent = mogro.Agent(
+        [mogro.Objective("click")], arms=2, seed=0, prior=mogro.priors.Flat(), half_life=half_life
+    )
     for n in range(8000):
         decision = agent.decide(arms, eligible=[True, n < 2])
         agent.reward(decision.id, {"click": 1.0})

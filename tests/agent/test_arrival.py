@@ -15,7 +15,7 @@ def test_thirty_thousand_rewards_in_any_order(tmp_path: Path) -> None:
     decisions = 10_000
     objectives = [mogro.Objective("click"), mogro.Objective("watch", unit=60.0, offset=30.0)]
     objectives.append(mogro.Objective("stars", direction="min"))
-    agent = mogro.Agent(objectives, arms=5, seed=0)
+    agent = mogro.Agent(objectives, arms=5, seed=0, prior=mogro.priors.Flat())
     features = rng.standard_normal((50, 5))
     ids = [str(k) for k in range(50)]
     arms = [int(agent.decide(ids, features, id=str(n)).arm) for n in range(decisions)]

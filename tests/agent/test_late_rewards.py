@@ -17,7 +17,12 @@ ARMS = {"x": [1.0, 0.0], "y": [0.0, 1.0]}
 
 
 def test_an_objective_with_a_default_is_learned_when_its_window_closes() -> None:
-    agent = mogro.Agent([mogro.Objective("sale", window=5.0, default=0.0)], arms=1, seed=0)
+    agent = mogro.Agent(
+        [mogro.Objective("sale", window=5.0, default=0.0)],
+        arms=1,
+        seed=0,
+        prior=mogro.priors.Flat(),
+    )
     for n in range(4):
         agent.decide({"x": [1.0]}, id=str(n), now=float(n))
     assert agent.reward("0", {"sale": 1.0}, now=3.0) == Outcome(pending=1)
@@ -36,7 +41,12 @@ def test_an_objective_with_a_default_is_learned_when_its_window_closes() -> None
 
 def test_the_choice_knows_what_its_own_time_closes() -> None:
     """A decision after a long silence is made on all windows that have closed by then."""
-    agent = mogro.Agent([mogro.Objective("sale", window=5.0, default=0.0)], arms=2, seed=0)
+    agent = mogro.Agent(
+        [mogro.Objective("sale", window=5.0, default=0.0)],
+        arms=2,
+        seed=0,
+        prior=mogro.priors.Flat(),
+    )
     for n, arm in enumerate("xyxy"):
         mask = [arm == one for one in ARMS]
         decision = agent.decide(ARMS, eligible=mask, id=str(n), now=float(n))
@@ -89,7 +99,7 @@ def test_estimates_are_unbiased_while_rewards_are_on_their_way() -> None:
     rng = np.random.default_rng(0)
     shops = [f"sale {k}" for k in range(40)]
     objectives = [mogro.Objective(shop, window=5.0, default=0.0) for shop in shops]
-    agent = mogro.Agent(objectives, arms=1, seed=0)
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat())
     mail: list[tuple[float, str, str]] = []
     for n in range(800):
         now = n / 100
@@ -109,7 +119,7 @@ def test_dwell_given_a_click_is_learned_from_clicks_only() -> None:
         mogro.Objective("dwell", given="click", window=60.0, revise="last"),
         mogro.Objective("click", window=10.0, default=0.0),
     ]
-    agent = mogro.Agent(objectives, arms=1, seed=0)
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat())
     for n in range(3):
         agent.decide({"x": [1.0]}, id=str(n), now=0.0)
     assert agent.reward("0", {"click": 1, "dwell": 5.0}, now=1.0) == Outcome(pending=2)
@@ -132,7 +142,7 @@ def test_a_condition_may_come_after_the_window_has_closed() -> None:
         mogro.Objective("returned", given="sale", window=9.0, default=0.0),
         mogro.Objective("stars", given="sale", window=9.0),
     ]
-    agent = mogro.Agent(objectives, arms=1, seed=0, correct_within=0.0)
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat(), correct_within=0.0)
     for n in range(2):
         agent.decide({"x": [1.0]}, id=str(n), now=0.0)
     assert agent.reward("0", {"stars": 5.0}, now=1.0) == Outcome(pending=1)
@@ -151,7 +161,7 @@ def test_a_condition_never_calls_for_exploration_by_itself() -> None:
         mogro.Objective("dwell", given="click"),
         mogro.Objective("sale", given="dwell"),
     ]
-    agent = mogro.Agent(objectives, arms=2, seed=0)
+    agent = mogro.Agent(objectives, arms=2, seed=0, prior=mogro.priors.Flat())
     for _ in range(4):
         decision = agent.decide(ARMS)
         agent.reward(decision.id, {"click": 0.0})  # so that nothing is learned about the others
@@ -162,7 +172,7 @@ def test_a_condition_never_calls_for_exploration_by_itself() -> None:
 
 def test_values_that_grow() -> None:
     dwell = mogro.Objective("dwell", window=60.0, default=0.0, revise="max")
-    agent = mogro.Agent([dwell], arms=1, seed=0, correct_within=0.0)
+    agent = mogro.Agent([dwell], arms=1, seed=0, prior=mogro.priors.Flat(), correct_within=0.0)
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     seen = [agent.reward("a", {"dwell": value}, now=1.0) for value in (10.0, 30.0, 20.0, 30.0)]
     assert seen == [
@@ -178,7 +188,12 @@ def test_values_that_grow() -> None:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
 def test_the_last_value_counts_however_it_travels(order: tuple[int, ...]) -> None:
     reports = [(10.0, 5.0), (20.0, 15.0), (20.0, 9.0)]  # (now, value): two at one time
-    agent = mogro.Agent([mogro.Objective("dwell", window=60.0, revise="last")], arms=1, seed=0)
+    agent = mogro.Agent(
+        [mogro.Objective("dwell", window=60.0, revise="last")],
+        arms=1,
+        seed=0,
+        prior=mogro.priors.Flat(),
+    )
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     for one in order:
         now, value = reports[one]
@@ -188,7 +203,12 @@ def test_the_last_value_counts_however_it_travels(order: tuple[int, ...]) -> Non
 
 
 def test_without_revision_a_second_value_is_refused_before_its_window_closes() -> None:
-    agent = mogro.Agent([mogro.Objective("sale", window=9.0, default=0.0)], arms=1, seed=0)
+    agent = mogro.Agent(
+        [mogro.Objective("sale", window=9.0, default=0.0)],
+        arms=1,
+        seed=0,
+        prior=mogro.priors.Flat(),
+    )
     agent.decide({"x": [1.0]}, id="a", now=0.0)
     agent.reward("a", {"sale": 1.0}, now=1.0)
     with pytest.raises(ConflictingReward):
@@ -203,7 +223,7 @@ def test_conditions_that_make_no_sense() -> None:
     circle = [make("a", given="b"), make("b", given="c"), make("c", given="a")]
     for objectives in ([make("a", given="b")], circle):
         with pytest.raises(ValueError, match="given"):
-            mogro.Agent(objectives, arms=1, seed=0)
+            mogro.Agent(objectives, arms=1, seed=0, prior=mogro.priors.Flat())
     with pytest.raises(ValueError, match="given"):
         make("a", given="a")
     with pytest.raises(ValueError, match="revise"):
@@ -215,7 +235,7 @@ def test_conditions_that_make_no_sense() -> None:
 def test_a_clock_that_lags_behind() -> None:
     """Time is the largest seen; windows count from their decision's own time."""
     sale = mogro.Objective("sale", window=5.0, default=0.0)
-    agent = mogro.Agent([sale], arms=1, seed=0, correct_within=0.0)
+    agent = mogro.Agent([sale], arms=1, seed=0, prior=mogro.priors.Flat(), correct_within=0.0)
     agent.decide({"x": [1.0]}, id="a", now=100.0)
     agent.decide({"x": [1.0]}, id="b", now=97.0)  # another machine
     assert agent.reward("b", {"sale": 1.0}, now=98.0) == Outcome(pending=1)
@@ -230,6 +250,7 @@ def test_a_decision_that_is_dropped_by_the_reward_that_completes_it() -> None:
         [mogro.Objective("sale", window=5.0, default=0.0)],
         arms=1,
         seed=0,
+        prior=mogro.priors.Flat(),
         retention=mogro.Retention(decisions=0),
     )
     agent.decide({"x": [1.0]}, id="a", now=0.0)
@@ -248,6 +269,7 @@ def test_a_decision_that_was_complete_before_its_last_window_is_completed_once(
         ],
         arms=1,
         seed=0,
+        prior=mogro.priors.Flat(),
     )
     agent.decide({"a": [1.0]}, id="one", now=0.0)
     agent.reward("one", {"score": 3.0}, now=0.5)
@@ -260,7 +282,12 @@ def test_a_decision_that_was_complete_before_its_last_window_is_completed_once(
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_was_looked_at_ahead_is_not_learned_once_erased(asked: bool) -> None:
-    agent = mogro.Agent([mogro.Objective("sale", window=5.0, default=7.0)], arms=1, seed=0)
+    agent = mogro.Agent(
+        [mogro.Objective("sale", window=5.0, default=7.0)],
+        arms=1,
+        seed=0,
+        prior=mogro.priors.Flat(),
+    )
     for id in ("gone", "stays"):
         agent.decide({"a": [1.0]}, id=id, now=0.0)
     agent.reward("gone", {"sale": 100.0}, now=1.0)

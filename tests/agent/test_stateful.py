@@ -86,6 +86,7 @@ class Machine(RuleBasedStateMachine):
             seed=1,
             half_life=self.half_life,
             activation_timeout=self.activation_timeout,
+            max_step=1e9,  # see test_clock
             correct_within=0.0,  # see test_late_truth
             prior=mogro.priors.Flat(),  # the slow one knows least squares
             on_event=self.events.append,
@@ -154,16 +155,16 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def refused(self) -> None:
         with pytest.raises(UnknownDecision):
-            self.agent.reward("nobody", {self.objectives[0].name: 1.0}, now=self.now + 500.0)
+            self.agent.reward("nobody", {self.objectives[0].name: 1.0}, now=self.now + 1e6)
         with pytest.raises(UnknownDecision):
-            self.agent.activate("nobody", now=self.now + 500.0)
+            self.agent.activate("nobody", now=self.now + 1e6)
         with pytest.raises(UnknownDecision):
-            self.agent.withdraw("nobody", now=self.now + 500.0)
+            self.agent.withdraw("nobody", now=self.now + 1e6)
         for id in list(self.slow.decisions)[:1]:
             with pytest.raises(UnknownObjective):
-                self.agent.reward(id, {"likes": 1.0}, now=self.now + 500.0)
+                self.agent.reward(id, {"likes": 1.0}, now=self.now + 1e6)
             with pytest.raises(BadReward):
-                self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 500.0)
+                self.agent.reward(id, {self.objectives[0].name: np.nan}, now=self.now + 1e6)
 
     @precondition(lambda self: len(self.objectives) < 5)
     @rule(window=st.sampled_from([None, 12.0]), default=st.sampled_from([None, 0.5]))
