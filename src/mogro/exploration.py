@@ -330,9 +330,12 @@ def explorers(
     if not batch and len(S) == 1:  # one learner: nothing to sort out, nor to copy
         return ExplorationContext(wide, S, threshold, np.zeros(1, dtype=np.intp), batch, step)
     needs = np.broadcast_to(needs, S.shape[:-2])
-    need = needs.max(axis=-1, keepdims=True)
-    learners = np.flatnonzero(need > _KNOWN)
-    first = (needs >= need / _KNOWN).argmax(axis=-1).reshape(-1)[learners]
+    learners = np.flatnonzero(needs.max(axis=-1) > _KNOWN)
+    if threshold is None:  # compare objectives in one unit, also where one was never observed
+        some = some[..., None, :, :]
+        needs = np.broadcast_to(np.vecdot(some @ S, some).max(axis=-1), S.shape[:-2])
+    first = (needs >= needs.max(axis=-1, keepdims=True) / _KNOWN).argmax(axis=-1)
+    first = first.reshape(-1)[learners]
     at = (*(np.unravel_index(learners, batch) if batch else ()), first)
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
     return ExplorationContext(offered, S[at], threshold, learners, batch, step)
