@@ -50,6 +50,10 @@ def corrected(
     change = np.concatenate((V, each[1][..., None] * x), axis=-2)
     other._sums = (other._sums + change) * left[..., None, None]
     other._n, other._y2 = other._n * left, np.maximum(other._y2 + each[2], 0) * left[..., None]
+    if isinstance(other.prior, Learned):
+        uses = other._uses + weight[..., None] * (x != 0)
+        other._uses = np.maximum(uses, 0) * left[..., None]
+        other._count, other._looks_in = np.maximum(other._count + np.sign(weight), 0), 0
     other._renew()
     fitted = other._theta @ x
     residual = before._residual(other._theta) + each[2] - (2 * each[1] - each[0] * fitted) * fitted

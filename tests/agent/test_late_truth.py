@@ -1,6 +1,7 @@
 """Rewards that come after their window correct what was learned, as if they had come in time."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import mogro
 from mogro.agent import Outcome
 from mogro.agent.report import _Log
+from mogro.priors import Prior
 
 Revise = Literal["last", "max"] | None
 ARMS = {"x": [1.0, 0.3], "y": [0.2, 1.0], "z": [-1.0, 0.7]}
@@ -250,3 +252,51 @@ def test_counters_log_and_report_agree() -> None:
         learned = log.status(m)["learned"] + log.status(m)["defaulted"]
         assert agent.observations[name] == pytest.approx(learned)
         assert len(agent.log()[f"reward_{name}"].drop_null()) == learned
+
+
+@pytest.mark.parametrize("prior", [mogro.priors.Flat(), mogro.priors.Learned()])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_condition_that_comes_with_what_it_allows(prior: Prior, together: bool) -> None:
+    objectives = [
+        mogro.Objective("click", window=10.0),
+        mogro.Objective("dwell", window=3.0, given="click", revise="max"),
+    ]
+    agent = mogro.Agent(objectives, arms=1, seed=0, prior=prior)
+    agent.decide({"x": [1.0]}, id="visit", now=0.0)
+    agent.reward("visit", {"dwell": 2.0}, now=1.0)
+    calls = [{"click": 1.0, "dwell": 3.0}] if together else [{"click": 1.0}, {"dwell": 3.0}]
+    for values in calls:
+        agent.reward("visit", values, now=5.0)  # after the window of dwell, before that of click
+    posterior = agent._state.learner.observed
+    assert agent.observations == {"click": 1.0, "dwell": 1.0}
+    assert posterior.b[:, 0] == pytest.approx([1.0, 3.0])
+    assert posterior._y2.ravel() == pytest.approx([1.0, 9.0])
+    assert np.isfinite(agent.theta).all()
+
+
+def test_a_late_reward_for_an_objective_that_was_added(tmp_path: Path) -> None:
+    agent = mogro.Agent([mogro.Objective("click")], arms=1, seed=0)
+    agent.decide({"x": [1.0]}, id="visit", now=0.0)
+    agent.add(mogro.Objective("sale", window=3.0))
+    agent.expire(5.0)
+    agent.reward("visit", {"sale": 1.0}, now=5.0)
+    assert agent.observations["sale"] == 1
+    assert agent.counters["missing"] == 0
+    agent.save(tmp_path / "agent")
+    assert mogro.Agent.load(tmp_path / "agent").counters == agent.counters
+
+
+def test_a_learned_prior_learns_from_late_rewards_as_well() -> None:
+    agents = [mogro.Agent([mogro.Objective("a", window=10.0)], arms=3, seed=1) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    for n in range(40):
+        arms, value = {"x": rng.standard_normal(3)}, 5 + rng.standard_normal()
+        for agent, delay in zip(agents, (0.0, 15.0), strict=True):
+            agent.observe(arms, arm="x", id=str(n), now=20.0 * n)
+            agent.expire(20.0 * n + delay)
+            agent.reward(str(n), {"a": value}, now=20.0 * n + delay)
+    in_time, late = agents
+    assert late.counters["corrected"] == 40
+    assert late.theta == pytest.approx(in_time.theta, abs=1e-6)
+    assert late.intercept == pytest.approx(in_time.intercept, abs=1e-6)
+    assert late.intercept == pytest.approx(5.0, abs=0.5)

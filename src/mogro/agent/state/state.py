@@ -244,7 +244,7 @@ class State:
             elif before == before and not self._revises(event.time, value, before, block, i, m):
                 repeated += 1
                 continue
-            elif closed:
+            elif states[m] != PENDING:
                 corrected.add(m)
             elif before == before:
                 revised += 1
@@ -412,6 +412,7 @@ class State:
         self._keep_defaults(units)
         self.config, self.units = config, units
         self.ledger.changed(places, factors, stamped=units.stamped)
+        self.counters.missing += places.count(None) * len(self.ledger.live())
         learner = new_learner(config)
         learner.copy_objectives(self.learner, places, factors)
         self.learner, self._learner_ahead = learner, None
