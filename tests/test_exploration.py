@@ -210,6 +210,7 @@ def test_arms_that_cannot_reach_what_else_is_in_v(x: FloatArray, seed: int, logg
 
 
 @given(arm_sets, st.integers(0, 2**32))
+@example(arms_like("random", 4, 3, 0), 0)  # the first arm is the cache's random vector
 @examples(60)
 def test_a_learner_explores_just_as_long_as_its_variances_are_large(
     x: FloatArray, seed: int

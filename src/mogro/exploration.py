@@ -35,6 +35,7 @@ _TIED = 1e-8  # gains this close, relatively, are equal
 _TINY_PART = 1e-9  # of an arm: rounding
 _HOPELESS = 1e-12  # of a threshold: squares of features that could never add up to it
 _CLEAR = 1e-6  # a Gram matrix of unit vectors conditioned better than this shows its rank plainly
+_OUTSIDE = 1e-6  # a random vector nearer to a span tells nothing about other arms
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -283,7 +284,8 @@ class ExplorationCache:
         assert basis is not None  # or all directions would be known
         mixed = np.random.default_rng(0).standard_normal((*S.shape[:-1], 1))
         mixed -= basis @ (np.swapaxes(basis, -1, -2) @ mixed)
-        mixed /= np.linalg.norm(mixed, axis=-2, keepdims=True) + _EPS
+        norms = np.linalg.norm(mixed, axis=-2, keepdims=True)
+        mixed = np.divide(mixed, norms, out=np.full(mixed.shape, np.nan), where=norms > _OUTSIDE)
         whole = np.count_nonzero(basis.any(axis=-2), axis=-1) == S.shape[-1]  # nothing is outside
         self._outside = np.swapaxes(np.where(whole[..., None], 0.0, mixed[..., 0]), -1, -2)
 
