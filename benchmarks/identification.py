@@ -9,7 +9,7 @@ the folder holds the data of VOPy (``vopy/datasets/data`` in its wheel).
   objectives, noise 1, delta 0.1. Theirs: 2,000 of 2,000 runs right, 17,910 pulls on average, 154 s
   a run, with a threshold ``log(log(1 + t) / delta)`` that no theorem covers; 4,845 pulls are a
   lower bound. Ours stops by a theorem.
-- designs: three data sets of VOPy, every design an arm of its own, epsilon 0.1, delta 0.05.
+- designs: three data sets of VOPy, every design an arm of its own, tolerance 0.1, delta 0.05.
 """
 
 import os
@@ -98,11 +98,11 @@ def _separate(means: Any, noise: float) -> FixedArms:
 
 
 def identify(
-    means: FloatArray, noise: float, *, delta: float, epsilon: float, runs: int, at_once: int = 50
+    means: FloatArray, noise: float, *, delta: float, tolerance: float, runs: int, at_once: int = 50
 ) -> tuple[FloatArray, int, float]:
     """Return pulls until finished, how many answers were wrong, and seconds a run."""
     world = _separate(means, noise)
-    make = partial(FrontIdentification, noise=noise, delta=delta, epsilon=epsilon)
+    make = partial(FrontIdentification, noise=noise, delta=delta, tolerance=tolerance)
     pulls, wrong, start = [], 0, time.perf_counter()
     for first in range(0, runs, at_once):
         trace = mogro.simulate(
@@ -116,18 +116,18 @@ def identify(
             start=(0, first),
         )
         pulls.append(trace.finished[0])
-        wrong += int(_wrong(means, trace.probed[-1, 0] > 0, epsilon).sum())
+        wrong += int(_wrong(means, trace.probed[-1, 0] > 0, tolerance).sum())
     return np.concatenate(pulls), wrong, (time.perf_counter() - start) / runs
 
 
-def _wrong(means: FloatArray, answer: BoolArray, epsilon: float) -> BoolArray:
+def _wrong(means: FloatArray, answer: BoolArray, tolerance: float) -> BoolArray:
     """Tell which answers (..., K) miss a member of the front, or hold an arm that is too bad."""
     missed = (mogro.pareto.front(means) & ~answer).any(-1)
-    return np.asarray(missed | (answer & (mogro.pareto.gaps(means) > epsilon)).any(-1))
+    return np.asarray(missed | (answer & (mogro.pareto.gaps(means) > tolerance)).any(-1))
 
 
 def round_robin(
-    means: FloatArray, noise: float, *, delta: float, epsilon: float, seed: int
+    means: FloatArray, noise: float, *, delta: float, tolerance: float, seed: int
 ) -> tuple[int, bool]:
     """Return how many pulls it takes to pull all arms in turn until all are decided."""
     arms, rng = np.eye(len(means)), np.random.default_rng([seed, 7])
@@ -138,16 +138,16 @@ def round_robin(
         mean = means + noise / np.sqrt(some) * rng.standard_normal(means.shape)
         policy.learn(np.repeat(arms, some, axis=0), np.repeat(mean, some, axis=0))
         turns += some
-        seen = policy.front_confidence(arms, noise=noise, delta=delta, epsilon=epsilon)
+        seen = policy.front_confidence(arms, noise=noise, delta=delta, tolerance=tolerance)
         on |= np.stack([seen.on & ~on[1], seen.off & ~on[0]])
-    return turns * len(means), bool(_wrong(means, on[0], epsilon))
+    return turns * len(means), bool(_wrong(means, on[0], tolerance))
 
 
 def vaccines(runs: int = 2000) -> None:
     """Print pulls, errors and seconds beside those of Crepon et al."""
     means = np.array(VACCINES.split(), dtype=float).reshape(-1, 3)
-    pulls, wrong, seconds = identify(means, 1.0, delta=0.1, epsilon=0.0, runs=runs)
-    turns = [round_robin(means, 1.0, delta=0.1, epsilon=0.0, seed=s) for s in range(10)]
+    pulls, wrong, seconds = identify(means, 1.0, delta=0.1, tolerance=0.0, runs=runs)
+    turns = [round_robin(means, 1.0, delta=0.1, tolerance=0.0, seed=s) for s in range(10)]
     print("| policy | right | pulls, mean | median | seconds a run |\n|---|---|---|---|---|")
     print("| Crepon et al., as published | 2000 of 2000 | 17,910 | 15,125 | 154 |")
     print(
@@ -163,7 +163,7 @@ def designs(folder: str, runs: int = 20) -> None:
     print("|---|---|---|---|---|---|")
     for name, means in _designs(Path(folder)).items():
         for noise in (0.1, 0.02):
-            setting: Any = {"delta": 0.05, "epsilon": 0.1}
+            setting: Any = {"delta": 0.05, "tolerance": 0.1}
             pulls, wrong, seconds = identify(means, noise, runs=runs, at_once=4, **setting)
             turns = np.mean([round_robin(means, noise, seed=s, **setting)[0] for s in range(3)])
             print(

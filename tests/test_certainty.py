@@ -77,7 +77,7 @@ def test_prior_does_not_matter() -> None:
     for prior in (mogro.priors.Flat(), mogro.priors.Fixed(50.0, mean=3.0)):
         policy = mogro.MOGRO(3, 2, prior=prior)
         policy.learn(arms, rewards + arms[:, :2] * 3)
-        known.append(policy.front_confidence(arms[:10], noise=1.0, epsilon=0.2))
+        known.append(policy.front_confidence(arms[:10], noise=1.0, tolerance=0.2))
     np.testing.assert_array_equal(known[0], known[1])
     assert (known[0].on | known[0].off).any()
 
@@ -94,7 +94,7 @@ def test_what_fades_is_never_certain() -> None:
         ({"noise": [1.0, 2.0, 3.0]}, "noise: expected a number, or one for each of 2 objectives"),
         ({"noise": 1.0, "delta": 0.0}, "delta: expected"),
         ({"noise": 1.0, "delta": 1.5}, "delta: expected"),
-        ({"noise": 1.0, "epsilon": -1.0}, "epsilon: expected"),
+        ({"noise": 1.0, "tolerance": -1.0}, "tolerance: expected"),
         ({"noise": 1.0, "ridge": 0.0}, "ridge: expected"),
     ],
 )
@@ -176,7 +176,7 @@ def test_until_is_checked() -> None:
 
 def test_finished_policy_goes_on_after_loading(tmp_path: Path) -> None:
     world = mogro.environments.FixedArms(np.eye(3), np.arange(6.0).reshape(2, 3), noise=2.0)
-    policy = FrontIdentification(3, 2, noise=2.0, epsilon=0.1)
+    policy = FrontIdentification(3, 2, noise=2.0, tolerance=0.1)
     rng, arms = np.random.default_rng(0), []
     for step in range(700):
         if step == 433:  # between two looks
@@ -202,3 +202,30 @@ def test_fewer_pulls_than_in_turn() -> None:
     turns = int(trace.finished.mean() // 5)
     policy.learn(np.repeat(np.eye(5), turns, axis=0), np.repeat(means, turns, axis=0))
     assert policy.front_confidence(np.eye(5), noise=0.5).open.any()
+
+
+def test_tolerance_is_no_share_of_uniform_draws() -> None:
+    agent = mogro.Agent(
+        [mogro.Objective("a"), mogro.Objective("b")],
+        arms=2,
+        seed=0,
+        policy=lambda d, m: FrontIdentification(d, m, noise=0.1, tolerance=2.0),
+    )
+    rng, arms = np.random.default_rng(0), {"x": [1.0, 0.1], "y": [0.2, 0.9], "z": [0.7, 0.8]}
+    for _ in range(20):
+        decision = agent.decide(arms)
+        assert not decision.event.uniform
+        assert decision.propensity == 1
+        agent.reward(decision.id, {"a": rng.normal(), "b": rng.normal()})
+    assert sorted(agent.probabilities(arms).values) == [0, 0, 1]
+
+
+def test_arms_that_change_in_place_are_new_arms() -> None:
+    policy, arms, rng = FrontIdentification(2, 2, noise=0.1), np.eye(2), np.random.default_rng(0)
+    while not policy.is_finished():
+        arm = policy.select(arms, rng=rng)
+        policy.update(arms[arm], arms[arm] + 0.1 * rng.normal(size=2))
+    assert policy.identified().on.all()
+    arms[:] = [[1.0, 1.0], [0.1, 0.1]]
+    policy.select(arms, rng=rng)
+    assert not policy.identified().on[1]

@@ -180,7 +180,7 @@ def front_confidence(
     *,
     noise: FloatArray,
     delta: float,
-    epsilon: float = 0.0,
+    tolerance: float = 0.0,
     effective: bool = False,
     ridge: float = 1.0,
 ) -> FrontConfidence:
@@ -188,27 +188,27 @@ def front_confidence(
     theta, S = least_squares(posterior)
     spread = Spread(arms, S, objectives=posterior.objectives, delta=delta, ridge=ridge)
     values = arms @ np.swapaxes(theta, -1, -2) / noise
-    return classify(values, spread, epsilon / noise, effective=effective)
+    return classify(values, spread, tolerance / noise, effective=effective)
 
 
 def classify(
-    values: FloatArray, spread: Spread, epsilon: FloatArray, *, effective: bool
+    values: FloatArray, spread: Spread, tolerance: FloatArray, *, effective: bool
 ) -> FrontConfidence:
-    """Classify arms by values (..., K, M) and epsilon (M,), both in units of the noise."""
+    """Classify arms by values (..., K, M) and tolerance (M,), both in units of the noise."""
     K, M = values.shape[-2:]
     everyone = np.broadcast_to(np.arange(K), values.shape[:-1])
     equal, levels = spread.equal(everyone), spread.levels
     leads = values[..., None, :, :] - values[..., :, None, :]  # of rivals, (..., K, J, M)
     if not effective:
         beaten = (leads > spread.widths(everyone, levels.off)).all(-1)
-        safe = equal | (leads + spread.widths(everyone, levels.on) <= epsilon).any(-1)
+        safe = equal | (leads + spread.widths(everyone, levels.on) <= tolerance).any(-1)
         return FrontConfidence(np.asarray(safe.all(-1)), np.asarray(beaten.any(-1)))
     width = spread.widths(everyone, levels.mixtures)
     known = np.asarray(np.isfinite(width).all(-1))
     width = np.where(known[..., None], width, 0.0)
-    far = -1.0 - np.abs(leads).max() - width.max() - epsilon.max()  # of no use to a mixture
+    far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
     low = np.where((known & ~equal)[..., None], leads - width, far)
-    high = np.where(equal[..., None], far, leads + width - epsilon)
+    high = np.where(equal[..., None], far, leads + width - tolerance)
     off = _value(low, M).lower.reshape(values.shape[:-1]) > 0
     on = _value(high, M).upper.reshape(values.shape[:-1]) < 0
     return FrontConfidence(on & (known | equal).all(-1), off)

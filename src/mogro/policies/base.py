@@ -340,7 +340,7 @@ class LinearPolicy(ABC):
         *,
         noise: float | Sequence[float],
         delta: float = 0.05,
-        epsilon: float = 0.0,
+        tolerance: float = 0.0,
         effective: bool = False,
         ridge: float = 1.0,
     ) -> FrontConfidence:
@@ -361,7 +361,7 @@ class LinearPolicy(ABC):
             or one for each objective. The claim fails if it is larger.
         delta
             Probability with which any arm may ever be classified wrongly.
-        epsilon
+        tolerance
             An arm also counts as on the front if no rival (or mixture of rivals) is better by more
             than this in every objective.
         effective
@@ -395,7 +395,7 @@ class LinearPolicy(ABC):
             arms,
             noise=check_noise(noise, self.objectives),
             delta=check_delta(delta),
-            epsilon=real(epsilon, "epsilon", minimum=0),
+            tolerance=real(tolerance, "tolerance", minimum=0),
             effective=effective,
             ridge=real(ridge, "ridge", above=0),
         )

@@ -39,7 +39,7 @@ class FrontIdentification(LinearPolicy):
     For every arm there is a test: that a rival dominates it, or that none does. Pull the arm that
     tells most about the test that is furthest from its end (the difference of two arms; LinGapE of
     Xu, Honda and Sugiyama, 2018, for one objective). With probability 1 - delta all claims are true
-    at all times; see :meth:`front_confidence` for the theorem. With ``epsilon = 0`` arms that are
+    at all times; see :meth:`front_confidence` for the theorem. With ``tolerance = 0`` arms that are
     equal in an objective may never be decided.
 
     Parameters
@@ -51,7 +51,7 @@ class FrontIdentification(LinearPolicy):
         Sub-Gaussian constant of the rewards: a number, or one for each objective.
     delta
         Probability with which any arm may ever be classified wrongly.
-    epsilon
+    tolerance
         An arm also counts as one of the front if no rival is better by more than this in every
         objective.
     ridge
@@ -78,7 +78,7 @@ class FrontIdentification(LinearPolicy):
     _: KW_ONLY
     noise: float | Sequence[float]
     delta: float = 0.05
-    epsilon: float = 0.0
+    tolerance: float = 0.0
     ridge: float = 1.0
     batch: tuple[int, ...] = ()
     _look: _Look = field(init=False)
@@ -88,7 +88,7 @@ class FrontIdentification(LinearPolicy):
         check_noise(self.noise, self.objectives)
         object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
-        object.__setattr__(self, "epsilon", real(self.epsilon, "epsilon", minimum=0))
+        object.__setattr__(self, "tolerance", real(self.tolerance, "tolerance", minimum=0))
 
     def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
         super()._start(posterior, step, exploring)
@@ -106,12 +106,11 @@ class FrontIdentification(LinearPolicy):
         """
         check_rng(rng)
         arms, n, look = self._offered(features), largest(self.posterior.n), self._look
-        same = arms is look.arms or np.array_equal(arms, look.arms)
-        if n >= look.until or not same:
+        if n >= look.until or not np.array_equal(arms, look.arms):
             told, known = self._told(arms, self.beliefs(), self._known(arms))
             check_finite(told, arms)
             until = np.array(int(n) + max(1, int(n) // _LOOKS))
-            look = _Look(arms, told.argmax(-1), *known, until)
+            look = _Look(arms.copy(), told.argmax(-1), *known, until)
         self._selected(np.zeros(self.batch, dtype=np.bool_))
         object.__setattr__(self, "_look", look)
         return look.arm.copy() if self.batch else int(look.arm)
@@ -138,7 +137,7 @@ class FrontIdentification(LinearPolicy):
 
     def _known(self, arms: FloatArray) -> FrontConfidence:
         """Return what is certain about arms, from looks at the same arms."""
-        if arms is self._look.arms or np.array_equal(arms, self._look.arms):
+        if np.array_equal(arms, self._look.arms):
             return self.identified()
         nothing = np.zeros((*self.batch, arms.shape[-2]), dtype=np.bool_)
         return FrontConfidence(nothing, nothing)
@@ -166,16 +165,17 @@ class FrontIdentification(LinearPolicy):
         spread = Spread(
             arms, beliefs.S, objectives=self.objectives, delta=self.delta, ridge=self.ridge
         )
-        variances = np.broadcast_to(spread.variances.mean(-2), (*self.batch, arms.shape[-2]))
+        lead = np.broadcast_shapes(arms.shape[:-2], beliefs.S.shape[:-3])
+        variances = np.broadcast_to(spread.variances.mean(-2), (*lead, arms.shape[-2]))
         vague = variances.max(-1, keepdims=True) > 1
         if vague.all():
             return variances, known
         likely, ratios, rivals = self._tests(arms, beliefs, spread)
-        decided = ratios >= 1
+        decided = (ratios >= 1) & ~vague
         known = FrontConfidence(known.on | (decided & likely), known.off | (decided & ~likely))
         arm = np.where(known.open, ratios, np.inf).argmin(-1)[..., None]
         pair = np.concatenate((arm, np.take_along_axis(rivals, arm, axis=-1)), axis=-1)
-        wide = np.broadcast_to(arms, (*self.batch, *arms.shape[-2:]))
+        wide = np.broadcast_to(arms, (*lead, *arms.shape[-2:]))
         both = np.take_along_axis(wide, pair[..., None], axis=-2)
         S = beliefs.S[..., 0, :, :] if beliefs.S.shape[-3] == 1 else beliefs.S.mean(-3)
         shared = np.vecdot(arms, np.matvec(S, both[..., 0, :] - both[..., 1, :])[..., None, :])
@@ -190,8 +190,8 @@ class FrontIdentification(LinearPolicy):
         in some objective; any other has to be dominated by one of the likely.
         """
         noise, estimates = np.asarray(self.noise), beliefs.estimates(arms)
-        likely = gaps(estimates) <= self.epsilon / 2 if self.epsilon else front(estimates)
-        values, slack = estimates / noise, self.epsilon / noise
+        likely = gaps(estimates) <= self.tolerance / 2 if self.tolerance else front(estimates)
+        values, slack = estimates / noise, self.tolerance / noise
         first = (~likely).argsort(axis=-1, kind="stable")[..., : int(likely.sum(-1).max())]
         leads = np.take_along_axis(values, first[..., None], axis=-2)[..., None, :, :]
         leads = leads - values[..., :, None, :]  # (..., K, J, M) of the likely
