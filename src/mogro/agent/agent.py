@@ -38,6 +38,7 @@ from mogro.agent.events import (
     Offered,
     PriorLearned,
     Rewarded,
+    Voided,
     Weighted,
     Withdrawn,
 )
@@ -966,7 +967,7 @@ class Agent:
             with self._lock:
                 self._commit(make(()))
         else:
-            self._queue.erase(gone, make)
+            self._tell(self._queue.erase(gone, make))
         return len(gone)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
@@ -1005,6 +1006,7 @@ class Agent:
         >>> agent.close(); folder.cleanup()
         """
         self._with_journal("void").void(count(position, "position"))
+        self._tell(Voided(position))
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at, by the decisions that are held; empty if nothing.
@@ -1205,17 +1207,21 @@ class Agent:
                 return work()
         return self._queue.perform(work)
 
+    def _tell(self, event: Event) -> None:
+        """Tell whoever listens that an event has happened."""
+        if self._on_event is not None:
+            for field in event:
+                if isinstance(field, np.ndarray):
+                    field.flags.writeable = False  # a decision may hold it
+            self._on_event(event)
+
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""
         apply = self._state.apply if self._queue is None else self._queue.apply
         result = apply(event)
         if isinstance(result, Exception):
             raise result
-        if self._on_event is not None:
-            for field in event:
-                if isinstance(field, np.ndarray):
-                    field.flags.writeable = False  # a decision may hold it
-            self._on_event(event)
+        self._tell(event)
         learned = self._state.learner.observed
         if learned.due:
             self._commit(PriorLearned(learned.evidence()))

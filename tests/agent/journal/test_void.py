@@ -84,6 +84,19 @@ def test_an_id_that_was_made_up_for_a_void_decision_is_not_made_up_again(tmp_pat
         assert agent.decide({"x": [1.0]}).id != first.id
 
 
+def test_listeners_hear_of_what_is_void_or_erased(tmp_path: Path) -> None:
+    told: list[Event] = []
+    path = tmp_path / "a.db"
+    with mogro.Agent.open(path, OBJECTIVES, arms=3, seed=1, on_event=told.append) as agent:
+        agent.decide(ARMS, id="first", now=0.0)
+        agent.decide(ARMS, id="second", now=1.0)
+        (position,) = (place for place, event in agent.events("first"))
+        agent.void(position)
+        agent.erase("second")
+    kinds = [type(event).__name__ for event in told]
+    assert kinds == ["Offered", "Decided", "Decided", "Voided", "Erased"]
+
+
 def test_refusals(tmp_path: Path) -> None:
     agent = mogro.Agent([mogro.Objective("sale")], arms=3, seed=0)
     for call in (agent.events, lambda: agent.void(1)):

@@ -176,7 +176,7 @@ class CommitQueue:
         """Return one event, within :meth:`current`; None if it is no longer there."""
         return self._journal.event(position)
 
-    def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> None:
+    def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> Event:
         """Let an event happen that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
@@ -187,12 +187,14 @@ class CommitQueue:
         self._write_snapshot()  # so that little is left to write with the lock held
         with self._transaction() as now:
             known.update(mentions(self._journal.rows(last), ids))
-            self.apply(make(set(known.values())))
+            event = make(set(known.values()))
+            self.apply(event)
             self._journal.remove(known)
             self._snapshots.begin(now)
             self._snapshots.step(sys.maxsize)
         with self._lock:
             self._journal.scrub()
+        return event
 
     def void(self, position: int) -> None:
         """Let everything be as if one event had not happened, from the snapshot before it.
