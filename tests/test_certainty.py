@@ -229,3 +229,45 @@ def test_arms_that_change_in_place_are_new_arms() -> None:
     arms[:] = [[1.0, 1.0], [0.1, 0.1]]
     policy.select(arms, rng=rng)
     assert not policy.identified().on[1]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 10, 13, 15])
+def test_batch_is_its_single_learners_whatever_their_arms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size, K, M = 4, int(rng.integers(2, 6)), 1 + seed % 2
+    arms = rng.normal(size=(size, K, K))
+    if seed % 5 == 0:
+        arms[1:] = np.eye(K)
+    make = partial(FrontIdentification, K, M, noise=0.5, tolerance=0.3)
+    together, apart = make(batch=(size,)), [make() for _ in range(size)]
+    theta = rng.normal(size=(M, K))
+    dense = rng.normal(size=(size, K))
+    dense[2:] = np.eye(K)[0]
+    for policy, features in ((together, dense), *zip(apart, dense, strict=True)):
+        policy.update(features, np.zeros((*policy.batch, M)))
+    for _ in range(60):
+        chosen = together.select(arms, rng=rng)
+        alone = [p.select(each, rng=rng) for p, each in zip(apart, arms, strict=True)]
+        assert np.array_equal(chosen, np.array(alone))
+        known = [policy.identified() for policy in apart]
+        np.testing.assert_array_equal(together.identified().on, [each.on for each in known])
+        np.testing.assert_array_equal(together.identified().off, [each.off for each in known])
+        x = arms[np.arange(size), chosen]
+        y = x @ theta.T + 0.5 * rng.normal(size=(size, M))
+        together.update(x, y)
+        for policy, features, reward in zip(apart, x, y, strict=True):
+            policy.update(features, reward)
+
+
+@pytest.mark.parametrize(
+    ("until", "message"),
+    [
+        (lambda policy: (policy.posterior.n >= 3) * 1, "until: expected it to return True or"),
+        (lambda policy: np.ones((1, 2, 1), dtype=bool), "until: expected it to return True or"),
+        ("yes", "until: expected a function"),
+    ],
+)
+def test_until_says_yes_or_no(until: Any, message: str) -> None:
+    world = mogro.environments.FixedArms(np.eye(2), np.eye(2), noise=0.1)
+    with pytest.raises(ValueError, match=message):
+        mogro.simulate(mogro.MOGRO, world, rounds=5, repeats=2, until=until)

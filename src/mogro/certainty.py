@@ -20,7 +20,7 @@ probability delta / K for each arm.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from mogro.beliefs import covariance
 from mogro.pareto import _games
 from mogro.posterior import Posterior
 from mogro.priors import Flat
+
+# An arm beats a rival in an objective; a rival dominates it; either, for mixtures of rivals.
+Claim = Literal["on", "off", "mixtures"]
 
 _RIDGES = (1.0, 32.0, 1024.0)  # tight after a few, a hundred and ten thousand observations
 _FALLBACK = 0.1  # share of delta for all features at once, where pairs are expected to do
@@ -51,14 +54,6 @@ class FrontConfidence(NamedTuple):
         return np.asarray(~(self.on | self.off))
 
 
-class Levels(NamedTuple):
-    """Logarithms of one over the probability with which a claim may fail."""
-
-    on: float  # an arm is better than a rival in an objective
-    off: float  # a rival dominates an arm
-    mixtures: float  # either, for mixtures of rivals
-
-
 class Spread:
     """How far differences of arms (..., K, d) may be from their estimates, in units of the noise.
 
@@ -71,48 +66,66 @@ class Spread:
         K, d = arms.shape[-2:]
         self._arms, self._ridges = arms, [ridge * times for times in _RIDGES]
         alone = _alone(arms)
-        self._pairs = alone and np.count_nonzero(S) <= S.size // d
-        share = (1 - _FALLBACK if self._pairs else _FALLBACK) if alone else 1.0
-        tests = len(_RIDGES) / (share * delta)
-        if self._pairs:
+        self._pairs = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
+        variances = []
+        if self._pairs.any():
             place = (arms != 0).argmax(-1)[..., None, :]
             sizes = _take(diagonals(S), place)
-            self.variances = np.square(arms).sum(-1)[..., None, :] * sizes
-            self._squares = self.variances * sizes
-            self._volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
-            counts = (K * objectives, K * max(K - 1, 1), K * max(K - 1, 1) * objectives)
-            self.levels = Levels(*(math.log(tests * number) for number in counts))
-        else:
+            self._variances = np.square(arms).sum(-1)[..., None, :] * sizes
+            self._squares = self._variances * sizes
+            self._pair_volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
+            counts = {"on": objectives, "off": max(K - 1, 1)}
+            counts["mixtures"] = counts["on"] * counts["off"]
+            tests = len(_RIDGES) / ((1 - _FALLBACK) * delta)
+            self._levels = {claim: math.log(tests * K * each) for claim, each in counts.items()}
+            variances.append(self._variances)
+        if not self._pairs.all():
             images = arms[..., None, :, :] @ S
             self._products = images @ np.swapaxes(arms, -1, -2)[..., None, :, :]
-            self.variances = diagonals(self._products)
             self._image_products = images @ np.swapaxes(images, -1, -2)
             sizes = np.maximum(np.linalg.eigvalsh(S), _TINY)
             self._volumes = [np.log1p(1 / (e * sizes)).sum(-1) for e in self._ridges]
-            self.levels = Levels(*[math.log(tests * objectives)] * 3)
+            tests = len(_RIDGES) * objectives / delta
+            self._level = np.where(alone, math.log(tests / _FALLBACK), math.log(tests))
+            variances.append(diagonals(self._products))
+        self.variances = np.where(self._pairs[..., None, None], variances[0], variances[-1])
 
-    def widths(self, rivals: IntArray, level: float) -> FloatArray:
+    def widths(self, rivals: IntArray, claim: Claim) -> FloatArray:
         """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
-        rivals = rivals[..., None, :]
-        if self._pairs:
-            variances, squares = (_sums(e, rivals) for e in (self.variances, self._squares))
-            volumes = [_sums(each, rivals) for each in self._volumes]
-            unknown = variances > _UNKNOWN
-        else:
+        rivals, widths = rivals[..., None, :], []
+        if self._pairs.any():
+            variances, squares = (_sums(e, rivals) for e in (self._variances, self._squares))
+            volumes = [_sums(each, rivals) for each in self._pair_volumes]
+            unknown, level = variances > _UNKNOWN, np.array(self._levels[claim])
+            widths.append(self._width(variances, squares, volumes, level, unknown))
+        if not self._pairs.all():
             variances, unknown = _squared_differences(self._products, rivals)
             squares, _ = _squared_differences(self._image_products, rivals)
             volumes = [each[..., None, None] for each in self._volumes]
+            level = self._level[..., None, None, None]
+            widths.append(self._width(variances, squares, volumes, level, unknown))
+        chosen = np.where(self._pairs[..., None, None, None], widths[0], widths[-1])
+        return np.asarray(np.moveaxis(chosen, -3, -1))
+
+    def _width(
+        self,
+        variances: FloatArray,
+        squares: FloatArray,
+        volumes: list[FloatArray],
+        level: FloatArray,
+        unknown: BoolArray,
+    ) -> FloatArray:
+        """Return the least of the bounds of all ridges."""
         bounds = [
             (2 * level + volume) * (variances + ridge * squares)
             for ridge, volume in zip(self._ridges, volumes, strict=True)
         ]
-        widths = np.where(unknown, np.inf, np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY)))
-        return np.asarray(np.moveaxis(widths, -3, -1))
+        return np.where(unknown, np.inf, np.sqrt(np.maximum(np.minimum.reduce(bounds), _TINY)))
 
     def equal(self, rivals: IntArray) -> BoolArray:
         """Return which rivals (..., J) have the features of an arm, (..., K, J): itself does."""
         kinds = np.broadcast_to(np.arange(self._arms.shape[-2]), self._arms.shape[:-1])
-        if not self._pairs:
+        if not self._pairs.all():
             order = np.lexsort(np.moveaxis(self._arms, -1, 0), axis=-1)
             rows = np.take_along_axis(self._arms, order[..., None], axis=-2)
             new = (rows[..., 1:, :] != rows[..., :-1, :]).any(-1)
@@ -143,10 +156,10 @@ def _squared_differences(products: FloatArray, rivals: IntArray) -> tuple[FloatA
     return np.maximum(squares, _ROUNDING * sums), sums > _UNKNOWN
 
 
-def _alone(arms: FloatArray) -> bool:
-    """Tell whether each arm has a feature of its own, and no other."""
+def _alone(arms: FloatArray) -> BoolArray:
+    """Tell for each learner whether each arm has a feature of its own, and no other."""
     used = arms != 0
-    return bool((used.sum(-1) == 1).all() and (used.sum(-2) <= 1).all())
+    return np.asarray((used.sum(-1) == 1).all(-1) & (used.sum(-2) <= 1).all(-1))
 
 
 def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
@@ -197,13 +210,13 @@ def classify(
     """Classify arms by values (..., K, M) and tolerance (M,), both in units of the noise."""
     K, M = values.shape[-2:]
     everyone = np.broadcast_to(np.arange(K), values.shape[:-1])
-    equal, levels = spread.equal(everyone), spread.levels
+    equal = spread.equal(everyone)
     leads = values[..., None, :, :] - values[..., :, None, :]  # of rivals, (..., K, J, M)
     if not effective:
-        beaten = (leads > spread.widths(everyone, levels.off)).all(-1)
-        safe = equal | (leads + spread.widths(everyone, levels.on) <= tolerance).any(-1)
+        beaten = (leads > spread.widths(everyone, "off")).all(-1)
+        safe = equal | (leads + spread.widths(everyone, "on") <= tolerance).any(-1)
         return FrontConfidence(np.asarray(safe.all(-1)), np.asarray(beaten.any(-1)))
-    width = spread.widths(everyone, levels.mixtures)
+    width = spread.widths(everyone, "mixtures")
     known = np.asarray(np.isfinite(width).all(-1))
     width = np.where(known[..., None], width, 0.0)
     far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture

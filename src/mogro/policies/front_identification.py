@@ -195,9 +195,9 @@ class FrontIdentification(LinearPolicy):
         first = (~likely).argsort(axis=-1, kind="stable")[..., : int(likely.sum(-1).max())]
         leads = np.take_along_axis(values, first[..., None], axis=-2)[..., None, :, :]
         leads = leads - values[..., :, None, :]  # (..., K, J, M) of the likely
-        off = (leads / spread.widths(first, spread.levels.off)).min(-1)
+        off = (leads / spread.widths(first, "off")).min(-1)
         off = np.where(np.take_along_axis(likely, first, axis=-1)[..., None, :], off, -np.inf)
-        on = ((leads + slack) / spread.widths(first, spread.levels.on)).max(-1)
+        on = ((leads + slack) / spread.widths(first, "on")).max(-1)
         on = np.where(spread.equal(first), np.inf, on)
         ratios, rivals = off.max(-1), np.take_along_axis(first, off.argmax(-1), axis=-1)
         for result, of_likely in ((ratios, on.min(-2)), (rivals, on.argmin(-2))):

@@ -141,13 +141,20 @@ class _Finish:
     """When each learner finished: the first round after which ``until`` says so, 0 for never."""
 
     def __init__(self, until: Until | None, batch: tuple[int, ...]) -> None:
+        if until is not None and not callable(until):
+            raise ValueError(f"until: expected a function of the policy, got {until!r}")
         self.until, self.rounds = until, np.zeros(batch, dtype=np.int64)
 
     def reached(self, learners: "_Together | _OneByOne", t: int) -> bool:
         """Note who has finished after round t, from 0; tell whether all have."""
         if self.until is None:
             return False
-        self.rounds[(self.rounds == 0) & learners.ask(self.until, "until")] = t + 1
+        finished = learners.ask(self.until, "until")
+        if finished.dtype != np.bool_ or finished.shape != self.rounds.shape:
+            raise ValueError(
+                f"until: expected it to return True or False for each learner, got {finished!r}"
+            )
+        self.rounds[(self.rounds == 0) & finished] = t + 1
         return bool(self.rounds.all())
 
 
