@@ -265,6 +265,14 @@ def test_finished_policies_are_kept(tmp_path: Path, workers: int) -> None:
     assert len(list(tmp_path.iterdir())) == 6
 
 
+def test_folder_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="folder: expected a path, got 5"):
+        compare({"mine": Own}, folder=5)
+    with pytest.raises(ValueError, match="folder: expected a folder, got the file"):
+        compare({"mine": Own}, folder=tmp_path / "file")
+
+
 def test_folders_need_what_can_be_pickled(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"folder: expected policies\['mine'\], environment"):
         compare({"mine": lambda dim, objectives: Own(dim, objectives)}, folder=tmp_path)

@@ -338,6 +338,7 @@ def compare(
     True
     """
     _check_policies(policies)
+    kept = None if folder is None else _folder(folder)
     settings: dict[str, Any] = {
         "rounds": rounds,
         "repeats": repeats,
@@ -349,7 +350,7 @@ def compare(
     }
     traces, tasks = {}, {}
     for name, make in policies.items():
-        path = None if folder is None else _place(Path(folder), name, (make, environment, settings))
+        path = None if kept is None else _place(kept, name, (make, environment, settings))
         if path is not None and path.exists():
             traces[name] = Trace.load(path)
         else:
@@ -386,6 +387,15 @@ def _finished(name: str, task: Callable[[], Trace]) -> Trace:
     except Exception as error:
         error.add_note(f"in policies[{name!r}]")
         raise
+
+
+def _folder(folder: object) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise ValueError(f"folder: expected a path, got {folder!r}")
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"folder: expected a folder, got the file {str(path)!r}")
+    return path
 
 
 def _place(folder: Path, name: str, arguments: object) -> Path:

@@ -80,6 +80,8 @@ class Posterior:
         self.dim = d = count(dim, "dim")
         self.objectives = m = count(objectives, "objectives", minimum=0)
         self.batch = lead = tuple(count(size, "batch") for size in batch)
+        if isinstance(prior, type) or not hasattr(prior, "means"):
+            raise ValueError(f"prior: expected one of mogro.priors, got {prior!r}")
         self.prior, self._mean = prior, prior.means(m, d)
         self.apart, self.version = False, 0  # is each objective alone; rises when S may have grown
         self._n: FloatArray = np.zeros(lead)

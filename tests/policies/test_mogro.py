@@ -1,5 +1,7 @@
 """MOGRO against the paper's pseudo-code, and what it promises."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.oracles import algorithm_1
@@ -238,3 +240,12 @@ def test_without_a_threshold_no_arm_is_lost_for_good(objectives: int) -> None:
         pulled.append(policy.select(arms, rng=rng))
         policy.update(arms[pulled[-1]], 5 * rng.standard_normal(objectives))
     assert 0 in pulled
+
+
+@pytest.mark.parametrize("prior", ["flat", mogro.priors.Learned, 1.0, None])
+def test_prior_is_one_of_the_priors(prior: Any) -> None:
+    with pytest.raises(ValueError, match=r"prior: expected one of mogro\.priors, got"):
+        mogro.MOGRO(3, 1, prior=prior)
+    if prior is not None:
+        with pytest.raises(ValueError, match=r"prior: expected one of mogro\.priors, got"):
+            mogro.Agent([mogro.Objective("a")], arms=2, seed=0, prior=prior)

@@ -90,10 +90,7 @@ class AgentConfig:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        try:
-            Posterior(self.size, len(self.units), prior=self.prior)
-        except AttributeError:
-            raise ValueError(f"prior: expected one of mogro.priors, got {self.prior!r}") from None
+        Posterior(self.size, len(self.units), prior=self.prior)  # it checks the prior
 
     @cached_property
     def units(self) -> Units:
