@@ -25,7 +25,7 @@ class Counting:
         return getattr(self.journal, name)
 
     def commit(self, *given: Any) -> None:
-        time.sleep(0.02)
+        time.sleep(0.05)
         self.commits += 1
         self.journal.commit(*given)
 
