@@ -13,12 +13,9 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import json
-import re
 import sys
 import time
 import warnings
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -29,6 +26,7 @@ import numpy as np
 
 import mogro
 from benchmarks.common import Line, duration, ratio, typical
+from benchmarks.field.routing import read_prompts
 from benchmarks.routers import (
     MODELS,
     PRICES,
@@ -48,7 +46,6 @@ from mogro.scalarization import Scalarization
 OUT = Path("out", "routing")
 ORDERS, FIRST, ROUNDS = 20, 500, 1000
 SIZE, FEW, WARM = 24, 8, 200  # features, a few of them, prompts known beforehand
-_BUCKETS = 1024
 
 
 class Prompts(NamedTuple):
@@ -75,22 +72,9 @@ def read(folder: Path) -> Prompts:
     place = folder / "pareto_bandit" / "data" / "examples"
     if not place.is_dir():
         sys.exit(f"no {place}: pip download paretobandit==0.1.1 --no-deps, unzip, name its folder")
-    files = [(place / name).read_text() for name in ("val.jsonl", "test_holdout.jsonl")]
-    rows = [json.loads(line) for text in files for line in text.split("\n") if line]
-    counts = np.zeros((len(rows), _BUCKETS))
-    for row, counted in zip(rows, counts, strict=True):
-        for word in re.findall(r"[a-z]+|\d", row["prompt"].lower()):
-            counted[zlib.crc32(word.encode()) % _BUCKETS] += 1
-    words = np.log1p(counts)
-    words /= np.linalg.norm(words, axis=1, keepdims=True)
-    words -= words.mean(axis=0)
-    _, vectors = np.linalg.eigh(words.T @ words)
-    scores = words @ vectors[:, : -SIZE - 1 : -1]
-    quality, cost = (
-        np.array([[row["arms"][model][what] for model in MODELS] for row in rows])
-        for what in ("reward", "cost")
-    )
-    return Prompts(scores / scores.std(axis=0), quality, 100 * cost)
+    words, quality, cost = read_prompts(folder)
+    scores = words[:, :SIZE]
+    return Prompts(scores / scores.std(axis=0), quality, cost)
 
 
 def in_turn(make: Make, prompts: Prompts, orders: np.ndarray, prices: Prices) -> Played:

@@ -20,7 +20,8 @@ _BUCKETS = 1024
 
 
 @cache
-def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def read_prompts(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return principal components of hashed words, and quality and cost (in cents) by model."""
     place = folder / "pareto_bandit" / "data" / "examples"
     files = [(place / name).read_text() for name in ("val.jsonl", "test_holdout.jsonl")]
     rows = [json.loads(line) for text in files for line in text.split("\n") if line]
@@ -41,7 +42,7 @@ def _read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def load(folder: Path, size: int = 24) -> Table:
     """Return all prompts; contexts are the first principal components of hashed words, whitened."""
-    scores, quality, cost = _read(folder)
+    scores, quality, cost = read_prompts(folder)
     contexts = scores[:, :size] / scores[:, :size].std(axis=0)
     weights = np.array([[1.0, price] for price in PRICES])
     return Table(

@@ -132,3 +132,9 @@ def test_an_objective_that_comes_later_has_its_own() -> None:
         agent.reward(id, {"quality": 1.0, "cost": 1.0, "speed": rng.random()})
     assert agent._state.learner.observed.informed.all()
     assert np.isfinite(agent.theta).all()
+
+
+@pytest.mark.parametrize("prior", ["", 0, "flat", Flat])
+def test_what_is_no_prior_is_refused(prior: object) -> None:
+    with pytest.raises(ValueError, match="prior: expected one of"):
+        mogro.Agent([mogro.Objective("a")], arms=1, seed=0, prior=prior)  # type: ignore[arg-type]

@@ -68,7 +68,9 @@ class AgentConfig:
 
     def __post_init__(self) -> None:
         made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
-        prior = self.prior or (Learned() if self.policy is None else made.prior)
+        prior = self.prior
+        if prior is None:
+            prior = Learned() if self.policy is None else made.prior
         if prior == Learned():
             prior = Learned(_numbered(self.features.groups))
         if isinstance(made, MOGRO):  # how it explores depends on the prior
