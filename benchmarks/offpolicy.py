@@ -149,10 +149,7 @@ def coverage(world: World, logs: Iterable[Log], methods: dict[str, Method]) -> I
 
 def intervals(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Return all intervals (M, 2) that an evaluation has."""
-    bounds = {"interval": evaluation.interval(), "joint": evaluation.region().bounds}
-    if evaluation.calibration is not None:
-        bounds["likelihood"] = evaluation.likelihood_interval()
-    return bounds
+    return {"interval": evaluation.interval(), "joint": evaluation.region().bounds}
 
 
 def _line(

@@ -42,18 +42,6 @@ def test_logs_of_learning_agents() -> None:
     assert_covered(world, list(logs))
 
 
-def test_a_bounded_likelihood_is_on_the_safe_side() -> None:
-    world = worlds()[2]  # heavy weights
-    rng = np.random.default_rng(0)
-    held = []
-    for _ in range(100):
-        log = world.log(rng)
-        found = offpolicy.ips(log.rewards, log.logged, log.target)
-        bounds = found.likelihood_interval(within=(0, 1))
-        held.append((bounds[:, 0] <= world.value) & (world.value <= bounds[:, 1]))
-    assert np.mean(held, axis=0).min() > 0.95
-
-
 @pytest.mark.slow
 def test_ips_is_unbiased_on_logs_of_learning_agents() -> None:
     world = replace(learning_worlds()[1], rows=1500)

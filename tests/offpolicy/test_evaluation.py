@@ -25,9 +25,6 @@ def assert_silent(found: Evaluation) -> None:
         found.region().bounds,
     ):
         assert np.isnan(numbers).all()
-    if found.calibration is not None:
-        assert np.isnan(found.likelihood_interval()).all()
-        assert np.isnan(found.likelihood_interval(within=(0, 1))).all()
     assert not found.region().contains(np.zeros(len(found.value)))
 
 
@@ -208,19 +205,16 @@ def test_an_objective_that_was_never_observed() -> None:
 
 def test_intervals_nest_and_regions_hold_intervals() -> None:
     found = offpolicy.snips(*draw(3, 800).weighted)
-    for method in (found.interval, found.likelihood_interval):
-        narrow, wide = method(0.5), method(0.99)
-        assert (wide[:, 0] < narrow[:, 0]).all()
-        assert (narrow[:, 0] < found.value).all() or method == found.likelihood_interval
-        assert (wide[:, 1] > narrow[:, 1]).all()
+    narrow, wide = found.interval(0.5), found.interval(0.99)
+    assert (wide[:, 0] < narrow[:, 0]).all()
+    assert (narrow[:, 0] < found.value).all()
+    assert (found.value < narrow[:, 1]).all()
+    assert (wide[:, 1] > narrow[:, 1]).all()
     region = found.region(0.95)
     assert (region.bounds[:, 0] < found.interval()[:, 0]).all()
     assert (region.bounds[:, 1] > found.interval()[:, 1]).all()
     assert region.contains(found.value)
     assert not region.contains(found.value + np.array([0, 10, 0]))
-    bounded = found.likelihood_interval(within=(-5, 8))
-    assert (bounded[:, 0] <= found.likelihood_interval()[:, 0]).all()
-    assert (bounded[:, 1] >= found.likelihood_interval()[:, 1]).all()
 
 
 def test_one_objective_has_its_interval_as_region() -> None:
@@ -251,10 +245,6 @@ def test_refusals() -> None:
     for level in (0, 1, 1.5, "0.9"):
         with pytest.raises(ValueError, match="level: "):
             found.interval(level)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="likelihood_interval: "):
-        offpolicy.doubly_robust(*log).likelihood_interval()
-    with pytest.raises(ValueError, match="within: "):
-        found.likelihood_interval(within=(1, 0))
     with pytest.raises(ValueError, match="point: "):
         found.region().contains([1.0])
     for bad, name in (

@@ -1,7 +1,6 @@
 """Intervals from an estimate, its error and its skewness."""
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -9,15 +8,6 @@ from mogro._validation import FloatArray
 
 MAX_SKEWNESS = 0.45  # of an estimate (about five clicks); beyond it the expansion is no guide
 _DRAWS = 2**15
-
-
-class Calibration(NamedTuple):
-    """Moments of weights and weighted rewards, what the likelihood of ips depends on."""
-
-    rows: float
-    means: FloatArray  # (M, 2), of w and w r
-    scatter: FloatArray  # (M, 2, 2)
-    thirds: FloatArray  # (M, 2, 2, 2)
 
 
 def skewed_interval(
@@ -93,55 +83,3 @@ def correlated_normals(covariance: FloatArray) -> FloatArray:
 @lru_cache(maxsize=8)
 def _normals(size: int) -> FloatArray:
     return np.random.default_rng(0).standard_normal((size, _DRAWS))
-
-
-def likelihood_interval(
-    moments: Calibration, level: float, sizes: FloatArray, within: tuple[float, float] | None
-) -> FloatArray:
-    """Return intervals (M, 2) by the Euclidean member of the Cressie-Read family.
-
-    All distributions on the rows are considered whose mean weight is 1 and whose distance
-    ``sum (n q - 1)^2`` from equal weights is at most a quantile beyond the least possible. With
-    bounds on the rewards, weights that the log happens not to hold may make up for a mean weight
-    below 1, at the worst reward (Karampatziakis, Langford and Mineiro, 2020). This member of the
-    family is blind to skewness, so the quantile is corrected for it.
-    """
-    z = quantiles(level, sizes - 1)
-    inside = _calibrated(moments, z)
-    if within is None:
-        return inside
-    low = np.minimum(inside[:, 0], _lower(moments, z, within[0]))
-    high = np.maximum(inside[:, 1], -_lower(_mirrored(moments), z, -within[1]))
-    return np.asarray(np.clip(np.stack([low, high], axis=-1), *within))
-
-
-def _calibrated(moments: Calibration, z: FloatArray) -> FloatArray:
-    """Return intervals (M, 2) of mean weight 1: a regression of w r on w, taken at w = 1."""
-    ww, wx = moments.scatter[:, 0, 0], moments.scatter[:, 0, 1]
-    slope = np.divide(wx, ww, out=np.zeros_like(wx), where=ww > 0)
-    residual = np.stack([-slope, np.ones_like(slope)], axis=-1)
-    value = moments.means[:, 1] + slope * (1 - moments.means[:, 0])
-    square = np.maximum(np.einsum("ma,mab,mb->m", residual, moments.scatter, residual), 0)
-    cube = np.einsum("ma,mb,mc,mabc->m", residual, residual, residual, moments.thirds)
-    skewness = np.divide(cube, square**1.5, out=np.zeros_like(cube), where=square > 0)
-    return skewed_interval(value, np.sqrt(square) / moments.rows, skewness, z)
-
-
-def _mirrored(moments: Calibration) -> Calibration:
-    sign = np.array([1.0, -1.0])
-    return Calibration(
-        moments.rows, moments.means * sign, moments.scatter * np.outer(sign, sign), moments.thirds
-    )
-
-
-def _lower(moments: Calibration, z: FloatArray, worst: float) -> FloatArray:
-    """Return the least value (M,) where weight is missing; infinite if that would be too much."""
-    weight, product = moments.means[:, 0], moments.means[:, 1]
-    ww, wx, xx = moments.scatter[:, 0, 0], moments.scatter[:, 0, 1], moments.scatter[:, 1, 1]
-    reach = z / moments.rows
-    # y = w (r - worst): any missing weight has the worst reward, and adds nothing to y.
-    yy = np.maximum(xx - 2 * worst * wx + worst**2 * ww, 0)
-    spread = np.sqrt(yy)
-    tilt = np.divide(reach * (wx - worst * ww), spread, out=np.zeros_like(yy), where=spread > 0)
-    free = worst + product - worst * weight - reach * spread
-    return np.asarray(np.where(weight - tilt <= 1, free, np.inf))

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, floats, real, share
+from mogro._validation import FloatArray, floats, share
 from mogro.offpolicy._intervals import (
     MAX_SKEWNESS,
-    Calibration,
     joint_level,
-    likelihood_interval,
     quantiles,
     scores,
     skewed_interval,
@@ -106,7 +104,6 @@ class Evaluation:
     mean_weight: float
     mean_weight_error: float
     propensity_error: float
-    calibration: Calibration | None
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -151,35 +148,6 @@ class Evaluation:
         least, most = (lead + step for step in self.slack.T)
         lead = np.where(least > 0, least, np.where(most < 0, most, 0 * lead))
         return scores(lead, self.error, self.skewness, self.degrees_of_freedom, 0.0)
-
-    def likelihood_interval(
-        self, level: float = 0.95, *, within: tuple[float, float] | None = None
-    ) -> FloatArray:
-        """Return intervals (M, 2) by empirical likelihood, with the mean weight known to be 1.
-
-        Of the Cressie-Read family (Euclidean). For :func:`ips` and :func:`snips` of complete
-        rewards; they share it.
-
-        Parameters
-        ----------
-        level
-            How often the interval holds.
-        within
-            Least and largest reward that is possible. Then the interval also holds when rare large
-            weights happen to be missing from the log, and is wider: up to 1.4 times for rewards
-            in the middle of the bounds, more for rare clicks.
-        """
-        if self.calibration is None:
-            raise ValueError(
-                "likelihood_interval: expected a result of ips or snips with complete rewards"
-            )
-        if within is not None:
-            within = (real(within[0], "within"), real(within[1], "within", above=within[0]))
-        bounds = likelihood_interval(
-            self.calibration, read_level(level), self.effective_size, within
-        )
-        bounds = bounds + self.slack if within is None else bounds
-        return np.where(np.isnan(self.value)[:, None], np.nan, bounds)
 
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.degrees_of_freedom)

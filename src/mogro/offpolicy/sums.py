@@ -15,7 +15,6 @@ from mogro.offpolicy._delta import (
     sandwich,
     skewness,
 )
-from mogro.offpolicy._intervals import Calibration
 from mogro.offpolicy._moments import BLOCK, Moments
 from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import Rows
@@ -254,7 +253,6 @@ def _evaluation(sums: Sums) -> Evaluation:
         mean_weight=weight,
         mean_weight_error=weight_error,
         propensity_error=float(np.sqrt(sums.noise_squares / len(sums))),
-        calibration=_calibration(sums),
     )
 
 
@@ -336,14 +334,3 @@ def _slack(sums: Sums, linear: Linearisation, undrawn: float) -> FloatArray:
     counted = linear.ratio if sums.settings.self_normalised else np.zeros_like(linear.ratio)
     steps = np.stack([sums.lowest - counted, sums.highest - counted], axis=-1)
     return np.asarray(undrawn * np.clip(np.nan_to_num(steps), [-np.inf, 0.0], [0.0, np.inf]))
-
-
-def _calibration(sums: Sums) -> Calibration | None:
-    settings, moments = sums.settings, sums.moments
-    if settings.predictions or settings.missing:
-        return None
-    places = sums.layout.sets
-    scatter = moments.scatter[0][places[:, :, None], places[:, None, :]]
-    return Calibration(
-        float(moments.counts[0]), moments.means[0][places], scatter, moments.thirds[0]
-    )
