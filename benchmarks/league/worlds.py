@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.league.environments import DriftingArms, LogisticArms, SleepingArms
 from mogro import environments
 from mogro.simulation import Purpose, stream
+from paper.lab.lower_bound import lower_bound_instance
 
 ROUNDS = 1000
 _ROWS = 400
@@ -64,7 +65,7 @@ def _contexts(rng: np.random.Generator) -> environments.Environment:
 
 
 def _hard(rng: np.random.Generator) -> environments.Environment:
-    return environments.lower_bound_instance(3, rounds=ROUNDS, instance=int(rng.integers(3)))
+    return lower_bound_instance(3, rounds=ROUNDS, instance=int(rng.integers(3)))
 
 
 def _bernoulli(rng: np.random.Generator) -> environments.Environment:

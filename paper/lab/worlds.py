@@ -7,16 +7,12 @@ from typing import Protocol
 import numpy as np
 
 from mogro import Rng
-from mogro.environments import (
-    FixedArms,
-    LinearEnvironment,
-    VaryingContexts,
-    lower_bound_instance,
-)
+from mogro.environments import FixedArms, LinearEnvironment, VaryingContexts
 from mogro.simulation import Purpose, stream
 from paper.lab import wine
 from paper.lab.appendix import DrawnArms
 from paper.lab.arrays import FloatArray
+from paper.lab.lower_bound import lower_bound_instance
 
 
 class World(Protocol):

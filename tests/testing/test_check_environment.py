@@ -17,7 +17,6 @@ from mogro.environments import (
     FixedArms,
     Replay,
     VaryingContexts,
-    lower_bound_instance,
 )
 from mogro.testing import check_environment
 from paper.lab.appendix import tailed_arms
@@ -63,13 +62,6 @@ def test_other_worlds(make: Callable[[np.random.Generator], Environment]) -> Non
 @pytest.mark.parametrize("noise", [0, 3.0])
 def test_any_noise(noise: float) -> None:
     check_environment(lambda rng: VaryingContexts.sample(2, 3, 2, noise=noise, rng=rng))
-
-
-@pytest.mark.parametrize("dim", [2, 3])
-def test_lower_bound(dim: int) -> None:
-    check_environment(
-        lambda rng: lower_bound_instance(dim, rounds=100, instance=int(rng.integers(dim)))
-    )
 
 
 @dataclass

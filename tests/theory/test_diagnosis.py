@@ -8,7 +8,7 @@ from tests.oracles.conditions import uniform_ball_goodness
 
 import mogro
 from mogro._validation import FloatArray
-from mogro.environments import FixedArms, VaryingContexts, lower_bound_instance
+from mogro.environments import FixedArms, VaryingContexts
 from mogro.theory import (
     Diagnosis,
     diagnose,
@@ -21,6 +21,7 @@ from mogro.theory import (
     regularity,
     threshold_random_weights,
 )
+from paper.lab.lower_bound import lower_bound_instance
 
 
 def circle(arms: int) -> FloatArray:

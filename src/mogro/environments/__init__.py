@@ -2,7 +2,6 @@
 
 from mogro.environments.bernoulli import BernoulliArms
 from mogro.environments.bilinear import BilinearContexts
-from mogro.environments.lower_bound import lower_bound_instance
 from mogro.environments.protocol import Environment, LinearEnvironment
 from mogro.environments.replay import Replay
 from mogro.environments.synthetic import FixedArms, VaryingContexts
@@ -15,5 +14,4 @@ __all__ = [
     "LinearEnvironment",
     "Replay",
     "VaryingContexts",
-    "lower_bound_instance",
 ]

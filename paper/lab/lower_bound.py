@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from mogro import _validation as check
-from mogro._validation import FloatArray
-from mogro.environments.synthetic import FixedArms
+from mogro.environments import FixedArms
+from paper.lab.arrays import FloatArray
 
 
 def lower_bound_instance(
@@ -73,25 +72,33 @@ def lower_bound_instance(
     >>> lower_bound_instance(3, epsilon=0.1, objectives=5, arms=20)
     FixedArms(dim=3, arms=20, objectives=5, noise=1)
     """
-    d = check.count(dim, "dim", minimum=2)
-    j = int(check.indices(check.count(instance, "instance", minimum=0), "instance", below=d))
+    d = _at_least(2, dim, "dim")
+    if not 0 <= instance < d:
+        raise ValueError(f"instance: expected an integer from 0 to {d - 1}, got {instance!r}")
     if (rounds is None) == (epsilon is None):
         raise ValueError(
             f"rounds, epsilon: expected exactly one, got rounds={rounds!r}, epsilon={epsilon!r}"
         )
     if rounds is not None:
-        T = check.count(rounds, "rounds")
+        T = _at_least(1, rounds, "rounds")
         separation = math.sqrt(1 - 1 / (1 + math.sqrt(d / T) / 2))
         origin = f"rounds={T}"
     else:
-        separation = check.real(epsilon, "epsilon", above=0.0)
+        assert epsilon is not None
+        separation = epsilon
         origin = f"epsilon={separation:g}"
     _check_separation(d, separation, origin)
     parameters = _plane(separation) if d == 2 else _space(d, separation)
-    M = d if objectives is None else check.count(objectives, "objectives", minimum=d)
-    K = d * d if arms is None else check.count(arms, "arms", minimum=d * d)
+    M = d if objectives is None else _at_least(d, objectives, "objectives")
+    K = d * d if arms is None else _at_least(d * d, arms, "arms")
     features = _padded(parameters.reshape(d * d, d), K)
-    return FixedArms(features, _padded(parameters[:, j], M), noise=noise)
+    return FixedArms(features, _padded(parameters[:, instance], M), noise=noise)
+
+
+def _at_least(least: int, value: int, name: str) -> int:
+    if value != int(value) or value < least:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}")
+    return int(value)
 
 
 def _padded(rows: FloatArray, length: int) -> FloatArray:
@@ -101,11 +108,11 @@ def _padded(rows: FloatArray, length: int) -> FloatArray:
 
 def _check_separation(d: int, epsilon: float, origin: str) -> None:
     fits = epsilon < 1 if d == 2 else epsilon**2 <= d / (5 * d - 1)
-    if not fits:
+    if not (fits and epsilon > 0):
         limit = "1" if d == 2 else f"{math.sqrt(d / (5 * d - 1)):.4g}"
         raise ValueError(
-            f"epsilon: expected a value below {limit} in dimension {d} (more rounds make it "
-            f"smaller), got {epsilon:.4g} from {origin}"
+            f"epsilon: expected a value above 0 and below {limit} in dimension {d} (more rounds "
+            f"make it smaller), got {epsilon:.4g} from {origin}"
         )
 
 
