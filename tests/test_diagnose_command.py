@@ -49,17 +49,6 @@ def test_scalarisations(folder: Path) -> None:
         assert run(folder, *RUN, *option).output == f"{found}\n"
 
 
-def test_writes_a_page(folder: Path) -> None:
-    page = folder / "page.html"
-    assert run(folder, *RUN, "--html", str(page)).exit_code == 0
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>")
-    assert "Assumptions" in text
-    refused = run(folder, *RUN, "--html", str(folder / "no" / "page.html"))
-    assert refused.exit_code == 1
-    assert "--html" in refused.output
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [

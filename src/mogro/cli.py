@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._page import page, text
 from mogro._validation import FloatArray, floats
 from mogro._version import __version__
 from mogro.agent import Agent, JournalError
-from mogro.evaluation import make_page, what_if
+from mogro.evaluation import what_if
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import diagnose
 
@@ -37,7 +36,7 @@ that is best for its weights by the beliefs held at each decision. What is wrong
 said first.
 
   mogro evaluate log/ --weights click=1,subscribe=4
-  mogro evaluate agent.db --html what-if.html
+  mogro evaluate agent.db
 """
 
 
@@ -96,14 +95,12 @@ def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 def _command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, about: str
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
+    return commands.add_parser(
         name,
         help=about.partition("\n")[0],
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--html", metavar="FILE", type=Path, help="also write a page")
-    return parser
 
 
 def _diagnose(given: argparse.Namespace) -> None:
@@ -115,15 +112,11 @@ def _diagnose(given: argparse.Namespace) -> None:
         scalarization=RoundRobin() if given.round_robin else RandomWeights(given.weights),
     )
     print(diagnosis.to_json() if given.json else diagnosis)
-    if given.html is not None:
-        _write_page(page("mogro: diagnosis", f"<pre>{text(diagnosis)}</pre>"), given.html)
 
 
 def _evaluate(given: argparse.Namespace) -> None:
     with _rows(given.log) as rows:
         print(what_if(rows, given.weights))
-        if given.html is not None:
-            _write_page(make_page(rows, given.weights or []), given.html)
 
 
 @contextlib.contextmanager
@@ -134,13 +127,6 @@ def _rows(log: str) -> Iterator[object]:
         return
     with Agent.open(log) as agent:
         yield agent.log()
-
-
-def _write_page(page: str, path: Path) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ValueError(f"--html: {error}") from error
 
 
 def _file(text: str) -> Path:

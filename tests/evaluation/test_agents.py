@@ -75,13 +75,6 @@ def test_another_agent_is_not(log: pa.Table) -> None:
     assert ((low < truth) & (truth < high)).all()
 
 
-def test_the_share_that_was_drawn_is_replayed(log: pa.Table) -> None:
-    policy = mogro.MOGRO(dim=2, objectives=2)
-    found = mogro.evaluation.replay(log, policy, rng=np.random.default_rng(0))
-    assert log.column("uniform").to_numpy()[found.rows].all()
-    assert 10 < len(found.rewards) < 60
-
-
 def test_the_command_reads_the_file_of_an_agent(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     rng = np.random.default_rng(0)
@@ -105,9 +98,6 @@ def test_contexts(tmp_path: Path) -> None:
             agent.reward(decision.id, {"click": rng.random()})
         assert mogro.evaluate(agent, {"click": 1}).rows == 60
         assert mogro.evaluate(agent, agent).rows == 60
-        learner = mogro.MOGRO(dim=2, objectives=1)
-        played = mogro.evaluation.replay(agent, learner, rng=rng, features=lambda x, c: c * x)
-        assert len(played.rewards) > 2
 
 
 def test_agents_in_memory_keep_too_little() -> None:

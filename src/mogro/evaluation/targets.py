@@ -43,8 +43,7 @@ def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tu
         return _by_selection(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
-            f"policy: expected a policy that states probabilities, got {type(policy).__name__}; "
-            "mogro.evaluation.replay takes every policy with select and update"
+            f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
         )
     return _given(policy, log), ()
 
