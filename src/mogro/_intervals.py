@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray
 
@@ -46,6 +47,29 @@ def band(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         return mean, mean.copy(), mean.copy()
     half = quantile(n) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def rate_interval(rate: ArrayLike, n: ArrayLike, z: ArrayLike) -> FloatArray:
+    """Return Wilson's intervals (..., 2) of z standard errors for rates that n observations gave.
+
+    They are within 0 and 1, and not empty where all observations were 0, or 1. An n below 1 counts
+    as what it is: the interval is then nearly all of it.
+
+    Examples
+    --------
+    >>> rate_interval(0.0, 20.0, 1.96).round(3)
+    array([0.   , 0.161])
+    """
+    p, size, step = np.clip(rate, 0.0, 1.0), np.asarray(n, dtype=float), np.asarray(z, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(size > 0, step**2 / size, np.inf)
+        middle = np.where(np.isinf(part), 0.5, (p + part / 2) / (1 + part))
+        reach = np.sqrt(part * (p * (1 - p) + part / 4)) / (1 + part)
+    reach = np.where(np.isinf(part), 0.5, reach)
+    bounds = np.stack([middle - reach, middle + reach], axis=-1)
+    bounds[..., 0] = np.where(p == 0, 0.0, bounds[..., 0])  # but for rounding
+    bounds[..., 1] = np.where(p == 1, 1.0, bounds[..., 1])
+    return np.asarray(np.clip(bounds, 0.0, 1.0))
 
 
 def quantile(n: int) -> float:

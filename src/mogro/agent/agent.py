@@ -18,7 +18,7 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, share
 from mogro.agent import changes, records, views
 from mogro.agent.alarms import Alarm, find_alarms
-from mogro.agent.config import AgentConfig, AgentOptions, MakePolicy
+from mogro.agent.config import AgentConfig, AgentOptions, Baseline, MakePolicy
 from mogro.agent.decision import (
     Decision,
     DecisionRecord,
@@ -103,6 +103,15 @@ class Agent:
         With this probability a uniform draw from the eligible arms that meet the constraints,
         whatever the policy would do. Every arm then has a propensity above 0, and logs can be
         evaluated.
+    holdout
+        Share of subjects (see :meth:`decide`) that the baseline serves instead of the agent, so
+        that :func:`mogro.evaluation.lift` can tell what the agent is worth. It learns from them,
+        too.
+    baseline
+        What serves these: uniform draws from the eligible arms; an arm, by its id, where it is
+        eligible; or a function of their ids, features (K, A) and the context that names one of
+        them. Files hold no code, so the function is a data class that can be called, and
+        :meth:`load` and :meth:`open` take it by name (``types=``).
     half_life
         Forgetting, for worlds that change.
     retention
@@ -169,6 +178,8 @@ class Agent:
         policy: MakePolicy | None = None,
         prior: Prior | None = None,
         epsilon: float = 0.0,
+        holdout: float = 0.0,
+        baseline: Baseline | None = None,
         half_life: HalfLife | None = None,
         retention: float | Retention | None = None,
         activation_timeout: float | None = None,
@@ -186,6 +197,8 @@ class Agent:
             policy=policy,
             prior=prior,
             epsilon=epsilon,
+            holdout=holdout,
+            baseline=baseline,
             half_life=half_life,
             retention=retention,
             activation_timeout=activation_timeout,
@@ -321,6 +334,8 @@ class Agent:
         at_most: Mapping[str, float] | None = None,
         activate: bool = True,
         now: float | None = None,
+        subject: str | None = None,
+        sticky: bool = False,
     ) -> Decision:
         """Choose an arm.
 
@@ -350,6 +365,13 @@ class Agent:
             False if the arm may not be shown, or only later: see :meth:`activate`.
         now
             The time.
+        subject
+            Whom the decision is for, such as a user's id: who is held out (``holdout``) stays so,
+            and intervals of :func:`mogro.evaluation.lift` count subjects. Kept as a hash. Without
+            it each decision has a subject of its own.
+        sticky
+            What is drawn at random follows from the subject, not from the id of the decision: a
+            subject gets the same arm again as long as the beliefs and the arms are the same.
 
         Raises
         ------
@@ -364,7 +386,10 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
+        about = context, weights, eligible, at_least, at_most, activate, now, subject
+        question = (arms, features, *about)
+        if sticky and subject is None:
+            raise ValueError("subject: expected one, because of sticky=True, got None")
         asked = self._read(question)
 
         def make() -> Decision:
@@ -373,7 +398,7 @@ class Agent:
                 return records.recall(state, id)
             request = asked if asked.config is state.config else self._read(question)
             self._check_step(request.time, now)
-            decision = make_decision(state, id, request)
+            decision = make_decision(state, id, request._replace(sticky=sticky))
             if request.offer is not None:
                 decision = records.with_evidence(state, request, decision)
             return self._commit_decision(request, decision)
@@ -394,6 +419,7 @@ class Agent:
         at_most: Mapping[str, float] | None = None,
         activate: bool = True,
         now: float | None = None,
+        subject: str | None = None,
     ) -> tuple[Decision, ...]:
         """Choose several distinct arms, each a decision of its own with rewards of its own.
 
@@ -412,7 +438,8 @@ class Agent:
         """
         check_new_id(id)
         wanted = count(top, "top")
-        question = (arms, features, context, weights, eligible, at_least, at_most, activate, now)
+        about = context, weights, eligible, at_least, at_most, activate, now, subject
+        question = (arms, features, *about)
         asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
@@ -442,7 +469,7 @@ class Agent:
         """Return with what probability :meth:`decide` would choose each arm; nothing happens.
 
         Parameters are those of :meth:`decide`. Arms that are not eligible, or do not meet
-        constraints that bind, are left out.
+        constraints that bind, are left out. Subjects that are held out are not counted.
 
         Examples
         --------
@@ -451,7 +478,7 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        question = (arms, features, context, weights, eligible, at_least, at_most, True, now)
+        question = (arms, features, context, weights, eligible, at_least, at_most, True, now, None)
         asked = self._read(question, written=False)
         with self._current():
             state = self._state
@@ -503,7 +530,7 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
         self._read_rewards(given, "rewards")
-        question = (arms, features, context, None, eligible, None, None, True, now)
+        question = (arms, features, context, None, eligible, None, None, True, now, None)
         asked = self._read(question)
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")

@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
-from mogro._validation import count, real, share
+from mogro._validation import FloatArray, count, real, share
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
@@ -24,6 +24,8 @@ from mogro.selection import Selection
 _STEPS = 100  # times the longest window: further than that no time is believed to be from the last
 
 MakePolicy = Callable[[int, int], LinearPolicy]
+# An arm, or what names one of the arms on offer, by their ids, features (K, A) and context.
+Baseline = str | Callable[[tuple[str, ...], FloatArray, FloatArray | None], str]
 
 
 class AgentOptions(TypedDict, total=False):
@@ -36,6 +38,8 @@ class AgentOptions(TypedDict, total=False):
     policy: MakePolicy | None
     prior: Prior | None
     epsilon: float
+    holdout: float
+    baseline: Baseline | None
     half_life: HalfLife | None
     retention: float | Retention | None
     activation_timeout: float | None
@@ -59,6 +63,8 @@ class AgentConfig:
     policy: Any = None  # once checked, the policy itself; what it has learned stays empty
     prior: Any = None
     epsilon: float = 0.0
+    holdout: float = 0.0
+    baseline: Any = None
     half_life: HalfLife | None = None
     retention: float | Retention | None = None
     activation_timeout: float | None = None
@@ -84,6 +90,8 @@ class AgentConfig:
             "policy": made,
             "prior": prior,
             "epsilon": share(self.epsilon, "epsilon"),
+            "holdout": share(self.holdout, "holdout"),
+            "baseline": _check_baseline(self.baseline),
             "half_life": _half_life(self.half_life, made.half_life),
             "retention": _retention(self.retention),
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
@@ -112,7 +120,7 @@ class AgentConfig:
     @cached_property
     def types(self) -> tuple[type[Any], ...]:
         """Classes of the policy and its parts that are not mogro's own."""
-        return tuple(foreign_types((self.policy, self.prior)))
+        return tuple(foreign_types((self.policy, self.prior, self.baseline)))
 
     @cached_property
     def windowed(self) -> bool:
@@ -229,6 +237,22 @@ def make_policy(policy: MakePolicy | LinearPolicy, size: int, objectives: int) -
     except ValueError as error:
         raise ValueError(f"policy: expected settings that can be saved, got {error}") from error
     return made
+
+
+def _check_baseline(baseline: Any) -> Any:
+    """Refuse a baseline that is neither an arm nor a function that a file can name."""
+    if baseline is None or (type(baseline) is str and baseline):
+        return baseline
+    if not callable(baseline):
+        raise ValueError(
+            "baseline: expected the id of an arm, a function that names one, or None for uniform "
+            f"draws, got {baseline!r}"
+        )
+    try:
+        check_names(baseline)
+    except ValueError as error:
+        raise ValueError(f"baseline: expected one that can be saved, got {error}") from error
+    return baseline
 
 
 def _numbered(groups: Sequence[str]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from mogro._validation import FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.request import Request
+from mogro.agent.request import Request, hash_subject
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -190,6 +190,11 @@ class Decision:
         return self._event.uniform
 
     @property
+    def holdout(self) -> bool:
+        """Whether the baseline chose it, because its subject is held out."""
+        return self._event.holdout
+
+    @property
     def time(self) -> float:
         """The time the caller gave, 0 if none."""
         return 0.0 if self._event.time is None else self._event.time
@@ -283,6 +288,7 @@ class Decision:
     def __repr__(self) -> str:
         expected = ", ".join(f"{name} {value:.4g}" for name, value in self.estimates.items())
         why = ", exploring" if self.exploring else ", uniform draw" if self.uniform else ""
+        why = ", held out" if self.holdout else why
         return f"<Decision {self.id!r}: arm {self.arm!r}{why}, expecting {expected}>"
 
 
@@ -321,17 +327,21 @@ def make_decision(
 ) -> Decision:
     """Choose an arm, by some inputs if not by what is known now; nothing changes."""
     config, number = state.config, None
-    if inputs is None:
-        inputs = make_inputs(state, state.learner_at(request.time), request)
     if id is None:
         number, id = unused_id(state)
+    if config.holdout:
+        request, held_out = assigned(config, id, request)
+        if held_out:
+            return _baseline_decision(state, id, number, request, grouped)
+    if inputs is None:
+        inputs = make_inputs(state, state.learner_at(request.time), request)
     arms, beliefs = inputs.arms, inputs.beliefs
     choice = choose(
         inputs.policy,
         arms.features if arms.version is None else arms,
         beliefs,
         step=inputs.step,
-        rng=_brief_draws(config.seed, id),
+        rng=_brief_draws(config.seed, _key(id, request)),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
@@ -351,8 +361,56 @@ def make_decision(
         request.time,
         None,
         request.activate,
+        subject=request.subject,
     )
     return Decision(event, config, inputs)
+
+
+def assigned(config: AgentConfig, id: str, request: Request) -> tuple[Request, bool]:
+    """Return a request with its subject, and whether that is held out: then nothing constrains."""
+    subject = hash_subject(config.seed, id) if request.subject is None else request.subject
+    held_out = subject < config.holdout * 2**63
+    constraints = None if held_out else request.constraints
+    return request._replace(subject=subject, constraints=constraints), held_out
+
+
+def _key(id: str, request: Request) -> str:
+    """Return what random numbers follow from, beside the seed."""
+    return f"subject {request.subject}" if request.sticky else id
+
+
+def _baseline_decision(
+    state: State, id: str, number: int | None, request: Request, grouped: bool
+) -> Decision:
+    """Serve the baseline: an arm that is named, or a uniform draw if it is not on offer."""
+    config, learner = state.config, state.learner_at(request.time)
+    inputs = make_inputs(state, learner, request, may_explore=False)
+    arms, named = inputs.arms, config.baseline
+    if callable(named):
+        named = named(arms.ids, arms.raw, arms.context)
+        if named not in arms.ids:
+            raise ValueError(f"baseline: expected the id of an eligible arm, got {named!r}")
+    uniform = named not in arms.ids
+    rng = draws(config.seed, _key(id, request))
+    place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
+    values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
+    event = Decided(
+        id,
+        arms.id(place),
+        arms.learned(place),
+        None,
+        inputs.beliefs.theta.dot(arms.arm(place)),
+        exploring=False,
+        uniform=uniform,
+        grouped=grouped,
+        number=number,
+        time=request.time,
+        active=request.activate,
+        holdout=True,
+        subject=request.subject,
+    )
+    chances = Propensities(arms.ids, values, np.zeros(len(arms)))
+    return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
 
 
 def unused_id(state: State) -> tuple[int, str]:

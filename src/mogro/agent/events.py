@@ -119,6 +119,10 @@ class Decided(NamedTuple):
         Whether somebody else has made it.
     offered
         The position of the event with the arms on offer; 0 without a journal.
+    holdout
+        Whether the baseline was served, because its subject is held out.
+    subject
+        A hash of whom it was made for, if that is known.
     """
 
     id: str
@@ -135,6 +139,8 @@ class Decided(NamedTuple):
     active: bool = True
     observed: bool = False
     offered: int = 0
+    holdout: bool = False
+    subject: int | None = None
 
 
 class Imported(NamedTuple):

@@ -12,9 +12,10 @@ them, C of a context, p of an arm as the learner sees it::
     weights             list<float64>, M, per unit; null if none were used
     propensity, propensity_error
                         float64; null if somebody else chose, and it is not known
-    exploring, uniform, grouped, observed
+    exploring, uniform, grouped, observed, holdout
                         bool: chosen to explore; a uniform draw; one of several; made by somebody
-                        else
+                        else; by the baseline, because its subject is held out
+    subject             int64: a hash of whom it was made for; null if nobody said
     offered             list<string>, K
     offered_features    list<float64>, K * A, row by row
     offered_estimates   list<float64>, K * M, row by row, in the user's units: what was believed
@@ -52,7 +53,7 @@ from mogro.agent.journal.tables import Journal
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.agent.records import offered_arms, written_inputs
 from mogro.agent.request import check_new_id, read_rewards, read_time
-from mogro.agent.state.ledger import EXPLORED, GROUPED, OBSERVED, TIMED, UNIFORM, Block
+from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 
 VERSION = 1
@@ -65,6 +66,7 @@ _FLAGS = {
     "uniform": UNIFORM,
     "grouped": GROUPED,
     "observed": OBSERVED,
+    "holdout": HOLDOUT,
 }
 
 
@@ -112,6 +114,7 @@ def make_log(
         **column("propensity", pa.float64()),
         **column("propensity_error", pa.float64()),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
+        "subject": pa.array(block.subject, mask=block.subject == 0),
         **column("offered", pa.list_(pa.string())),
         **column("offered_features"),
         **column("offered_estimates"),
@@ -334,6 +337,8 @@ def _imported(row: dict[str, Any], names: list[str], config: AgentConfig) -> Imp
         None,
         read_time(row["time"], needed=config.timed),
         observed=row["observed"],
+        holdout=row.get("holdout", False),
+        subject=row.get("subject"),
     )
     times = {name: row.get(f"time_{name}") for name in common}
     came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}

@@ -26,7 +26,7 @@ from mogro.agent.events import Decided, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Constraints, Request
-from mogro.agent.state.ledger import EXPLORED, GROUPED, TIMED, UNIFORM, Block
+from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 from mogro.choice import values_in_round
 from mogro.policies.persistence import OWN
@@ -52,7 +52,9 @@ def with_evidence(
         return decision
     assert isinstance(inputs, DecisionInputs)
     event, values = decision.event, None
-    if not event.observed:
+    if event.holdout:
+        propensity = decision.propensity, 0.0
+    elif not event.observed:
         follows, values = _follows(inputs, config)
         if not follows:
             chances = compute_propensities(inputs, config, event)
@@ -72,7 +74,8 @@ def with_evidence(
     place = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offered=place)
     known = propensity or (UNKNOWN if event.observed else None)
-    return Decision(event, config, None if event.observed else inputs, known)
+    served = decision.propensities if event.holdout else None
+    return Decision(event, config, None if event.observed else inputs, known, served)
 
 
 def _follows(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
@@ -142,6 +145,8 @@ def recall(state: State, id: str) -> Decision:
         bool(flags & GROUPED),
         None,
         block.time.item(i) if flags & TIMED else None,
+        holdout=bool(flags & HOLDOUT),
+        subject=block.subject.item(i) or None,
     )
     return Decision(event, state.config)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from hashlib import blake2b
 from numbers import Real
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from mogro.selection import Selection
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
 
 # A choice as a caller asks for it: arms, features, context, weights, eligible, at_least, at_most,
-# activate, now.
+# activate, now, subject.
 Question = tuple[
     Arms,
     Features | None,
@@ -33,6 +34,7 @@ Question = tuple[
     Mapping[str, float] | None,
     bool,
     float | None,
+    str | None,
 ]
 
 Clock = Callable[[], float]
@@ -79,6 +81,8 @@ class Request(NamedTuple):
     time: float | None
     activate: bool
     offer: Offered | None
+    subject: int | None  # a hash
+    sticky: bool = False  # what is drawn follows from the subject
 
 
 def read_request(
@@ -89,7 +93,7 @@ def read_request(
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    arms, features, context, weights, eligible, at_least, at_most, activate, now = question
+    arms, features, context, weights, eligible, at_least, at_most, activate, now, subject = question
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
@@ -101,7 +105,16 @@ def read_request(
         read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
         reader.written(offered) if written else None,
+        None if subject is None else hash_subject(config.seed, subject),
     )
+
+
+def hash_subject(seed: int, subject: str) -> int:
+    """Return the number by which an agent knows a subject: 63 bits, never 0."""
+    if type(subject) is not str or not subject:
+        raise ValueError(f"subject: expected a string, not empty, got {subject!r}")
+    key = f"subject {seed} {subject}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(key, digest_size=8).digest()) >> 1 or 1
 
 
 def read_constraints(

@@ -284,6 +284,8 @@ def html(state: State) -> str:
 
 
 def _reason(decision: Decision) -> str:
+    if decision.holdout:
+        return "chosen by the baseline, because its subject is held out"
     if decision.exploring and decision.weights is not None:
         return "chosen because it may be better than its estimates"
     if decision.exploring:

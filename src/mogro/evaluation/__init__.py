@@ -1,6 +1,7 @@
 """Evaluation from the logs of agents: log and policy in, values out."""
 
-from mogro.evaluation.evaluating import evaluate
+from mogro.agent.lift import Lift
+from mogro.evaluation.evaluating import evaluate, lift
 from mogro.evaluation.whatif import Recommendation, WhatIf, what_if
 
-__all__ = ["Recommendation", "WhatIf", "evaluate", "what_if"]
+__all__ = ["Lift", "Recommendation", "WhatIf", "evaluate", "lift", "what_if"]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.evaluation.logs import Log, read_log
+from mogro.agent.lift import Lift, columns, lifts
+from mogro.evaluation.logs import ArrowLog, Log, batches, read_log
 from mogro.evaluation.records import Records
 from mogro.evaluation.targets import TargetProbabilities, read_target
 from mogro.offpolicy import Evaluation, Rows, Sums, predicted_rows, weighted_rows
@@ -83,6 +84,42 @@ def evaluate(
         sums.add(rows)
     assert sums is not None
     return scanned.named(sums.result(), *notes)
+
+
+def lift(log: object, /) -> tuple[Lift, ...]:
+    """Return what an agent gained over its baseline, for every objective, from its log.
+
+    Parameters
+    ----------
+    log
+        As for :func:`evaluate`, of an agent with a ``holdout``.
+
+    Notes
+    -----
+    Who is held out is drawn at random, so the difference of the two means is what the agent
+    changed, whatever it believed. Decisions from the first one on that has an open window are left
+    out, for each objective. The agent learns from both, so a baseline of uniform draws helps it.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0, holdout=0.5)
+    >>> for visit in range(200):
+    ...     decision = agent.decide({"a": [1.0], "b": [3.0]}, subject=f"user {visit}")
+    ...     outcome = agent.reward(decision.id, {"sales": 3.0 if decision.arm == "b" else 1.0})
+    >>> lift(agent)[0].difference.low > 0.5
+    True
+    """
+    known = read_log(log)
+    if not isinstance(known, ArrowLog):
+        raise ValueError("log: expected that of an agent with a holdout, got bandit feedback")
+    import pyarrow as pa
+
+    some = batches(known.source, columns(known.units))
+    measured = lifts(pa.Table.from_batches(list(some)), known.units)
+    if not measured:
+        raise ValueError("log: expected decisions of a baseline (holdout=), got none")
+    return measured
 
 
 class ScannedLog:

@@ -26,8 +26,8 @@ _FEWEST, _MOST = 5, 12  # rows of a block, as powers of two
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
-# somebody else; it was given a time.
-EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED = 1, 2, 4, 8, 16
+# somebody else; it was given a time; served by the baseline.
+EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT = 1, 2, 4, 8, 16, 32
 
 
 class Block(NamedTuple):
@@ -46,6 +46,7 @@ class Block(NamedTuple):
     offer: IntArray  # number of the event that wrote down its arms; 0 if none did
     completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
     flags: NDArray[np.uint8]
+    subject: IntArray  # a hash of whom it was made for; 0 if nobody said
 
 
 _BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
@@ -279,4 +280,5 @@ def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
         offer=np.zeros(rows, dtype=np.int64),
         completed=np.full(rows, -1, dtype=np.int64),
         flags=np.zeros(rows, dtype=np.uint8),
+        subject=np.zeros(rows, dtype=np.int64),
     )

@@ -31,7 +31,7 @@ from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import FREE, Block, Ledger, empty_block
 from mogro.agent.state.state import State
 
-VERSION = 3
+VERSION = 4
 
 
 def write(path: str | os.PathLike[str], state: State) -> None:

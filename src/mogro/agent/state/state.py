@@ -32,6 +32,7 @@ from mogro.agent.state.ledger import (
     EXPLORED,
     FREE,
     GROUPED,
+    HOLDOUT,
     OBSERVED,
     TIMED,
     UNIFORM,
@@ -133,7 +134,10 @@ class State:
             + GROUPED * event.grouped
             + OBSERVED * event.observed
             + TIMED * (event.time is not None)
+            + HOLDOUT * event.holdout
         )
+        if event.subject is not None:
+            block.subject[i] = event.subject
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
         self.counters.observed += event.observed

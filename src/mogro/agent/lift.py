@@ -1,0 +1,122 @@
+"""What an agent is worth beside the baseline that serves those who are held out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mogro._intervals import ConfidenceInterval, quantile, rate_interval
+from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro.agent.objective import Units
+
+
+@dataclass(frozen=True)
+class Lift:
+    """What the agent gained in one objective, per decision, with intervals of 95 %.
+
+    Attributes
+    ----------
+    objective
+        Its name.
+    agent, baseline
+        The mean reward of decisions that the agent made, and of those that the baseline made.
+    difference
+        The former less the latter.
+    decisions, subjects
+        How many of both stand behind it.
+    """
+
+    objective: str
+    agent: ConfidenceInterval
+    baseline: ConfidenceInterval
+    difference: ConfidenceInterval
+    decisions: tuple[int, int]
+    subjects: tuple[int, int]
+
+    def __str__(self) -> str:
+        of = f"{self.agent} with the agent, {self.baseline} with the baseline"
+        if not self.difference.known:
+            return f"{self.objective}: {of}; too few decisions to tell"
+        value, low, high = (f"{x:+.3g}" for x in self.difference)
+        part = self.difference.value / abs(self.baseline.value) if self.baseline.value else np.nan
+        relative = "" if np.isnan(part) else f" ({part:+.0%})"
+        return f"{self.objective}: {value} [{low}, {high}]{relative}; {of}"
+
+    __repr__ = __str__
+
+
+def columns(units: Units) -> list[str]:
+    """Return the columns of a log that a lift is measured by."""
+    kinds = ("reward", "status")
+    each = [f"{kind}_{name}" for name in units.names for kind in kinds]
+    return ["time", "holdout", "observed", "subject", *each]
+
+
+def lifts(table: Any, units: Units) -> tuple[Lift, ...]:
+    """Return what an agent gained in every objective, by the columns of its log; empty without any.
+
+    What counts are decisions after the first that was held out, as far as all windows before them
+    have closed: in an open one values come sooner than their absence.
+    """
+    held = np.asarray(table.column("holdout").to_numpy(), dtype=np.bool_)
+    if not held.any():
+        return ()
+    counted = ~np.asarray(table.column("observed").to_numpy(), dtype=np.bool_)
+    counted[: int(held.argmax()) + 1] = False
+    subjects = table.column("subject").fill_null(0).to_numpy()
+    times = np.asarray(table.column("time").to_numpy(), dtype=np.float64)
+    measured = []
+    for name, window in zip(units.names, units.windows, strict=True):
+        here = counted
+        if window < np.inf:
+            pending = table.column(f"status_{name}").to_numpy() == "pending"
+            here = counted & ~(times >= times[pending].min(initial=np.inf))
+        rewards = np.asarray(table.column(f"reward_{name}").to_numpy(), dtype=np.float64)
+        measured.append(measure_lift(name, rewards[here], held[here], subjects[here]))
+    return tuple(measured)
+
+
+def measure_lift(
+    objective: str, rewards: FloatArray, held_out: BoolArray, subjects: IntArray
+) -> Lift:
+    """Return what an agent gained, from rewards (n,) of decisions made for subjects (n,).
+
+    Rewards that are not there (NaN) are left out. Decisions for one subject may resemble each
+    other, so errors count subjects (the variance of a ratio, by the sums of each subject), not
+    decisions. Means of rewards that are all 0 or 1 have Wilson's interval, for as many observations
+    as would have this error. The difference has the interval that follows from both by adding
+    squares (Newcombe 1998; Zou and Donner 2008).
+    """
+    there = ~np.isnan(rewards)
+    rate = bool(np.isin(rewards[there], (0.0, 1.0)).all())
+    parts = [
+        _mean(rewards[there & part], subjects[there & part], rate=rate)
+        for part in (~held_out, held_out)
+    ]
+    (agent, a, c), (baseline, b, d) = parts
+    value = agent.value - baseline.value
+    low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)
+    high = value + np.hypot(agent.high - agent.value, baseline.value - baseline.low)
+    difference = ConfidenceInterval(value, float(low), float(high))
+    return Lift(objective, agent, baseline, difference, (a, b), (c, d))
+
+
+def _mean(
+    values: FloatArray, subjects: IntArray, *, rate: bool
+) -> tuple[ConfidenceInterval, int, int]:
+    """Return the mean of values (n,) with its interval, and the numbers of values and subjects."""
+    n = len(values)
+    _, places = np.unique(subjects, return_inverse=True)
+    groups = int(places.max(initial=-1)) + 1
+    mean = float(values.mean()) if n else np.nan
+    if groups < 2:
+        return ConfidenceInterval(mean, np.nan, np.nan), n, groups
+    sums = np.bincount(places, values - mean)
+    variance = float(sums @ sums) * groups / (groups - 1) / n**2
+    z = quantile(groups)
+    if not rate:
+        reach = z * variance**0.5
+        return ConfidenceInterval(mean, mean - reach, mean + reach), n, groups
+    size = min(mean * (1 - mean) / variance, n) if variance > 0 else groups
+    low, high = rate_interval(mean, size, z).tolist()
+    return ConfidenceInterval(mean, low, high), n, groups
