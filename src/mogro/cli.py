@@ -1,10 +1,9 @@
 """The command ``mogro``: what can be said of a problem, and of a log, of one's own."""
 
 import argparse
-import contextlib
 import csv
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, floats
 from mogro._version import __version__
-from mogro.agent import Agent, JournalError
+from mogro.agent import JournalError
 from mogro.evaluation import what_if
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import diagnose
@@ -115,18 +114,7 @@ def _diagnose(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    with _rows(given.log) as rows:
-        print(what_if(rows, given.weights))
-
-
-@contextlib.contextmanager
-def _rows(log: str) -> Iterator[object]:
-    """Give what holds the rows: Parquet files, or the table of an agent."""
-    if Path(log).is_dir() or log.endswith(".parquet"):
-        yield log
-        return
-    with Agent.open(log) as agent:
-        yield agent.log()
+    print(what_if(given.log, given.weights))
 
 
 def _file(text: str) -> Path:

@@ -1,6 +1,6 @@
 """From a log and a policy to values: :func:`evaluate`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ def evaluate(
     policy: object,
     /,
     *,
+    objectives: Sequence[str] | None = None,
     predictions: bool = True,
     self_normalised: bool = True,
 ) -> Evaluation:
@@ -26,8 +27,9 @@ def evaluate(
     Parameters
     ----------
     log
-        An :class:`~mogro.Agent` (by its :meth:`~mogro.Agent.log`), such a table, a folder of
-        Parquet files of :meth:`~mogro.Agent.export`, or a dictionary of bandit feedback of obp.
+        An :class:`~mogro.Agent` (by its :meth:`~mogro.Agent.log`), or where one is kept (a file,
+        the address of a database); such a table, a folder of Parquet files of
+        :meth:`~mogro.Agent.export`, or a dictionary of bandit feedback of obp.
     policy
         One of
 
@@ -37,6 +39,9 @@ def evaluate(
         - a policy: by its own beliefs, as they are, if it has learned; otherwise by those logged;
         - another agent, as it is now, which learns nothing meanwhile;
         - probabilities of the logged arms, (n,), or of all arms on offer, in their order, (n, K).
+    objectives
+        Names of those that are to be judged; all without it. Rows with an open window of another
+        objective then count.
     predictions
         Doubly robust: go by the beliefs held at each decision, and by weighted residuals. Without
         them, and for probabilities (n,), by weighted rewards alone.
@@ -73,7 +78,7 @@ def evaluate(
     >>> bool(low < 0.1 * 0.1 + 0.9 * 0.3 < high)
     True
     """
-    known = read_log(log)
+    known = read_log(log, objectives)
     target, notes = read_target(policy, known, source=log)
     scanned = ScannedLog(known)
     sums = None
@@ -115,8 +120,11 @@ def lift(log: object, /) -> tuple[Lift, ...]:
         raise ValueError("log: expected that of an agent with a holdout, got bandit feedback")
     import pyarrow as pa
 
-    some = batches(known.source, columns(known.units))
-    measured = lifts(pa.Table.from_batches(list(some)), known.units)
+    try:
+        some = list(batches(known.source, columns(known.units)))
+    except (KeyError, pa.ArrowInvalid):  # a log from before there was a holdout
+        some = []
+    measured = lifts(pa.Table.from_batches(some), known.units) if some else ()
     if not measured:
         raise ValueError("log: expected decisions of a baseline (holdout=), got none")
     return measured
@@ -127,14 +135,15 @@ class ScannedLog:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self.units = log.units
+        self.judged = log.judged
+        self.names = tuple(log.units.names[m] for m in log.judged)
         self._numbers: dict[str, int] = {}
         self._missing = False
         self._early = 0  # rows from before an objective was added
         for records in log.records():
             usable = records.with_estimates()
             self._early += len(records) - len(usable)
-            self._missing |= bool(np.isnan(usable.rewards).any())
+            self._missing |= bool(np.isnan(usable.rewards[:, log.judged]).any())
             for arm in dict.fromkeys(usable.arms):
                 self._numbers.setdefault(arm, len(self._numbers))
         if not self._numbers:
@@ -152,15 +161,15 @@ class ScannedLog:
 
     def rows(self, records: Records, wanted: TargetProbabilities, *, predictions: bool) -> Rows:
         """Return what an estimate needs of some rows."""
-        rewards, logged, values = records.rewards, records.propensities, wanted.values
+        logged, values, judged = records.propensities, wanted.values, self.judged
+        rewards = records.rewards[:, judged]
         errors = _errors(records, wanted)
         uncertain = errors if errors.any() else None
         chosen = records.chosen
         if predictions and values.ndim == 2 and records.estimates is not None:
             assert chosen is not None
-            rows = predicted_rows(
-                rewards, logged, chosen, values, records.estimates, errors=uncertain
-            )
+            believed = records.estimates[:, :, judged]
+            rows = predicted_rows(rewards, logged, chosen, values, believed, errors=uncertain)
         else:
             if values.ndim == 2:
                 assert chosen is not None
@@ -172,7 +181,7 @@ class ScannedLog:
     def sums(self, rows: Rows, *, self_normalised: bool) -> Sums:
         """Return empty sums for such rows."""
         return Sums(
-            len(self.units),
+            len(self.names),
             self_normalised=self_normalised,
             predictions=rows.baseline is not None,
             missing=self._missing,
@@ -183,7 +192,7 @@ class ScannedLog:
         """Give the objectives their names, and say what a reader should know."""
         added = f"{self._early:,} rows are left out, from before an objective was added"
         notes += (added,) if self._early else ()
-        return replace(evaluation, names=self.units.names, notes=(*notes, *self._log.notes))
+        return replace(evaluation, names=self.names, notes=(*notes, *self._log.notes))
 
 
 def _errors(records: Records, wanted: TargetProbabilities) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from mogro._validation import as_floats, check_shape, indices
 from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective, Units
-from mogro.evaluation.records import Records, from_arrow, usable_rows
+from mogro.evaluation.records import Records, from_arrow, why_left_out
 from mogro.offpolicy import cross_fitted
 
 ROWS = 1 << 12  # at a time, for a row has all its arms
@@ -24,20 +24,10 @@ class ArrowLog:
 
     source: Any  # a table, or paths in order
     units: Units
+    judged: list[int]  # numbers of the objectives that are to be judged
     until: float  # when a decision was made whose windows may be open
     rows: int  # in all
-    unknown: int  # rows without a propensity
-    early: int  # rows whose windows may be open
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Say what is left out, and why."""
-        notes = []
-        if self.early:
-            notes.append(f"{self.early:,} rows are left out, because their windows may be open")
-        if self.unknown:
-            notes.append(f"{self.unknown:,} rows without a propensity are left out")
-        return tuple(notes)
+    notes: tuple[str, ...]  # what is left out, and why
 
     def records(self) -> Iterator[Records]:
         """Read the rows, in order."""
@@ -55,6 +45,7 @@ class BanditFeedback:
 
     every: Records
     units: Units
+    judged: list[int]
     positions: Any
     notes: tuple[str, ...] = (
         "beliefs are least squares over the features of the actions; each row is judged by fits "
@@ -74,20 +65,20 @@ class BanditFeedback:
 Log = ArrowLog | BanditFeedback  # rows that can be read more than once, some at a time
 
 
-def read_log(log: object) -> Log:
-    """Return a log that can be read, whatever it is kept in."""
+def read_log(log: object, objectives: Sequence[str] | None = None) -> Log:
+    """Return a log that can be read, whatever it is kept in, to judge some objectives, or all."""
+    if isinstance(log, str | os.PathLike):
+        log = _stored(os.fspath(log))
     if isinstance(log, Agent):
         log = log.log()
     if isinstance(log, Mapping):
-        return _bandit_feedback(log)
-    if isinstance(log, str | os.PathLike):
-        log = _files(Path(log))
-    elif not (hasattr(log, "schema") and hasattr(log, "to_batches")):
+        return _bandit_feedback(log, objectives)
+    if not (isinstance(log, list) or (hasattr(log, "schema") and hasattr(log, "to_batches"))):
         raise ValueError(
-            "log: expected an Agent, a table of agent.log(), a folder of Parquet files or bandit "
-            f"feedback of obp, got {type(log).__name__}"
+            "log: expected an Agent, where one is kept, a table of agent.log(), a folder of "
+            f"Parquet files or bandit feedback of obp, got {type(log).__name__}"
         )
-    return _arrow(log)
+    return _arrow(log, objectives)
 
 
 def batches(source: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -102,14 +93,33 @@ def batches(source: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
         yield from parquet.ParquetFile(path).iter_batches(batch_size=ROWS, columns=columns)
 
 
-def _files(path: Path) -> list[Path]:
-    files = sorted(path.glob("**/*.parquet")) if path.is_dir() else [path]
-    if not files or not files[0].is_file():
-        raise ValueError(f"log: expected a folder of Parquet files, got {path}")
-    return files
+def _stored(path: str) -> Any:
+    """Return the table of an agent that is kept somewhere, or Parquet files in their order."""
+    place = Path(path)
+    if place.is_dir():
+        files = sorted(place.glob("**/*.parquet"))
+        if not files:
+            raise ValueError(f"log: expected a folder of Parquet files, got {path}")
+        return files
+    if place.suffix == ".parquet" and place.is_file():
+        return [place]
+    if "://" not in path and not place.is_file():
+        raise ValueError(f"log: expected a folder of Parquet files, or an agent's, got {path}")
+    with Agent.open(path) as agent:
+        return agent.log()
 
 
-def _arrow(source: Any) -> ArrowLog:
+def _judged(units: Units, objectives: Sequence[str] | None) -> list[int]:
+    """Return the numbers of objectives, by their names."""
+    names = units.names if objectives is None else objectives
+    if isinstance(names, str) or not names or not set(names) <= set(units.names):
+        raise ValueError(
+            f"objectives: expected a list of some of {list(units.names)}, got {objectives!r}"
+        )
+    return [m for m, name in enumerate(units.names) if name in names]
+
+
+def _arrow(source: Any, objectives: Sequence[str] | None) -> ArrowLog:
     if isinstance(source, list):
         from pyarrow import parquet
 
@@ -124,19 +134,32 @@ def _arrow(source: Any) -> ArrowLog:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
     known = [{k: v for k, v in each.items() if k in FIELDS} for each in about["objectives"]]
     units = Units([Objective(**fields) for fields in known])
-    until = _until(source, units)
-    rows = unknown = early = 0
-    for batch in batches(source, ["time", "propensity"]):
-        gone = batch.column("propensity").null_count
-        rows += len(batch)
-        unknown += gone
-        early += len(batch) - gone - int(usable_rows(batch, until).sum())
-    return ArrowLog(source, units, until, rows, unknown, early)
+    judged = _judged(units, objectives)
+    until = _until(source, units, judged)
+    left_out = np.zeros(4, dtype=int)
+    for batch in batches(source, [n for n in schema.names if n in _JUDGED]):
+        left_out += np.bincount(why_left_out(batch, until), minlength=4)
+    rows = int(left_out.sum())
+    notes = tuple(
+        f"{count:,} rows {words}"
+        for count, words in zip(left_out[1:], _LEFT_OUT, strict=True)
+        if count
+    )
+    return ArrowLog(source, units, judged, until, rows, notes)
 
 
-def _until(source: Any, units: Units) -> float:
+# Columns by which rows are left out, and why.
+_JUDGED = ("time", "propensity", "uniform", "holdout")
+_LEFT_OUT = (
+    "are left out, because their windows may be open",
+    "without a propensity are left out",
+    "of a baseline that draws nothing are left out, because they judge no other policy",
+)
+
+
+def _until(source: Any, units: Units, judged: list[int]) -> float:
     """Return the time of the first decision with an open window; infinity if there is none."""
-    names = [f"status_{n}" for n, w in zip(units.names, units.windows, strict=True) if w < np.inf]
+    names = [f"status_{units.names[m]}" for m in judged if units.windows[m] < np.inf]
     until = np.inf
     for batch in batches(source, ["time", *names]) if names else ():
         times = batch.column("time").to_numpy(zero_copy_only=False)
@@ -146,7 +169,7 @@ def _until(source: Any, units: Units) -> float:
     return until
 
 
-def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
+def _bandit_feedback(log: Mapping[str, Any], wanted: Sequence[str] | None) -> BanditFeedback:
     for name in ("action", "reward", "pscore"):
         if log.get(name) is None:
             raise ValueError(f"log: expected bandit feedback with {name!r}, got none")
@@ -179,4 +202,5 @@ def _bandit_feedback(log: Mapping[str, Any]) -> BanditFeedback:
         None,
         lambda: np.broadcast_to(features, (n, *features.shape)),
     )
-    return BanditFeedback(rows, Units([Objective(name) for name in names]), log.get("position"))
+    units = Units([Objective(name) for name in names])
+    return BanditFeedback(rows, units, _judged(units, wanted), log.get("position"))

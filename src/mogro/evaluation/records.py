@@ -104,7 +104,7 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
     They have a propensity, and were decided before a time from which on windows may be open: what
     has come in an open window is no sample, for values come sooner than their absence.
     """
-    usable = usable_rows(batch, until)
+    usable = why_left_out(batch, until) == 0
     numbers = first + np.flatnonzero(usable)
     if not len(numbers):
         return None
@@ -137,12 +137,18 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
     )
 
 
-def usable_rows(batch: Any, until: float) -> BoolArray:
-    """Tell which rows have a propensity and were decided before a time, (n,)."""
-    known = batch.column("propensity").is_valid().to_numpy(zero_copy_only=False)
-    if until == np.inf:
-        return np.asarray(known, dtype=np.bool_)
-    return np.asarray(known & (_numbers(batch, "time") < until))
+def why_left_out(batch: Any, until: float) -> NDArray[np.intp]:
+    """Tell which rows are of use, (n,): 0; and why others are not.
+
+    1: decided at a time from which on windows may be open; 2: without a propensity; 3: made by a
+    baseline that draws nothing.
+    """
+    reasons = np.where(_numbers(batch, "time") >= until, 1, 0)
+    reasons[~np.asarray(batch.column("propensity").is_valid())] = 2
+    if "holdout" in batch.schema.names:
+        held, drawn = (np.asarray(batch.column(name)) for name in ("holdout", "uniform"))
+        reasons[held & ~drawn] = 3
+    return reasons
 
 
 def _numbers(batch: Any, name: str) -> FloatArray:

@@ -380,7 +380,7 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 def _rows(scanned: ScannedLog, targets: list[Greedy]) -> Iterator[list[Rows]]:
     """Yield rows for every target, some at a time."""
     for records in scanned.records():
-        values, on_offer = read_estimates(records, scanned.units)
+        values, on_offer = read_estimates(records, targets[0].units)
         yield [
             scanned.rows(
                 records, TargetProbabilities(target.best(values, on_offer)), predictions=True
