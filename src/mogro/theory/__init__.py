@@ -1,6 +1,6 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
-from mogro.theory._problem import span_coordinates
+from mogro.theory._problem import Estimate, span_coordinates
 from mogro.theory.bounds import (
     Guarantees,
     fairness_bound,
@@ -19,12 +19,11 @@ from mogro.theory.conditions import (
 from mogro.theory.diagnosis import Assumption, Conflict, Diagnosis, diagnose
 from mogro.theory.goodness import (
     Goodness,
-    ShareEstimate,
     context_goodness,
     goodness,
     goodness_level,
 )
-from mogro.theory.regularity import LogEstimate, Regularity, regularity
+from mogro.theory.regularity import Regularity, regularity
 from mogro.theory.thresholds import (
     eigenvalue_threshold,
     initial_rounds_bound,
@@ -39,11 +38,10 @@ __all__ = [
     "Assumption",
     "Conflict",
     "Diagnosis",
+    "Estimate",
     "Goodness",
     "Guarantees",
-    "LogEstimate",
     "Regularity",
-    "ShareEstimate",
     "context_goodness",
     "diagnose",
     "distance_bound",

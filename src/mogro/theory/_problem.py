@@ -1,6 +1,7 @@
 """Problems and quantities of the theory, checked, and problems in coordinates of their span."""
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,25 @@ class Problem(NamedTuple):
 
     features: FloatArray
     theta: FloatArray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated probability.
+
+    Attributes
+    ----------
+    value
+        The estimate; 0 where it is below every float.
+    low
+        Lower end of its 95% interval. Equal to the value: exact.
+    high
+        Upper end of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
 
 
 def problem(features: ArrayLike, theta: ArrayLike) -> Problem:

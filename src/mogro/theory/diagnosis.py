@@ -391,6 +391,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray):
-        return value.tolist()
     return None if isinstance(value, float) and not math.isfinite(value) else value

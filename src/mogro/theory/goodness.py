@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import between, problem
+from mogro.theory._problem import Estimate, between, problem
 from mogro.theory.conditions import (
     Norms,
     diversity_left,
@@ -179,35 +179,13 @@ class Contexts(Protocol):
         """Return features, (*batch, K, d) or broadcastable."""
 
 
-@dataclass(frozen=True)
-class ShareEstimate:
-    """A probability estimated by counting, with a 95% interval (Clopper and Pearson).
-
-    Attributes
-    ----------
-    value
-        The share counted.
-    low
-        Lower end of the interval.
-    high
-        Upper end of the interval.
-    direction
-        The direction for which it was counted, (d,).
-    """
-
-    value: float
-    low: float
-    high: float
-    direction: FloatArray
-
-
 def context_goodness(
     contexts: Contexts | ArrayLike,
     *,
     gamma: float,
     samples: int = SAMPLES,
     rng: np.random.Generator | None = None,
-) -> ShareEstimate:
+) -> Estimate:
     """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
 
     A search over unit vectors looks for the worst direction; other draws then count how often an
@@ -227,7 +205,7 @@ def context_goodness(
 
     Returns
     -------
-    ShareEstimate
+    Estimate
         The interval is for the direction found. A direction that is worse and was not found would
         make q_gamma smaller: evidence, not proof. An interval that starts at 0 says that the
         condition was not seen to hold.
@@ -292,15 +270,15 @@ def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -
     return np.broadcast_to(drawn, (size, *drawn.shape[-2:])).astype(np.float64)
 
 
-def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ShareEstimate:
-    """Count in how many rounds (n, K, d) some arm has x . direction >= level."""
+def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> Estimate:
+    """Count in how many rounds (n, K, d) some arm has x . direction >= level (Clopper, Pearson)."""
     from scipy.special import betaincinv
 
     size = len(rounds)
     hits = int(((rounds @ direction).max(axis=-1) >= level).sum())
     low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return ShareEstimate(hits / size, low, high, direction)
+    return Estimate(hits / size, low, high)
 
 
 def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
@@ -377,7 +355,7 @@ class Goodness:
     feature_norm: float
     smallest_norm: float
     largest_norm: float
-    probability: ShareEstimate | None = None
+    probability: Estimate | None = None
 
     @property
     def bound_norm(self) -> float:

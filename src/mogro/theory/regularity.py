@@ -1,7 +1,7 @@
 """How evenly random weights aim: the regularity indices phi and psi of Dirichlet weights.
 
 Both are probabilities that a random objective theta_w comes close to a given one, often far too
-small for counting (1e-14 with five objectives), so they are computed in logarithms.
+small for counting (1e-14 with five objectives), so they are integrated.
 """
 
 import math
@@ -11,45 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import parameters
+from mogro.theory._problem import Estimate, parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
 _SHARPEST = 1e9  # concentration: weights beyond are a point, to rounding
-
-
-@dataclass(frozen=True)
-class LogEstimate:
-    """An estimated probability with a 95% interval, in natural logarithms.
-
-    Attributes
-    ----------
-    log
-        Logarithm of the estimate.
-    log_low
-        Logarithm of the lower end of its interval. Equal to ``log``: exact.
-    log_high
-        Logarithm of the upper end of its interval.
-    """
-
-    log: float
-    log_low: float
-    log_high: float
-
-    @property
-    def value(self) -> float:
-        """The estimate itself; 0 where it is below every float."""
-        return math.exp(self.log)
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return math.exp(self.log_low)
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return math.exp(self.log_high)
 
 
 @dataclass(frozen=True)
@@ -65,8 +31,8 @@ class Regularity:
         is at least 1. Otherwise it may be smaller by far, and is not known: None.
     """
 
-    phi: LogEstimate
-    psi: LogEstimate | None
+    phi: Estimate
+    psi: Estimate | None
 
 
 def regularity(
@@ -130,17 +96,17 @@ def regularity(
 
 def regularity_index(
     theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
-) -> LogEstimate:
+) -> Estimate:
     """Estimate phi: the least probability, over objectives m, of |theta_w - theta_m| < eps."""
     objectives = len(theta)
     if objectives == 1:
-        return LogEstimate(0.0, 0.0, 0.0)
+        return Estimate(1.0, 1.0, 1.0)
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
     few = min(samples, max(1000, _DRAWS // objectives))
     first = [_corner(theta, a, m, radius, few, rng) for m in range(objectives)]
     if objectives == 2:
-        return min(first, key=lambda estimate: estimate.log)
-    least = min(range(objectives), key=lambda m: first[m].log)
+        return min(first, key=lambda estimate: estimate.value)
+    least = min(range(objectives), key=lambda m: first[m].value)
     return _corner(theta, a, least, radius, samples, rng)
 
 
@@ -151,37 +117,26 @@ def _corner(
     radius: float,
     samples: int,
     rng: np.random.Generator,
-) -> LogEstimate:
+) -> Estimate:
     """Estimate P(|theta_w - theta_m| < eps)."""
+    from scipy.special import betainc
+
     others = np.delete(np.arange(len(theta)), m)
     draws = np.ones((1, 1)) if len(others) == 1 else rng.dirichlet(a[others], samples)
     distances = np.linalg.norm(draws @ theta[others] - theta[m], axis=1)
     reach = radius / np.maximum(distances, radius)
-    return _log_mean(log_beta_cdf(reach, float(a[others].sum()), float(a[m])))
+    return _mean(betainc(float(a[others].sum()), float(a[m]), reach))
 
 
-def log_beta_cdf(x: FloatArray, p: float, q: float) -> FloatArray:
-    """Return log P(Beta(p, q) <= x), also where the probability is below every float."""
-    from scipy.special import betainc, betaln, hyp2f1
-
-    values = betainc(p, q, x)
-    tiny = values < 1e-290
-    logs = np.log(np.where(tiny, 1, values))
-    z = x[tiny]
-    logs[tiny] = p * np.log(z) + q * np.log1p(-z) - math.log(p) - betaln(p, q)
-    logs[tiny] += np.log(hyp2f1(1, p + q, p + 1, z))
-    return np.asarray(logs)
-
-
-def _log_mean(logs: FloatArray) -> LogEstimate:
-    """Estimate the logarithm of a mean from the logarithms of its terms."""
-    if logs.size == 1:
-        return LogEstimate(float(logs[0]), float(logs[0]), float(logs[0]))
-    top = float(logs.max())
-    if top == -math.inf:
-        return LogEstimate(-math.inf, -math.inf, math.log(3 / logs.size))  # the rule of three
-    terms = np.exp(logs - top)
-    mean = float(terms.mean())
-    log = top + math.log(mean)
-    spread = _Z * float(terms.std(ddof=1)) / mean / math.sqrt(logs.size)
-    return LogEstimate(min(log, 0.0), min(log - spread, 0.0), min(log + spread, 0.0))
+def _mean(terms: FloatArray) -> Estimate:
+    """Estimate the mean of terms >= 0, with an interval in their logarithm."""
+    if terms.size == 1:
+        return Estimate(float(terms[0]), float(terms[0]), float(terms[0]))
+    largest = float(terms.max())
+    if largest == 0:  # to rounding
+        return Estimate(0.0, 0.0, 3 / terms.size)  # the rule of three
+    scaled = terms / largest
+    mean = float(scaled.mean())
+    spread = _Z * float(scaled.std(ddof=1)) / mean / math.sqrt(terms.size)
+    value = largest * mean
+    return Estimate(value, value * math.exp(-spread), min(value * math.exp(spread), 1.0))
