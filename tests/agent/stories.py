@@ -6,6 +6,7 @@ import numpy as np
 
 import mogro
 from mogro._validation import FloatArray
+from mogro.agent.config import MakePolicy
 
 OBJECTIVES = [
     mogro.Objective("click"),
@@ -53,3 +54,30 @@ def go_on(agent: mogro.Agent, *, start: int, rounds: int) -> list[str]:
 def worth(agent: mogro.Agent, *features: float) -> FloatArray:
     """Return what an agent expects of an arm with these features, (M,)."""
     return np.asarray(agent.intercept + agent.theta @ np.array(features))
+
+
+def add(
+    agent: mogro.Agent, objective: mogro.Objective, *, policy: MakePolicy | None = None
+) -> None:
+    """Let an agent have one more objective."""
+    _reconfigure(agent, [*agent.objectives, objective], policy)
+
+
+def retire(agent: mogro.Agent, name: str, *, policy: MakePolicy | None = None) -> None:
+    """Let an agent go on without an objective."""
+    _reconfigure(agent, [each for each in agent.objectives if each.name != name], policy)
+
+
+def change(agent: mogro.Agent, objective: mogro.Objective) -> None:
+    """Let an agent have another objective of the same name."""
+    named = {each.name: each for each in agent.objectives} | {objective.name: objective}
+    _reconfigure(agent, list(named.values()), None)
+
+
+def _reconfigure(
+    agent: mogro.Agent, objectives: list[mogro.Objective], policy: MakePolicy | None
+) -> None:
+    if policy is None:
+        agent.reconfigure(objectives=objectives)
+    else:
+        agent.reconfigure(objectives=objectives, policy=policy)

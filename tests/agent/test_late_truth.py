@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agent.stories import add
 
 import mogro
 from mogro.agent import Outcome
@@ -277,7 +278,7 @@ def test_a_condition_that_comes_with_what_it_allows(prior: Prior, together: bool
 def test_a_late_reward_for_an_objective_that_was_added(tmp_path: Path) -> None:
     agent = mogro.Agent([mogro.Objective("click")], arms=1, seed=0)
     agent.decide({"x": [1.0]}, id="visit", now=0.0)
-    agent.add(mogro.Objective("sale", window=3.0))
+    add(agent, mogro.Objective("sale", window=3.0))
     agent.expire(5.0)
     agent.reward("visit", {"sale": 1.0}, now=5.0)
     assert agent.observations["sale"] == 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.agent.stories import retire
 
 import mogro
 
@@ -88,7 +89,7 @@ def test_rewards_are_read_by_the_objectives_of_the_moment(monkeypatch: Any) -> N
     def retiring(*args: Any, **kwargs: Any) -> Any:
         asked = read(*args, **kwargs)
         monkeypatch.setattr(agent, "_read", read)
-        agent.retire("b")
+        retire(agent, "b")
         return asked
 
     monkeypatch.setattr(agent, "_read", retiring)

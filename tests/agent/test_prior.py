@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.agent.stories import add
 
 import mogro
 from mogro.agent.events import PriorLearned
@@ -125,7 +126,7 @@ def test_constraints_wait_for_the_first_observations() -> None:
 
 def test_an_objective_that_comes_later_has_its_own() -> None:
     agent = lived(mogro.Agent(OBJECTIVES, arms=3, context=5, seed=0))
-    agent.add(mogro.Objective("speed"))
+    add(agent, mogro.Objective("speed"))
     rng = np.random.default_rng(1)
     for n in range(20):
         id = agent.decide(MODELS, np.eye(3), context=rng.standard_normal(5), id=f"new {n}").id

@@ -109,9 +109,8 @@ def test_what_an_agent_is_made_of() -> None:
     for factory in (lambda d: mogro.MOGRO(d, 1), mogro.UCB, lambda: None):  # UCB asks for more
         refused(mogro.Agent, [one], says=says, arms=2, seed=0, policy=factory)
     agent = mogro.Agent([one], arms=2, seed=0)
-    refused(agent.add, mogro.Objective("b"), says=says, policy=lambda d: mogro.MOGRO(d, 2))
-    agent.add(mogro.Objective("b"))
-    refused(agent.retire, "b", says=says, policy=lambda d: mogro.MOGRO(d, 1))
+    both = [one, mogro.Objective("b")]
+    refused(agent.reconfigure, says=says, objectives=both, policy=lambda d: mogro.MOGRO(d, 2))
     says = "pending: expected True, False or None, got array"
     refused(agent.decisions, says=says, pending=np.array([True, False]))
 

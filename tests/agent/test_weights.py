@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.agent.replaying import replayed
+from tests.agent.stories import add, retire
 
 import mogro
-from mogro.agent.events import Event, Weighted
+from mogro.agent.events import Event, Reconfigured
 
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("read", unit=60.0)]
 ARMS = {"short": [1.0, 0.0], "long": [0.0, 1.0]}
@@ -60,11 +61,15 @@ def test_a_journal_has_their_history_and_others_follow(tmp_path: Path) -> None:
         assert agent.log()["propensity"].to_pylist()[-1] == 1.0
     with mogro.Agent.open(path, OBJECTIVES, **options) as agent:  # type: ignore[arg-type]
         assert agent.weights == {"click": 0.0, "read": 1.0}
-        history = [event.weights for _, event in agent.events() if isinstance(event, Weighted)]
+        history = [
+            event.changes["weights"]
+            for _, event in agent.events()
+            if isinstance(event, Reconfigured)
+        ]
         assert history == [{"click": 1.0, "read": 0.0}, {"click": 0.0, "read": 1.0}]
-        agent.add(mogro.Objective("share"))
+        add(agent, mogro.Objective("share"))
         assert agent.weights == {"click": 0.0, "read": 1.0, "share": 0.0}
-        agent.retire("read")
+        retire(agent, "read")
         assert agent.weights is None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.agent.stories import add
 from tests.commands import run
 
 import mogro
@@ -112,7 +113,7 @@ def test_rows_from_before_an_objective_was_added_are_left_out(tmp_path: Path) ->
     with Agent.open(tmp_path / "a.db", [Objective("click")], arms=2, seed=1, epsilon=0.5) as agent:
         for number in range(60):
             if number == 20:
-                agent.add(Objective("subscribe"))
+                add(agent, Objective("subscribe"))
             decision = agent.decide(STORIES)
             named = dict(zip(("click", "subscribe"), RATES[decision.arm], strict=True))
             noisy = {name: rate + 0.1 * rng.standard_normal() for name, rate in named.items()}

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, share
-from mogro.agent import changes, records, views
+from mogro.agent import records, views
 from mogro.agent.alarms import Alarm, find_alarms
-from mogro.agent.config import AgentConfig, AgentOptions, Baseline, MakePolicy
+from mogro.agent.config import AgentChanges, AgentConfig, AgentOptions, Baseline, MakePolicy
 from mogro.agent.decision import (
     Decision,
     DecisionRecord,
@@ -30,16 +30,15 @@ from mogro.agent.decision import (
 from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
-    Changed,
     Decided,
     Erased,
     Event,
     Expired,
     Offered,
     PriorLearned,
+    Reconfigured,
     Rewarded,
     Voided,
-    Weighted,
     Withdrawn,
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
@@ -49,6 +48,7 @@ from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import last_arms, make_report
 from mogro.agent.request import (
     Clock,
@@ -265,9 +265,8 @@ class Agent:
             ``postgres``).
         objectives
             With these the agent is created if it is not there. Otherwise all settings have to be
-            those that it was created with, or those that it has now, after :meth:`add`,
-            :meth:`retire` and :meth:`change`; in both cases, and without objectives, it goes on as
-            it is.
+            those that it has now, or had at some time before :meth:`reconfigure`: old code gets the
+            present configuration, as does a call without objectives.
         name
             Of the agent, where there are several.
         types
@@ -315,7 +314,8 @@ class Agent:
         agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._set_state)
         if config is not None:
             try:
-                check_config(journal.path, config, first, agent._config)
+                with agent._current():
+                    check_config(journal.path, config, agent._queue.versions())
             except DifferentConfig:
                 agent.close()
                 raise
@@ -689,7 +689,7 @@ class Agent:
         """Return a decision and what has become of it.
 
         With a journal it comes with what it was based on, also after a restart: it can be asked for
-        its propensity, and explained, unless the objectives have changed since.
+        its propensity, and explained, by the configuration that the agent had then.
 
         Raises
         ------
@@ -702,16 +702,14 @@ class Agent:
             if self._queue is None:
                 return record
             block, i = records.find_row(self._state, id)
-            position = block.position.item(i)
-            if position <= max(self._state.changes, default=0):  # other objectives
-                return record
-            event = self._queue.event(position)
+            event = self._queue.event(block.position.item(i))
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
             offered = self._queue.event(event.offered)
             if not isinstance(offered, Offered):
                 return record
-            decision = records.recall_written(self._state, event, offered)
+            config = self._queue.versions(block.position.item(i))[-1]
+            decision = records.recall_written(self._state, event, offered, config)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -912,48 +910,52 @@ class Agent:
                 named = config.units.named(config.units.vector(weights, "weights"))
             time = read_time(now, self._clock, needed=config.timed)
             self._check_step(time, now)
-            self._commit(Weighted(named, time))
+            self._commit(Reconfigured({"weights": named}, time))
 
         self._perform(work)
 
-    def add(self, objective: Objective, *, policy: MakePolicy | None = None) -> None:
-        """Have one more objective from now on; one that is there already changes nothing.
+    def reconfigure(self, *, now: float | None = None, **changes: Unpack[AgentChanges]) -> bool:
+        """Go on with another configuration: one event, in all processes that share a journal.
 
-        Nothing is waited for of decisions that were made before.
+        What is not named stays. Return whether anything has changed. Decisions that were made keep
+        what they were made by: propensities, weights and estimates are those of then.
 
         Parameters
         ----------
-        objective
-            With a name of its own.
-        policy
-            Makes the policy for the new number of objectives, where the present one has something
-            that belongs to the old one, such as a vector of weights.
+        now
+            The time, for the record.
+        changes
+            Keywords of :class:`~mogro.Agent`, but for ``seed``. ``objectives`` are all that there
+            will be: of new ones nothing is waited for from decisions made before; what was learned
+            of those left out is gone, and rewards that still come for them are refused
+            (:class:`~mogro.agent.UnknownObjective`). Units, windows and defaults can change, also
+            for decisions that wait; direction, offset, ``given`` and ``revise`` cannot.
+
+        Raises
+        ------
+        ValueError
+            If an agent could not be so: nothing has changed then. A policy with something that
+            belongs to the old objectives, such as a vector of weights, needs a new ``policy``.
 
         Examples
         --------
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
-        >>> agent.add(mogro.Objective("returns", direction="min"))
-        >>> agent.retire("sales")
+        >>> agent.reconfigure(objectives=[mogro.Objective("returns", direction="min")], epsilon=0.1)
+        True
         >>> agent.objectives
         (Objective(name='returns', direction='min'),)
         """
-        self._change(lambda config: changes.added(config, objective, policy))
 
-    def retire(self, name: str, *, policy: MakePolicy | None = None) -> None:
-        """Go on without an objective; what was learned of it is gone. ``policy`` as in :meth:`add`.
+        def work() -> bool:
+            differing = find_changes(self._config, changes)
+            if differing:
+                time = read_time(now, needed=False)
+                self._check_step(time, now)
+                self._commit(Reconfigured(differing, time))
+            return bool(differing)
 
-        Rewards that still come for it are refused: :class:`~mogro.agent.UnknownObjective`.
-        """
-        self._change(lambda config: changes.retired(config, name, policy))
-
-    def change(self, objective: Objective) -> None:
-        """Give an objective, by its name, another unit, window or default from now on.
-
-        What was learned stays, in the user's units. Windows of decisions that wait are as long as
-        the new one, too; values and defaults that were learned stay learned.
-        """
-        self._change(lambda config: changes.changed(config, objective))
+        return self._perform(work)
 
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions, and return how many; what was learned stays.
@@ -1170,16 +1172,6 @@ class Agent:
         """Estimates as the learner has them, (M, p)."""
         with self._current():
             return self._state.learner.theta
-
-    def _change(self, make: Callable[[AgentConfig], Changed | None]) -> None:
-        """Go on with other objectives, if there is an event that says so."""
-
-        def work() -> None:
-            event = make(self._config)
-            if event is not None:
-                self._commit(event)
-
-        self._perform(work)
 
     def _read(self, question: Question, *, written: bool = True) -> Request:
         """Check what is asked for; what is refused once more, by the latest objectives.

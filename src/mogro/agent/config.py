@@ -28,13 +28,10 @@ MakePolicy = Callable[[int, int], LinearPolicy]
 Baseline = str | Callable[[tuple[str, ...], FloatArray, FloatArray | None], str]
 
 
-class AgentOptions(TypedDict, total=False):
-    """What an agent is made of beside its objectives: the keywords of :class:`~mogro.Agent`."""
-
+class _Changeable(TypedDict, total=False):
     arms: FeatureSpec
     context: FeatureSpec | None
     interactions: Interactions
-    seed: int
     policy: MakePolicy | None
     prior: Prior | None
     epsilon: float
@@ -45,6 +42,19 @@ class AgentOptions(TypedDict, total=False):
     activation_timeout: float | None
     max_step: float | None
     correct_within: float | None
+
+
+class AgentOptions(_Changeable, total=False):
+    """What an agent is made of beside its objectives: the keywords of :class:`~mogro.Agent`."""
+
+    seed: int
+
+
+class AgentChanges(_Changeable, total=False):
+    """What can change in an agent that is running: the keywords of :meth:`Agent.reconfigure`."""
+
+    objectives: Sequence[Objective]
+    weights: Mapping[str, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +88,7 @@ class AgentConfig:
         if prior is None:
             prior = Learned() if self.policy is None else made.prior
         if prior == Learned():
-            prior = Learned(_numbered(self.features.groups))
+            prior = learned_prior(self.features)
         if isinstance(made, MOGRO):  # how it explores depends on the prior
             made = replace(made, prior=prior)
         checked = {
@@ -175,15 +185,9 @@ class AgentConfig:
                 return _STEPS * max(span for span in spans if span < math.inf)
         return math.inf
 
-    def changed(self, objectives: Sequence[Objective], policy: LinearPolicy) -> "AgentConfig":
-        """Return a config with other objectives and another policy, and weights of the former."""
-        weights = {o.name: (self.weights or {}).get(o.name, 0.0) for o in objectives}
-        kept = weights if any(weights.values()) else None
-        return replace(self, objectives=objectives, policy=policy, weights=kept)
-
-    def weighted(self, weights: Mapping[str, float] | None) -> "AgentConfig":
-        """Return a config with other weights."""
-        return replace(self, weights=weights)
+    def reconfigured(self, changes: Mapping[str, Any]) -> "AgentConfig":
+        """Return a config that differs in some fields."""
+        return replace(self, **changes)
 
     def restored(self, plain: Any) -> "AgentConfig":
         """Return this config, or what became of it, from plain data."""
@@ -255,10 +259,10 @@ def _check_baseline(baseline: Any) -> Any:
     return baseline
 
 
-def _numbered(groups: Sequence[str]) -> tuple[int, ...]:
-    """Return groups as numbers; the first feature is the constant, which has no group."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(groups), -1)}
-    return tuple(numbers[name] for name in groups)
+def learned_prior(features: FeatureMap) -> Learned:
+    """Return a learned prior with the groups of features; the first is the constant, of none."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(features.groups), -1)}
+    return Learned([numbers[name] for name in features.groups])
 
 
 def _check_signature(policy: MakePolicy, size: int, objectives: int) -> None:

@@ -10,15 +10,12 @@ from typing import Any, NamedTuple, get_args
 from mogro import _codec
 from mogro._codec import by_name, to_plain
 from mogro._validation import BoolArray, FloatArray
-from mogro.agent.objective import Objective
-from mogro.policies import LinearPolicy
-from mogro.policies.persistence import OWN
+from mogro.agent.config import KNOWN
 from mogro.selection import Selection
 
 __all__ = [
     "KINDS",
     "Activated",
-    "Changed",
     "Decided",
     "Erased",
     "Event",
@@ -27,9 +24,9 @@ __all__ = [
     "Imported",
     "Offered",
     "PriorLearned",
+    "Reconfigured",
     "Rewarded",
     "Voided",
-    "Weighted",
     "Withdrawn",
     "from_plain",
     "to_plain",
@@ -186,19 +183,19 @@ class Withdrawn(NamedTuple):
     time: float | None
 
 
-class Changed(NamedTuple):
-    """From now on the agent has these objectives, and this policy.
+class Reconfigured(NamedTuple):
+    """From now on the agent is configured otherwise.
 
     Attributes
     ----------
-    objectives
-        All of them.
-    policy
-        For so many objectives.
+    changes
+        Fields of :class:`~mogro.agent.config.AgentConfig` that differ, by name.
+    time
+        If somebody gave one.
     """
 
-    objectives: tuple[Objective, ...]
-    policy: LinearPolicy
+    changes: dict[str, Any]
+    time: float | None
 
 
 class Expired(NamedTuple):
@@ -225,21 +222,6 @@ class Erased(NamedTuple):
     numbers: tuple[int, ...]
 
 
-class Weighted(NamedTuple):
-    """From now on decisions have these weights where none are given; None: the policy's own.
-
-    Attributes
-    ----------
-    weights
-        The importance of each objective, per unit.
-    time
-        If somebody gave one.
-    """
-
-    weights: dict[str, float] | None
-    time: float | None
-
-
 class Voided(NamedTuple):
     """The event at a position has not happened: all is as if the others had come without it."""
 
@@ -251,14 +233,13 @@ Event = (
     | Rewarded
     | Activated
     | Withdrawn
-    | Changed
+    | Reconfigured
     | Expired
     | Offered
     | Imported
     | Erased
     | PriorLearned
     | Voided
-    | Weighted
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
@@ -274,6 +255,6 @@ def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Event:
     >>> from_plain(to_plain(Expired(time=60.0)))
     Expired(time=60.0)
     """
-    known = (*OWN, *KINDS.values(), Evidence, Objective)
+    known = (*KNOWN, *KINDS.values(), Evidence)
     event: Event = _codec.from_plain(plain, by_name(known, types))
     return event

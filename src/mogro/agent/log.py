@@ -48,7 +48,7 @@ from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.events import Changed, Decided, Imported, Offered
+from mogro.agent.events import Decided, Imported, Offered, Reconfigured
 from mogro.agent.journal.tables import Journal
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.agent.records import offered_arms, written_inputs
@@ -139,7 +139,7 @@ def write_log(table: Any, folder: Path) -> Path:
     return path
 
 
-_FEW = ("Changed", "Offered")  # kinds of events that are read whatever decisions are held
+_FEW = ("Reconfigured", "Offered")  # kinds of events that are read whatever decisions are held
 
 
 class Written(NamedTuple):
@@ -160,8 +160,8 @@ def read_written(state: State, journal: Journal, config: AgentConfig) -> dict[in
     offers: dict[int, Offered] = {}
     written: dict[int, Written] = {}
     for position, event in journal.read(0, lambda place, kind: place in held or kind in _FEW):
-        if isinstance(event, Changed):
-            config = config.changed(event.objectives, event.policy)
+        if isinstance(event, Reconfigured):
+            config = config.reconfigured(event.changes)
         elif isinstance(event, Offered):
             offers[position] = event
         elif isinstance(event, Decided):

@@ -151,13 +151,13 @@ def recall(state: State, id: str) -> Decision:
     return Decision(event, state.config)
 
 
-def recall_written(state: State, event: Decided, offered: Offered) -> Decision:
-    """Return a decision of the ledger with what it was made of, by its events."""
+def recall_written(state: State, event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+    """Return a decision of the ledger with what it was made of, by its events and config then."""
     block, i = find_row(state, event.id)
-    inputs = written_inputs(event, offered, state.config, step=block.serial.item(i))
+    inputs = written_inputs(event, offered, config, step=block.serial.item(i))
     assert event.evidence is not None
     known = event.evidence.propensity or (UNKNOWN if event.observed else None)
-    return Decision(event, state.config, inputs, known)
+    return Decision(event, config, inputs, known)
 
 
 def record(state: State, id: str) -> DecisionRecord:

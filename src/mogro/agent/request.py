@@ -104,7 +104,7 @@ def read_request(
         read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
         read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
-        reader.written(offered) if written else None,
+        Offered(*offered.written()) if written else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.agent.journal.worlds import ARMS, in_memory, live, opened, query, saved
+from tests.agent.stories import add
 
 import mogro
 from mogro.agent.errors import ConflictingReward, DamagedJournal, UnknownDecision
@@ -53,7 +54,7 @@ def call(agent: mogro.Agent, kind: str, k: int, now: float) -> str:
         elif kind == "erase":
             agent.erase(f"v{k}")
         elif kind == "add" and len(agent.objectives) < 5:
-            agent.add(mogro.Objective(f"new {len(agent.objectives)}"))
+            add(agent, mogro.Objective(f"new {len(agent.objectives)}"))
     except (UnknownDecision, ConflictingReward) as error:
         return type(error).__name__
     return ""
@@ -285,8 +286,7 @@ def test_arguments_that_are_something_else(tmp_path: Path) -> None:
         before = saved(agent, tmp_path / "saved")
         refused: dict[str, Callable[[], object]] = {
             "id": lambda: agent.erase(["7-0"]),  # type: ignore[arg-type]
-            "policy": lambda: agent.retire("click", policy=3),  # type: ignore[arg-type]
-            "name": lambda: agent.retire(3),  # type: ignore[arg-type]
+            "policy": lambda: agent.reconfigure(policy=3),  # type: ignore[arg-type]
             "folder": lambda: agent.export(5),  # type: ignore[arg-type]
             "path": lambda: agent.save(None),  # type: ignore[arg-type]
         }

@@ -1,6 +1,5 @@
 """What a decision chooses among: arms on offer."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -18,8 +17,7 @@ from mogro._validation import (
     floats,
     unique_strings,
 )
-from mogro.agent.events import Offered
-from mogro.agent.features.catalogue import Catalogue, Version
+from mogro.agent.features.catalogue import Catalogue, Offer, Version, make_offer
 from mogro.agent.features.encoder import Record
 from mogro.agent.features.products import FeatureMap, View
 from mogro.agent.objective import LARGEST
@@ -148,9 +146,9 @@ class ArmSet:
     def _bytes(self) -> bytes:
         return self._raw.tobytes()
 
-    def written(self) -> Offered:
-        """Return the event that writes all arms down, also those that are not eligible."""
-        return offered(self._ids, self._raw)
+    def written(self) -> Offer:
+        """Return what is written down of all arms, also of those that are not eligible."""
+        return make_offer(self._ids, self._raw) if self.version is None else self.version.written
 
     @property
     def context(self) -> FloatArray | None:
@@ -178,7 +176,6 @@ class ArmReader:
         self._features = features
         self._ids: tuple[str, ...] = ()  # that were in order the last time
         self._last: ArmSet | None = None  # the arms last read, without a context
-        self._written: tuple[Version, Offered] | None = None  # the catalogue last written down
 
     def read(
         self,
@@ -196,15 +193,6 @@ class ArmReader:
         else:
             offer = self._listed(arms, features, view)
         return offer if eligible is None else offer.only(_mask(eligible, len(offer)))
-
-    def written(self, arms: ArmSet) -> Offered:
-        """Return the event that writes arms down; a catalogue is looked at once."""
-        if arms.version is None:
-            return arms.written()
-        last = self._written
-        if last is None or last[0] is not arms.version:
-            self._written = last = arms.version, arms.written()
-        return last[1]
 
     def _listed(
         self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
@@ -256,14 +244,6 @@ class ArmReader:
             )
         version = arms.version()
         return ArmSet(version.ids, version.features, view, version=version)
-
-
-def offered(ids: Sequence[str], features: FloatArray) -> Offered:
-    """Return the event that writes arms down."""
-    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
-    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
-    digest.update(numbers.data)
-    return Offered(digest.hexdigest(), names, numbers)
 
 
 def _check_size(copied: FloatArray, rows: FloatArray, view: View) -> None:

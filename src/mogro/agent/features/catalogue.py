@@ -5,6 +5,7 @@ and needs no lock and no copy. Adding appends in place; removing and updating co
 do them for many arms at a time.
 """
 
+import hashlib
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -73,6 +74,17 @@ def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> I
     return np.asarray(rows[_best_rows(some, some @ direction, direction)])
 
 
+Offer = tuple[str, tuple[str, ...], FloatArray]  # arms as they are written: digest, ids, features
+
+
+def make_offer(ids: Sequence[str], features: FloatArray) -> Offer:
+    """Return arms as they are written down, with a digest of them."""
+    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
+    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(numbers.data)
+    return digest.hexdigest(), names, numbers
+
+
 class Version:
     """The arms of a catalogue at one moment."""
 
@@ -92,6 +104,11 @@ class Version:
         if len(places) == 1:
             return places.astype(np.int64, copy=False)
         return np.unique(places).astype(np.int64)
+
+    @cached_property
+    def written(self) -> Offer:
+        """All arms as they are written down."""
+        return make_offer(self.ids, self.features)
 
     @cached_property
     def seen(self) -> FloatArray:

@@ -36,33 +36,33 @@ def open_journal(
     try:
         others = (*types, *(() if config is None else config.types))
         first = config_from_plain(journal.config, others)
-        if config is not None:
-            now = first.changed(config.objectives, config.policy)  # these can be others
-            check_config(journal.path, config, first, now)
         journal.types = by_name((*KNOWN, *KINDS.values(), Evidence), others)
-    except DifferentConfig:
-        journal.close()
-        raise
     except Exception as error:  # damaged ones can fail in any way
         journal.close()
         raise DamagedJournal(f"{journal.path}: no settings of an agent in it: {error}") from error
     return journal, first
 
 
-def check_config(path: str, given: AgentConfig, first: AgentConfig, now: AgentConfig) -> None:
-    """Refuse settings that are neither those an agent was created with nor those it has now."""
-    now = now.weighted(given.weights)  # these are set while it runs
-    plain, *others = (json.loads(json.dumps(to_plain(config))) for config in (given, first, now))
-    if plain in others:
-        return
+def check_config(path: str, given: AgentConfig, versions: Sequence[AgentConfig]) -> None:
+    """Refuse settings that an agent does not have now, and never had."""
+    plain = _without_weights(given)
+    for version in reversed(versions):
+        if _without_weights(version) == plain:
+            return
+    now = versions[-1]
     pairs = [
         f"{name} {getattr(now, name)!r}, not {getattr(given, name)!r}"
-        for name, value in others[-1].items()
+        for name, value in _without_weights(now).items()
         if value != plain[name]
     ]
-    changed = others[0] != others[1]
-    since = "; nor are these the settings that it was created with" if changed else ""
+    since = "; nor are these settings that it had before" if len(versions) > 1 else ""
     raise DifferentConfig(f"{path}: the agent in it has {'; '.join(pairs)}{since}")
+
+
+def _without_weights(config: AgentConfig) -> dict[str, Any]:
+    """Return settings as plain data, less the weights, which are set while an agent runs."""
+    plain: dict[str, Any] = json.loads(json.dumps(to_plain(config.reconfigured({"weights": None}))))
+    return plain
 
 
 def _journal(path: str, name: str, plain: dict[str, Any] | None, timeout: float) -> Journal:

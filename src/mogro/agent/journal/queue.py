@@ -22,7 +22,16 @@ from typing import Any, TypeVar
 
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ClosedAgent, DamagedJournal, DamagedSnapshot, JournalError
-from mogro.agent.events import Activated, Decided, Event, Expired, Rewarded, Voided, Withdrawn
+from mogro.agent.events import (
+    Activated,
+    Decided,
+    Event,
+    Expired,
+    Reconfigured,
+    Rewarded,
+    Voided,
+    Withdrawn,
+)
 from mogro.agent.journal.snapshots import Snapshots
 from mogro.agent.journal.tables import Journal, mentions, written
 from mogro.agent.state.snapshot import join
@@ -91,6 +100,7 @@ class CommitQueue:
         self._connection = 0  # the number of the one that the state was read by
         self._voided: Collection[int] = ()  # positions of events that have not happened after all
         self._fresh: list[Event] = []  # applied in this round, not yet committed
+        self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
             self._catch_up()
         except BaseException:
@@ -175,6 +185,20 @@ class CommitQueue:
     def event(self, position: int) -> Event | None:
         """Return one event, within :meth:`current`; None if it is no longer there."""
         return self._journal.event(position)
+
+    def versions(self, before: float = math.inf) -> list[AgentConfig]:
+        """Return the configurations that the agent had until an event, within :meth:`current`."""
+        assert self._state is not None
+        versions = [self.config]
+        for position in self._state.changes:
+            if position > before:
+                break
+            if position not in self._versions:
+                event = self._journal.event(position)
+                assert isinstance(event, Reconfigured)
+                self._versions[position] = versions[-1].reconfigured(event.changes)
+            versions.append(self._versions[position])
+        return versions
 
     def erase(self, ids: Collection[str], make: Callable[[Collection[str]], Event]) -> Event:
         """Let an event happen that erases decisions, and delete all events about them.
@@ -295,6 +319,8 @@ class CommitQueue:
                 self._journal.begin()
                 self._catch_up()
                 assert self._state is not None
+                if self._state.config.retention is not None and self._state.ledger.released is None:
+                    self._state.ledger.released = []
                 yield self._state
                 if self._fresh:
                     self._journal.append(written(self._position + 1, self._fresh))
@@ -387,8 +413,6 @@ class CommitQueue:
         if 0 < position < before:
             with suppress(DamagedSnapshot):
                 state = join(head, blocks, self.config.restored, where=journal.path)
-        if self.config.retention is not None:
-            state.ledger.released = []
         return state
 
     def _write_snapshot(self) -> None:

@@ -122,7 +122,7 @@ def _unneeded(state: State, deleted: int) -> list[int]:
     """
     ledger = state.ledger
     held = [block.position[block.serial >= 0] for block in ledger.blocks]
-    kept = [*ledger.references, *state.changes, *state.weighted]
+    kept = [*ledger.references, *state.changes]
     needed = np.concatenate([*held, np.array(kept, np.int64)])
     since = np.arange(deleted + 1, state.position)
     released = [position for _, position in ledger.released or () if position <= deleted]

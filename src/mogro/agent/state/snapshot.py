@@ -83,15 +83,13 @@ def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
     arrays["time"] = np.array([state.time])
     arrays |= _saved_defaults(state)
     last, changes, offers = state.position, state.changes, state.offers
-    weighted = state.weighted
     if not placed:
-        last, changes, offers, weighted = 0, [], {}, []
+        last, changes, offers = 0, [], {}
     arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
     numbers = {
         "numbers": state.numbers,
         "position": last,
         "changes": changes,
-        "weighted": weighted,
         "completions": state.ledger.completions,
         "offers": list(offers),
     }
@@ -206,7 +204,6 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
     state.numbers = _whole(counted.pop("numbers"))
     state.position = state.ledger.position = _whole(counted.pop("position"))
     state.changes = [_whole(place) for place in counted.pop("changes")]
-    state.weighted = [_whole(place) for place in counted.pop("weighted")]
     completions = _whole(counted.pop("completions"))
     places = arrays["offers"].astype(np.int64).tolist()
     offers = dict(zip(counted.pop("offers"), places, strict=True))

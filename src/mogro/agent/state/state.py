@@ -56,8 +56,7 @@ class State:
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
         self.position = 0  # of the last event
-        self.changes: list[int] = []  # positions of events that changed the objectives
-        self.weighted: list[int] = []  # positions of events that set the weights
+        self.changes: list[int] = []  # positions of events that changed the configuration
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         # Defaults that were learned once, by the decision's number and the objective, which has
         # another now.
@@ -90,7 +89,6 @@ class State:
         other = copy.copy(self)
         other.ledger, other.learner = self.ledger.freeze(), self.learner.copy()
         other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
-        other.weighted = self.weighted.copy()
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
         return other
 
@@ -391,22 +389,24 @@ class State:
             self._set_outcomes(row, block, i, before, after, [], unobserved)
         return len(unobserved)
 
-    def _changed(self, event: events.Changed) -> bool | ValueError:
-        """Go on with other objectives; what is known of those that stay is kept."""
-        old, before = self.units, self.config
+    def _reconfigured(self, event: events.Reconfigured) -> bool | ValueError:
+        """Go on with another configuration; what is known of objectives that stay is kept."""
         try:
-            config = before.changed(event.objectives, event.policy)
+            config = self.config.reconfigured(event.changes)
         except (ValueError, TypeError, KeyError) as error:
-            return ValueError(f"objectives: {error}")
-        units = config.units
+            return ValueError(f"changes: {error}")
+        self.changes.append(self.position)
+        if "objectives" in event.changes:
+            self._reshape(config)
+        self.config, self.units = config, config.units
+        if event.changes.keys() & {"objectives", "activation_timeout"}:
+            self.find_windows()
+        return True
+
+    def _reshape(self, config: AgentConfig) -> None:
+        """Let ledger and learner be those of another configuration."""
+        old, units = self.units, config.units
         places = [old.index.get(name) for name in units.names]
-        for objective, m in zip(units.objectives, places, strict=True):
-            was = objective if m is None else old.objectives[m]
-            if (was.direction, was.offset) != (objective.direction, objective.offset):
-                return ValueError(
-                    f"objectives: expected direction and offset of {objective.name!r} to stay, "
-                    f"got {objective}"
-                )
         factors = np.array(
             [
                 1.0 if m is None else old.slopes[m] / slope
@@ -420,21 +420,12 @@ class State:
         learner = new_learner(config)
         learner.copy_objectives(self.learner, places, factors)
         self.learner, self._learner_ahead = learner, None
-        self.changes.append(self.position)
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
         for row in self.ledger.live().tolist():
             if row not in waiting and row not in done:
                 self._complete(row, *self.ledger.writable(row))
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
-        self.find_windows()
-        return True
-
-    def _weighted(self, event: events.Weighted) -> bool:
-        self.config = self.config.weighted(event.weights)
-        self.units = self.config.units
-        self.weighted.append(self.position)
-        return True
 
     def _keep_defaults(self, units: Units) -> None:
         """Write down what was learned as a default that is another one from now on."""
@@ -563,12 +554,11 @@ class State:
         events.Rewarded: _rewarded,
         events.Activated: _activated,
         events.Withdrawn: _withdrawn,
-        events.Changed: _changed,
+        events.Reconfigured: _reconfigured,
         events.Expired: lambda self, event: self._advance(event.time),
         events.Erased: _erased,
         events.PriorLearned: lambda self, event: self.learner.learn_prior(event.precisions),
         events.Offered: _offered,
-        events.Weighted: _weighted,
         events.Voided: lambda self, event: True,  # the queue begins again without that event
     }
 

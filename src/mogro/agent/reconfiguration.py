@@ -1,0 +1,90 @@
+"""Another configuration for an agent that is running: what of it changes, checked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mogro._codec import from_plain, to_plain
+from mogro.agent.config import AgentChanges, AgentConfig, learned_prior
+from mogro.agent.features.products import FeatureMap
+from mogro.agent.objective import Units
+from mogro.policies import MOGRO, LinearPolicy
+from mogro.policies.persistence import check_names
+from mogro.priors import Flat, Learned
+
+_FIXED = ("direction", "offset", "given", "revise")  # what cannot change in an objective
+
+
+def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that differ once some are as wanted, and others follow from these."""
+    _check_names(wanted)
+    fields = {name: getattr(config, name) for name in AgentChanges.__annotations__} | dict(wanted)
+    units = Units(fields["objectives"])
+    _check_objectives(config.units, units)
+    features = FeatureMap(fields["arms"], fields["context"], fields["interactions"])
+    if "policy" not in wanted:
+        fields["policy"] = _policy_for(config, features.size, len(units))
+    elif "half_life" not in wanted and config.policy.half_life is not None:
+        fields["half_life"] = None  # it was that of the policy before
+    if "prior" not in wanted and config.prior == learned_prior(config.features):
+        fields["prior"] = Learned()  # with the groups of the new features
+    if "weights" not in wanted:
+        fields["weights"] = _weights_for(config, units)
+    new = config.reconfigured(fields)
+    return {
+        name: getattr(new, name)
+        for name in fields
+        if to_plain(getattr(new, name)) != to_plain(getattr(config, name))
+    }
+
+
+def _check_names(wanted: Mapping[str, Any]) -> None:
+    for name in wanted:
+        if name not in AgentChanges.__annotations__:
+            known = ", ".join(AgentChanges.__annotations__)
+            raise ValueError(f"{name}: cannot be changed; expected some of {known}")
+        if name in ("arms", "context", "interactions", "prior", "half_life"):
+            raise ValueError(f"{name}: cannot be changed yet")
+
+
+def _check_objectives(before: Units, after: Units) -> None:
+    """Refuse objectives that mean something else under a name that there was."""
+    for objective in after.objectives:
+        place = before.index.get(objective.name)
+        was = objective if place is None else before.objectives[place]
+        for field in _FIXED:
+            if getattr(was, field) != getattr(objective, field):
+                raise ValueError(
+                    f"objectives: expected {field} {getattr(was, field)!r} of {was.name!r} to "
+                    f"stay, got {getattr(objective, field)!r}; another objective needs another name"
+                )
+
+
+def _weights_for(config: AgentConfig, units: Units) -> dict[str, float] | None:
+    """Return the weights that were set, for other objectives; None if no weight is left."""
+    weights = {name: (config.weights or {}).get(name, 0.0) for name in units.names}
+    return weights if any(weights.values()) else None
+
+
+def _policy_for(config: AgentConfig, size: int, count: int) -> LinearPolicy:
+    """Return the present policy, for so many features and objectives."""
+    policy: LinearPolicy = config.policy
+    if (policy.dim, policy.objectives) == (size, count):
+        return policy
+    plain = to_plain(policy)
+    plain |= {name: n for name, n in (("dim", size), ("objectives", count)) if name in plain}
+    if isinstance(policy, MOGRO):  # the agent's prior is put in its place
+        plain["prior"] = to_plain(Flat())
+    try:
+        made: LinearPolicy = from_plain(plain, check_names(policy))
+        drawn = getattr(made.selection, "weights", None)
+        if drawn is not None:
+            weights = drawn(count, step=0, batch=(), rng=np.random.default_rng(0))
+            np.broadcast_to(weights, (count,))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"policy: expected a new policy for {size} features and {count} objectives, because "
+            f"the present one is for {policy.dim} and {policy.objectives}: {error}"
+        ) from error
+    return made
