@@ -600,6 +600,39 @@ class Agent:
         outcome: Outcome = self._perform(lambda: self._commit_at(event, now))
         return outcome
 
+    def together(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+        """Make several calls of this agent with one commit, and return an answer each.
+
+        With a journal a commit takes longer than a decision, so that a hundred calls cost little
+        more than one. Each happens wholly or not at all; the answer to one that was refused is its
+        exception. If the commit fails, so does this call, and none has happened.
+
+        Parameters
+        ----------
+        calls
+            Functions without arguments that call :meth:`decide`, :meth:`reward`, :meth:`observe`,
+            :meth:`activate`, :meth:`withdraw`, :meth:`expire` or :meth:`set_weights`.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> visits = [lambda id=id: agent.decide({"a": [1.0]}, id=id) for id in ("v1", "v2")]
+        >>> [decision.id for decision in agent.together(visits)]
+        ['v1', 'v2']
+        >>> agent.together([lambda: agent.reward("v3", {"sales": 1.0})])
+        [UnknownDecision("id: no decision 'v3'; it was never made, or is forgotten")]
+        """
+        if self._queue is not None:
+            return self._queue.gather(calls)
+        answers: list[T | Exception] = []
+        for call in calls:
+            try:
+                answers.append(call())
+            except Exception as error:  # as with a journal: it is the caller's
+                answers.append(error)
+        return answers
+
     def expire(self, now: float | None = None, *, confirm: bool = False) -> int:
         """Close all windows that end at or before a time, and return how many did.
 
@@ -1221,10 +1254,13 @@ class Agent:
 
     def _perform(self, work: Callable[[], T]) -> T:
         """Carry out what changes the agent, by itself; with a journal until it is committed."""
-        if self._queue is None:
+        queue = self._queue
+        if queue is None:
             with self._lock:
                 return work()
-        return self._queue.perform(work)
+        if queue.gathering == threading.get_ident():
+            return work()
+        return queue.perform(work)
 
     def _tell(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.agent.journal.worlds import live, opened
+from tests.agent.journal.worlds import ARMS, live, opened
 
+import mogro
 from mogro.agent.events import Expired
 from mogro.agent.journal import CommitQueue, open_journal, tables
 from mogro.agent.state.state import State
@@ -75,3 +77,50 @@ def test_a_log_is_of_one_moment(shop: str, monkeypatch: pytest.MonkeyPatch) -> N
             assert len(state.ledger.live()) == 60
         assert [position for position, _ in journal.read(0)] != before
         queue.close()
+
+
+def test_calls_made_together_share_a_commit_and_have_an_answer_each(tmp_path: Path) -> None:
+    alone, shared = opened(tmp_path / "alone.db"), opened(tmp_path / "shared.db")
+
+    def calls(agent: mogro.Agent) -> list[Any]:
+        decided = [partial(agent.decide, ARMS, id=f"v{n}", now=float(n)) for n in range(20)]
+        rewarded = [
+            partial(agent.reward, f"v{n}", {"click": 1.0}, now=20.0) for n in (*range(20), 99)
+        ]
+        return [*decided, *rewarded, partial(agent.decide, ARMS, [[1.0]])]
+
+    journal = alone._queue._journal  # type: ignore[union-attr]
+    singly: list[Any] = []
+    for call in calls(alone):
+        try:
+            singly.append(call())
+        except ValueError as error:
+            singly.append(error)
+    counting: Any = Counting(shared._queue._journal)  # type: ignore[union-attr]
+    shared._queue._journal = counting  # type: ignore[union-attr]
+    answers = shared.together(calls(shared))
+    assert counting.commits == 1
+    assert [repr(answer) for answer in answers] == [repr(answer) for answer in singly]
+    assert isinstance(answers[40], mogro.errors.UnknownDecision)
+    assert alone.counters["decisions"] == shared.counters["decisions"] == 20
+    assert np.array_equal(alone.theta, shared.theta)
+    kinds = [type(event) for _, event in journal.read(0)]
+    assert kinds == [type(event) for _, event in shared.events()]
+
+
+def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
+    agent = opened(tmp_path / "shop.db")
+    before = agent.counters
+
+    def fail(*_: Any) -> None:
+        raise OSError("no space left")
+
+    journal: Any = agent._queue._journal  # type: ignore[union-attr]
+    journal.commit = fail
+    with pytest.raises(OSError, match="no space"):
+        agent.together([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
+    del journal.commit
+    assert agent.counters == before
+    first, again = agent.together([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
+    assert first == again
+    assert agent.counters["decisions"] == 1

@@ -95,6 +95,7 @@ class CommitQueue:
         self._guard = threading.Lock()  # of the next two
         self._waiting: deque[PendingCall] = deque()
         self._leader: int | None = None  # a thread
+        self.gathering: int | None = None  # the thread that carries out several calls as one
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
@@ -127,6 +128,27 @@ class CommitQueue:
                 self._hand_over()
         result: T = call.outcome()
         return result
+
+    def gather(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+        """Carry out calls that each :meth:`perform`, all with one commit; an answer each."""
+
+        def work() -> list[T | Exception]:
+            answers: list[T | Exception] = []
+            self.gathering = threading.get_ident()
+            try:
+                for call in calls:
+                    before = len(self._fresh)
+                    try:
+                        answers.append(call())
+                    except Exception as error:
+                        if self._state is None or len(self._fresh) > before:
+                            raise  # it happened in part: the whole round is off
+                        answers.append(error)
+            finally:
+                self.gathering = None
+            return answers
+
+        return self.perform(work)
 
     def _join(self, call: PendingCall) -> None:
         """Wait until a call is done, or has to lead."""
