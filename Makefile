@@ -63,7 +63,7 @@ bench: .venv-bench/ready
 
 .venv/ready-for-tests: .venv/ready
 	@echo "Adding what the tests need: 650 MB and half a minute to two, once."
-	$(INSTALL) -e '.[plots,cluster,frames,logs,postgres,dev]'
+	$(INSTALL) -e '.[plots,cluster,frames,logs,postgres,serve,dev]'
 	@touch $@
 
 .venv/ready-for-docs: .venv/ready

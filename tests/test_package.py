@@ -72,4 +72,5 @@ print(*{name.partition(".")[0] for name in sys.modules})
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     heavy = {"click", "distributed", "hypothesis", "matplotlib", "moocore", "rich", "scipy"}
+    heavy |= {"http", "msgspec", "prometheus_client", "starlette", "uvicorn"}
     assert not heavy & set(answer.stdout.split())

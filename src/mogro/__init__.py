@@ -41,11 +41,17 @@ if TYPE_CHECKING:
         errors,
     )
     from mogro.evaluation import evaluate, what_if
+    from mogro.service.client import connect
     from mogro.theory import diagnose
 else:
     # What many programs never use is loaded when it is first asked for.
     _MODULES = ("agent", "evaluation", "offpolicy", "testing", "theory")
-    _HOMES = {"diagnose": "theory", "evaluate": "evaluation", "what_if": "evaluation"}
+    _HOMES = {
+        "connect": "service.client",
+        "diagnose": "theory",
+        "evaluate": "evaluation",
+        "what_if": "evaluation",
+    }
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
@@ -90,6 +96,7 @@ __all__ = [
     "WeakestDirection",
     "__version__",
     "compare",
+    "connect",
     "diagnose",
     "environments",
     "errors",

@@ -37,6 +37,15 @@ said first.
   mogro evaluate log/ --weights click=1,subscribe=4
   mogro evaluate agent.db
 """
+_SERVE = """\
+Serve decisions over the network: one process learns, and light clients ask it.
+
+FILE says in TOML which agents there are, and where they are kept; see docs/howto/serve.md.
+
+  mogro serve shop.toml
+  mogro serve shop.toml --add-key phone --roles decide,reward
+  mogro serve --demo
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_diagnose(commands)
     _add_evaluate(commands)
+    _add_serve(commands)
     given = parser.parse_args(arguments)
     try:
         given.run(given)
@@ -89,6 +99,33 @@ def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="a trade-off, per unit of each objective; may be given again; without it, a grid",
     )
     parser.set_defaults(run=_evaluate)
+
+
+def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "serve",
+        help=_SERVE.partition("\n")[0],
+        description=_SERVE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path)
+    parser.add_argument("--demo", action="store_true", help="a simulated news site drives it")
+    parser.add_argument("--host", help="to listen on, instead of what the file says")
+    parser.add_argument("--port", type=int, help="to listen on, instead of what the file says")
+    parser.add_argument("--check", action="store_true", help="read the file, and do nothing else")
+    parser.add_argument("--add-key", metavar="NAME", help="make a key, print it, and stop")
+    parser.add_argument("--roles", default="admin", help="of it: decide, reward, read, admin")
+    parser.add_argument("--agents", default="", help="with which it may be used; all by default")
+    parser.add_argument("--remove-key", metavar="NAME", help="take a key back, and stop")
+    parser.set_defaults(run=_serve)
+
+
+def _serve(given: argparse.Namespace) -> None:
+    try:
+        from mogro.service import command
+    except ModuleNotFoundError as error:
+        raise ImportError(f"mogro serve needs {error.name}: pip install 'mogro[serve]'") from error
+    command.run(given)
 
 
 def _command(

@@ -655,6 +655,11 @@ class Agent:
         return closed
 
     @property
+    def config(self) -> AgentConfig:
+        """All settings, as they are now."""
+        return self._config
+
+    @property
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
         return self._config.units.objectives

@@ -1,0 +1,345 @@
+"""The routes: from a request to a call of an agent, and back."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from mogro._version import __version__
+from mogro.agent import Agent
+from mogro.service import pages, schema
+from mogro.service.guard import App, Guard, answer, authenticate, read_body
+from mogro.service.keys import Role
+from mogro.service.problems import Refused, problem_of, status_of
+from mogro.service.rooms import Room
+from mogro.service.service import Caller, Service
+
+Handler = Callable[[Request], Awaitable[Response]]
+_CHUNK = 1 << 16
+
+
+def make_app(service: Service) -> App:
+    """Return the application, with all routes."""
+    routes = Routes(service)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    listed = [*routes.listed(), *pages.routes(service, routes.answered)]
+    return Guard(Starlette(routes=listed, lifespan=lifespan), service.config)
+
+
+def as_json(body: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(msgspec.json.encode(body), status, media_type="application/json")
+
+
+class Routes:
+    """The routes of the interface for programs."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._batch = msgspec.json.Decoder(schema.Batch)
+
+    def listed(self) -> list[Route]:
+        """Return all of them."""
+        here = "/v1/agents/{agent}"
+        calls = [
+            self._route(f"{here}/{kind.__struct_config__.tag}", self._call(kind), "POST")
+            for kind in schema.CALLS
+        ]
+        return [
+            *calls,
+            self._route(f"{here}/batch", self._carry_out_batch, "POST"),
+            self._route(f"{here}/estimate", self._view(schema.View, _estimate), "POST"),
+            self._route(f"{here}/front", self._view(schema.View, _front), "POST"),
+            self._route(f"{here}/probabilities", self._view(schema.Look, _probabilities), "POST"),
+            self._route(f"{here}/decision", self._decision, "GET"),
+            self._route(f"{here}/explanation", self._explanation, "GET"),
+            self._route(f"{here}/what-if", self._view(schema.WhatIf, _what_if), "POST"),
+            self._route(f"{here}/log", self._log, "GET"),
+            self._route(f"{here}/alarms", self._alarms, "GET"),
+            self._route(f"{here}/weights", self._weights, "GET"),
+            self._route(f"{here}/weights", self._set_weights, "PUT"),
+            self._route(f"{here}/arms", self._arms, "GET"),
+            self._route(f"{here}/arms", self._put_arms, "PUT"),
+            self._route(f"{here}/arms", self._drop_arms, "DELETE"),
+            self._route(f"{here}/erase", self._erase, "POST"),
+            self._route(here, self._agent, "GET"),
+            self._route("/v1/agents", self._agents, "GET"),
+            self._route("/v1/audit", self._audit, "GET"),
+            self._route("/health", self._health, "GET"),
+            self._route("/ready", self._ready, "GET"),
+            self._route("/metrics", self._metrics, "GET"),
+        ]
+
+    def _route(self, path: str, handler: Handler, method: str) -> Route:
+        name = f"{method.lower()} {path.rpartition('/')[2]}"
+        return Route(path, self.answered(handler, name), methods=[method], name=name)
+
+    def answered(self, handler: Handler, name: str) -> Handler:
+        """Return a handler whose errors are answers, and which is counted and logged."""
+        service = self._service
+
+        async def answered(request: Request) -> Response:
+            start = time.perf_counter()
+            try:
+                response = await handler(request)
+            except Exception as error:
+                response = answer(error)
+                if response.status_code == 500:
+                    service.log({"event": "error", "call": name, "error": repr(error)})
+            seconds = time.perf_counter() - start
+            service.metrics.note(name, response.status_code, seconds)
+            if service.config.log == "requests":
+                line = {"event": "request", "call": name, "status": response.status_code}
+                noted = request.scope.get("mogro", {})
+                service.log({**line, "ms": round(1000 * seconds, 2), **noted})
+            return response
+
+        return answered
+
+    def _enter(self, request: Request, role: Role) -> tuple[Caller, Room]:
+        caller = authenticate(request, self._service)
+        name = request.path_params["agent"]
+        caller.require(role, name)
+        request.scope["mogro"] = {"by": caller.name, "agent": name}
+        return caller, self._service.room(name)
+
+    async def _read(self, request: Request, kind: type[Any]) -> Any:
+        return msgspec.json.decode(await self._body(request), type=kind)
+
+    async def _body(self, request: Request) -> bytes:
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            raise Refused(415, "content-type: expected application/json")
+        limits = self._service.config.limits
+        return await read_body(request, most=limits.body, seconds=limits.seconds)
+
+    def _check(self, call: Any) -> None:
+        arms, most = getattr(call, "arms", None), self._service.config.limits.arms
+        if arms is not None and len(arms) > most:
+            raise Refused(413, f"arms: expected at most {most}, got {len(arms)}")
+
+    def _call(self, kind: type[Any]) -> Handler:
+        """Return the handler of one kind of call."""
+        decoder = msgspec.json.Decoder(kind)
+
+        async def handle(request: Request) -> Response:
+            _, room = self._enter(request, kind.role)
+            call = decoder.decode(await self._body(request))
+            (result,) = await self._perform(room, [call])
+            request.scope["mogro"]["id"] = getattr(result, "id", getattr(call, "id", None))
+            if isinstance(result, Exception):
+                raise result
+            return as_json(result)
+
+        return handle
+
+    async def _perform(self, room: Room, calls: list[Any]) -> list[Any]:
+        catalogue, agent = room.arms.catalogue, room.agent
+        for call in calls:
+            self._check(call)
+            if isinstance(call, schema.Choice):
+                room.recent.append((call.arms, call.context))
+        works = [partial(call.carry_out, agent, catalogue) for call in calls]
+        return await room.writer.perform(works)
+
+    async def _carry_out_batch(self, request: Request) -> Response:
+        caller, room = self._enter(request, "reward")
+        batch: schema.Batch = self._batch.decode(await self._body(request))
+        most = self._service.config.limits.batch
+        if len(batch.calls) > most:
+            raise Refused(413, f"calls: expected at most {most}, got {len(batch.calls)}")
+        for call in batch.calls:
+            caller.require(call.role, room.name)
+        results = await self._perform(room, list(batch.calls))
+        return as_json({"answers": [_single(result) for result in results]})
+
+    def _view(self, kind: type[Any], look: Callable[[Agent, Any, Any], Any]) -> Handler:
+        """Return the handler of a question that changes nothing."""
+        decoder = msgspec.json.Decoder(kind)
+
+        async def handle(request: Request) -> Response:
+            _, room = self._enter(request, "read")
+            asked = decoder.decode(await self._body(request))
+            self._check(asked)
+            work = partial(look, room.agent, asked, room.arms.catalogue)
+            return as_json(await self._service.readers.perform(work))
+
+        return handle
+
+    async def _decision(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        id = _query(request, "id")
+        look = lambda: schema.recorded(room.agent.decision(id))  # noqa: E731
+        return as_json(await self._service.readers.perform(look))
+
+    async def _explanation(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        id = _query(request, "id")
+
+        def look() -> schema.ExplanationAnswer:
+            return schema.explained(room.agent.explain(room.agent.decision(id).decision))
+
+        return as_json(await self._service.readers.perform(look))
+
+    async def _log(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        path = await self._service.readers.perform(partial(pages.write_parquet, room.agent))
+        headers = {"content-disposition": f'attachment; filename="{room.name}.parquet"'}
+        return StreamingResponse(
+            pages.stream_file(path, _CHUNK),
+            headers=headers,
+            media_type="application/vnd.apache.parquet",
+        )
+
+    async def _alarms(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        look = lambda: schema.alarmed(room.agent.alarms())  # noqa: E731
+        return as_json(await self._service.readers.perform(look))
+
+    async def _weights(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        return as_json(self._weights_now(room))
+
+    def _weights_now(self, room: Room) -> schema.WeightsAnswer:
+        history = self._service.audit.list(room.name, "weights")
+        return schema.WeightsAnswer(room.agent.weights, history)
+
+    async def _set_weights(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        asked: schema.SetWeights = await self._read(request, schema.SetWeights)
+        work = partial(room.agent.set_weights, asked.weights, now=asked.now)
+        (result,) = await room.writer.perform([work])
+        if isinstance(result, Exception):
+            raise result
+        self._service.change(caller, room.name, "weights", asked.weights)
+        return as_json(self._weights_now(room))
+
+    async def _arms(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        return as_json(schema.CatalogueAnswer(dict(room.arms.given)))
+
+    async def _put_arms(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        asked: schema.PutArms = await self._read(request, schema.PutArms)
+        await self._service.readers.perform(partial(room.arms.put, asked.arms))
+        self._service.change(caller, room.name, "arms", {"put": list(asked.arms)[:100]})
+        return as_json(schema.NumberAnswer(len(room.arms.given)))
+
+    async def _drop_arms(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        asked: schema.DropArms = await self._read(request, schema.DropArms)
+        await self._service.readers.perform(partial(room.arms.drop, asked.arms))
+        self._service.change(caller, room.name, "arms", {"drop": asked.arms[:100]})
+        return as_json(schema.NumberAnswer(len(room.arms.given)))
+
+    async def _erase(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        asked: schema.Erase = await self._read(request, schema.Erase)
+        erased = await self._service.readers.perform(partial(room.agent.erase, *asked.ids))
+        self._service.change(caller, room.name, "erase", {"decisions": erased})
+        return as_json(schema.NumberAnswer(erased))
+
+    async def _agent(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        return as_json(await self._service.readers.perform(partial(_describe, room)))
+
+    async def _agents(self, request: Request) -> Response:
+        caller = authenticate(request, self._service)
+        key = caller.key
+        names = [n for n in self._service.rooms if key is None or not key.agents or n in key.agents]
+        return as_json(schema.AgentsAnswer(names, __version__))
+
+    async def _audit(self, request: Request) -> Response:
+        authenticate(request, self._service).require("admin", None)
+        return as_json({"changes": self._service.audit.list()})
+
+    async def _health(self, request: Request) -> Response:
+        health = await self._service.readers.perform(partial(_health, self._service))
+        return as_json(health, 503 if health.status == "failing" else 200)
+
+    async def _ready(self, request: Request) -> Response:
+        if not self._service.ready:
+            raise Refused(503, "ready: not yet, or no longer", retry=1)
+        return as_json({"ready": True})
+
+    async def _metrics(self, request: Request) -> Response:
+        if not self._service.config.open_metrics:
+            authenticate(request, self._service).require("read", None)
+        text = await self._service.readers.perform(self._service.metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _single(result: Any) -> dict[str, Any]:
+    """Return the answer to a call of a batch."""
+    if isinstance(result, Exception):
+        return {"status": status_of(result), "body": problem_of(result)}
+    return {"status": 200, "body": result}
+
+
+def _query(request: Request, name: str) -> str:
+    value = request.query_params.get(name)
+    if not value:
+        raise ValueError(f"{name}: expected it in the address, as ?{name}=..., got none")
+    return value
+
+
+def _estimate(agent: Agent, asked: schema.View, catalogue: Any) -> schema.ArmsAnswer:
+    return schema.estimated(agent.estimate(asked.given(catalogue), context=asked.context))
+
+
+def _front(agent: Agent, asked: schema.View, catalogue: Any) -> schema.FrontAnswer:
+    return schema.drawn_front(agent.front(asked.given(catalogue), context=asked.context))
+
+
+def _probabilities(agent: Agent, asked: schema.Look, catalogue: Any) -> Any:
+    arguments = asked.asked(catalogue)
+    del arguments["id"], arguments["activate"]
+    known = agent.probabilities(asked.given(catalogue), **arguments)
+    return schema.ProbabilitiesAnswer(
+        list(known.arms), known.values.tolist(), known.errors.tolist()
+    )
+
+
+def _what_if(agent: Agent, asked: schema.WhatIf, _: Any) -> schema.WhatIfAnswer:
+    from mogro.evaluation import what_if
+
+    return schema.judged(what_if(agent, asked.trade_offs))
+
+
+def _describe(room: Room) -> schema.AgentAnswer:
+    agent = room.agent
+    return schema.AgentAnswer(
+        room.name,
+        [asdict(objective) for objective in agent.objectives],
+        list(agent.feature_names),
+        agent.theta.tolist(),
+        agent.intercept.tolist(),
+        agent.weights,
+        agent.counters,
+        agent.observations,
+        len(room.arms.given),
+    )
+
+
+def _health(service: Service) -> schema.HealthAnswer:
+    """Say how the agents are; one whose journal failed last fails until a commit succeeds."""
+    states = {}
+    for name, room in service.rooms.items():
+        if room.writer.fault is not None:
+            states[name] = "failing"
+        else:
+            states[name] = "degraded" if room.agent.alarms() else "ok"
+    worst = [s for s in ("failing", "degraded") if s in states.values()]
+    return schema.HealthAnswer(worst[0] if worst else "ok", states)

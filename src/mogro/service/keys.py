@@ -1,0 +1,161 @@
+"""Who may ask for what: keys by their hashes, in a file that may change while the service runs."""
+
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+import time
+import tomllib
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from mogro._files import write_atomically
+
+Role = Literal["decide", "reward", "read", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+_LOOK_AGAIN = 1.0  # seconds after which the file is looked at again
+
+
+class Key(Struct, forbid_unknown_fields=True, frozen=True):
+    """A key, without the key.
+
+    Attributes
+    ----------
+    hash
+        SHA-256 of the key, in hexadecimal digits. A key has 256 random bits, so that nobody finds
+        it by its hash.
+    roles
+        What it may do; admin is all of them.
+    agents
+        With which agents; all if there are none.
+    """
+
+    hash: str
+    roles: list[Role]
+    agents: list[str] = []
+
+    def allows(self, role: Role, agent: str | None) -> bool:
+        """Tell whether it may do something, with an agent or with the service."""
+        if agent is None and self.agents and role == "admin":
+            return False
+        here = agent is None or not self.agents or agent in self.agents
+        return here and (role in self.roles or "admin" in self.roles)
+
+
+class KeyRing:
+    """The keys in a file, as it is now.
+
+    A file that is not there means that there are no keys: then everybody who reaches the service
+    may do everything, and it listens on loopback alone. One that was there and is gone, or cannot
+    be read any more, changes nothing: the keys stay as they were.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._looked = time.monotonic()
+        self._keys = _read(path)
+        self._stamp = _stamp(path)
+        self._had_some = bool(self._keys)
+
+    @property
+    def required(self) -> bool:
+        """Whether a request needs a key: once there were some, for ever."""
+        self._refresh()
+        return self._had_some
+
+    def find(self, given: str) -> tuple[str, Key] | None:
+        """Return a key with its name; every comparison takes the same time."""
+        self._refresh()
+        digest, match = _hash(given), None
+        for name, key in self._keys.items():
+            if hmac.compare_digest(digest, key.hash):
+                match = name, key
+        return match
+
+    def named(self, name: str) -> Key | None:
+        """Return a key by its name, if it still stands."""
+        self._refresh()
+        return self._keys.get(name)
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _LOOK_AGAIN:
+            return
+        with self._lock:
+            self._looked = now
+            stamp = _stamp(self.path)
+            if stamp is None or stamp == self._stamp:
+                return
+            try:
+                self._keys, self._stamp = _read(self.path), stamp
+            except (OSError, ValueError):
+                return
+            self._had_some |= bool(self._keys)
+
+
+def add_key(path: Path, name: str, roles: list[Role], agents: list[str]) -> str:
+    """Write one more key into a file, or another one under its name, and return it.
+
+    Nobody can read it there: it is shown now or never.
+    """
+    if not name or not name.isprintable():
+        raise ValueError(f"name: expected a name of the key, got {name!r}")
+    for role in roles:
+        if role not in ROLES:
+            raise ValueError(f"roles: expected some of {', '.join(ROLES)}, got {role!r}")
+    keys = _read(path)
+    secret = secrets.token_urlsafe(32)
+    keys[name] = Key(_hash(secret), roles or ["admin"], agents)
+    _write(path, keys)
+    return secret
+
+
+def remove_key(path: Path, name: str) -> None:
+    """Take a key out of a file; a service that runs refuses it within a second."""
+    keys = _read(path)
+    if name not in keys:
+        raise ValueError(f"name: expected one of {sorted(keys)}, got {name!r}")
+    del keys[name]
+    _write(path, keys)
+
+
+def _write(path: Path, keys: dict[str, Key]) -> None:
+    with write_atomically(path) as file:
+        os.fchmod(file.fileno(), 0o600)
+        for name, key in keys.items():
+            fields = {"hash": key.hash, "roles": key.roles, "agents": key.agents}
+            lines = [f"{field} = {_toml(value)}" for field, value in fields.items() if value]
+            file.write(f"[{_toml(name)}]\n".encode() + "\n".join(lines).encode() + b"\n\n")
+
+
+def _toml(value: object) -> str:
+    return msgspec.json.encode(value).decode()  # strings and lists of strings are the same in both
+
+
+def _read(path: Path) -> dict[str, Key]:
+    if not path.exists():
+        return {}
+    try:
+        plain = tomllib.loads(path.read_text(encoding="utf-8"))
+        return msgspec.convert(plain, dict[str, Key])
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ValueError(f"{path}: no file of keys: {error}") from None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,79 @@
+"""What a caller is told when something goes wrong: one place, one table."""
+
+import re
+
+import msgspec
+
+from mogro.agent import errors
+from mogro.service.schema import Problem
+
+_ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.\[\]'\" -]{0,80}): ")
+_PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
+
+
+class Refused(ValueError):  # noqa: N818
+    """A request that the service itself refuses.
+
+    Attributes
+    ----------
+    status
+        Of the answer.
+    retry
+        Seconds after which to try again, if that may help.
+    """
+
+    def __init__(self, status: int, message: str, *, retry: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry = retry
+
+
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (errors.UnknownDecision, 404),
+    (errors.ConflictingReward, 409),
+    (errors.JournalUnavailable, 503),
+    (errors.ClosedAgent, 503),
+    (errors.JournalError, 500),
+    (msgspec.ValidationError, 422),
+    (msgspec.DecodeError, 400),
+    (ModuleNotFoundError, 501),
+    (ValueError, 422),
+)
+_NAMES = {400: "NoJSON", 401: "NoKey", 403: "NotAllowed", 404: "NotFound", 405: "WrongMethod"}
+_NAMES |= {413: "TooLarge", 421: "WrongHost", 429: "TooMany", 503: "Busy", 408: "TooSlow"}
+
+
+def status_of(error: Exception) -> int:
+    """Return the status of the answer to a request that has failed so; 500 if nobody foresaw it."""
+    if isinstance(error, Refused):
+        return error.status
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return what the caller is told of an error."""
+    status = status_of(error)
+    if isinstance(error, Refused):
+        return Problem(_NAMES.get(status, "Refused"), str(error), _argument(str(error)))
+    if isinstance(error, msgspec.ValidationError):
+        return _invalid(str(error))
+    if isinstance(error, msgspec.DecodeError):
+        return Problem(_NAMES[400], f"body: expected JSON, {error}", "body")
+    if status == 500:
+        return Problem("InternalError", "the service has failed; its log says why")
+    return Problem(type(error).__name__, str(error), _argument(str(error)))
+
+
+def _argument(message: str) -> str | None:
+    match = _ARGUMENT.match(message)
+    return match[1] if match else None
+
+
+def _invalid(message: str) -> Problem:
+    """Name the argument of a body that is not of the types expected."""
+    match = _PATH.fullmatch(message)
+    words, argument = (match[1], match[2] or "body") if match else (message, "body")
+    missing = re.search(r"(?:required|unknown) field `([^`]*)`", words)
+    if missing:
+        argument = missing[1] if argument == "body" else f"{argument}.{missing[1]}"
+    return Problem("ValidationError", f"{argument}: {words[:1].lower()}{words[1:]}", argument)
