@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tracemalloc
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_st
 
-from mogro._codec import MAGIC, pack, unpack
+from mogro._codec import MAGIC, decode, encode, pack, unpack
 
 TYPES = ["<f8", "<i8", "|u1", "<u2", "<u4"]
 
@@ -32,6 +32,58 @@ def test_arrays_come_back_to_the_bit(arrays: list[Any], fortran: bool) -> None:
         assert again[name].dtype == array.dtype
         assert again[name].tobytes() == array.tobytes()
         assert again[name].flags.writeable
+
+
+class Item(NamedTuple):
+    name: str
+    first: Any
+    second: Any = 7
+    third: Any = None
+
+
+FIELDS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.dictionaries(st.text(), st.floats(allow_nan=False)),
+    arrays_st.arrays(
+        st.sampled_from(["<f8", ">f8", "<f4", "|b1", "<i8", "|u1"]),
+        arrays_st.array_shapes(min_dims=0, min_side=0),
+    ),
+)
+
+
+@given(st.text(), FIELDS, FIELDS, FIELDS)
+def test_named_tuples_come_back(name: str, first: Any, second: Any, third: Any) -> None:
+    item = Item(name, first, second, third)
+    raw = encode(item)
+    again, end = decode(b"before" + raw + b"after", {"Item": Item}, 6)
+    assert end == 6 + len(raw)
+    for one, two in zip(item, again, strict=True):
+        assert type(one) is type(two)
+        if isinstance(one, np.ndarray):
+            assert (one.shape, one.dtype.kind, one.itemsize) == (
+                two.shape,
+                two.dtype.kind,
+                two.itemsize,
+            )
+            np.testing.assert_array_equal(one, two)
+        else:
+            assert one == two
+
+
+def test_a_named_tuple_with_other_fields_is_refused() -> None:
+    class Newer(NamedTuple):
+        name: str
+        fourth: int
+
+    raw = encode(Newer("a", 4)).replace(b"Newer", b"Item")
+    with pytest.raises(ValueError, match="fourth"):
+        decode(raw, {"Item": Item})
+    with pytest.raises(ValueError, match="expected numbers"):
+        decode(b'{"is":"Item","arrays":[["name","|O",[1]]]}\n12345678', {"Item": Item})
 
 
 @given(st.data())

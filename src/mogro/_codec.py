@@ -5,6 +5,10 @@ lists, arrays the base64 of their bytes; a named tuple or a data class is its fi
 the name of its class under ``"is"``. Python writes every float so that reading it gives the same
 bits.
 
+:func:`encode` is for events, of which there are many: a line of JSON with the fields of a named
+tuple, less those that are their defaults (None, where there is none), then its arrays as they lie
+in memory; under ``arrays`` is a list of [name, type, shape]. Booleans take a bit each.
+
 :func:`pack` is for files and snapshots, a header and arrays in one piece of bytes, all numbers
 little-endian::
 
@@ -91,6 +95,58 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
         raise ValueError(f"types: expected {name} among them, because it is not mogro's own")
     arguments, named = fields.get("arguments", ((), fields))
     return types[name](*arguments, **named)
+
+
+def encode(value: Any) -> bytes:
+    r"""Return a named tuple as bytes.
+
+    Examples
+    --------
+    >>> from mogro.agent.events import Rewarded
+    >>> encode(Rewarded("visit 1", {"sales": 4.0}, None))
+    b'{"is":"Rewarded","id":"visit 1","values":{"sales":4.0}}\n'
+    """
+    kind = type(value)
+    plain: dict[str, Any] = {TAG: kind.__name__}
+    listed, raw = [], []
+    for name, field in zip(kind._fields, value, strict=True):
+        if isinstance(field, np.ndarray):
+            array = np.packbits(field) if field.dtype == np.bool_ else field
+            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            listed.append((name, field.dtype.newbyteorder("<").str, field.shape))
+            raw.append(array.tobytes())
+        elif field != kind._field_defaults.get(name):
+            plain[name] = field if type(field) in _PLAIN else to_plain(field)
+    if listed:
+        plain["arrays"] = listed
+    return b"\n".join((_compact(plain).encode(), b"".join(raw)))
+
+
+_compact = json.JSONEncoder(separators=(",", ":")).encode
+_parse = json.JSONDecoder().raw_decode
+
+
+def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple[Any, int]:
+    """Return what :func:`encode` was given, from a place in bytes on, and where it ends."""
+    end = data.index(b"\n", start)
+    plain, _ = _parse(data[start:end].decode())
+    kind, listed, start = types[plain.pop(TAG)], plain.pop("arrays", ()), end + 1
+    fields: dict[str, Any] = kind._field_defaults.copy()
+    for name, field in plain.items():
+        fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
+    for name, code, shape in listed:
+        items, dtype = math.prod(shape), np.dtype(code)
+        if dtype.char not in _DTYPES:
+            raise ValueError(f"array: expected numbers, got {code}")
+        packed = dtype == np.bool_
+        end = start + ((items + 7) // 8 if packed else dtype.itemsize * items)
+        array = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
+        if packed:
+            array = np.unpackbits(array, count=items).astype(np.bool_)
+        fields[name], start = array.reshape(shape), end
+    if not fields.keys() <= set(kind._fields):
+        raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
+    return kind._make(map(fields.get, kind._fields)), start
 
 
 def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dict[str, type[Any]]:

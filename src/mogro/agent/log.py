@@ -48,8 +48,9 @@ from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.events import Decided, Imported, Offered, Reconfigured
-from mogro.agent.journal.tables import Journal
+from mogro.agent.events import Decided, Evidence, Imported, Offered, Reconfigured
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.agent.records import offered_arms, written_inputs
 from mogro.agent.request import check_new_id, read_rewards, read_time
@@ -60,6 +61,7 @@ VERSION = 1
 FILE = "decisions.parquet"
 Rewards = Literal["learned", "received"]
 
+_ROWS = 4096  # with arms on offer in one piece of memory
 _LEARNED = ("learned", "defaulted")
 _FLAGS = {
     "exploring": EXPLORED,
@@ -79,9 +81,7 @@ def need_arrow() -> Any:
     return pa
 
 
-def make_log(
-    state: State, written: "dict[int, Written] | None", *, max_arms: int, rewards: Rewards
-) -> Any:
+def make_log(state: State, written: "Written | None", *, max_arms: int, rewards: Rewards) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
     pa = need_arrow()
     most = count(max_arms, "max_arms", minimum=0)
@@ -91,31 +91,28 @@ def make_log(
     rows = ledger.live()
     block = ledger.gather(rows)
     ids, arms = ([utf8(text[row]) for row in rows.tolist()] for text in (ledger.ids, ledger.arms))
-    known = written or {}
-    evidence = [
-        _evidence(known.get(position), units, step=serial, max_arms=most)
-        for position, serial in zip(block.position.tolist(), block.serial.tolist(), strict=True)
+    known = [
+        _known_columns(Block._make(column[n : n + _ROWS] for column in block), written, units, most)
+        for n in range(0, max(len(ids), 1), _ROWS)
     ]
-    vector = pa.list_(pa.float64())
-    weights = [None if math.isnan(row[0]) else row for row in block.weights]
 
-    def column(name: str, kind: Any = vector) -> dict[str, Any]:
-        return {name: pa.array([getattr(item, name) for item in evidence], kind)}
+    def column(name: str) -> dict[str, Any]:
+        return {name: pa.chunked_array([columns[name] for columns in known])}
 
     columns: dict[str, Any] = {
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array(arms, pa.string()),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
-        **column("basis", pa.int64()),
-        "features": pa.array(list(block.features), vector),
+        **column("basis"),
+        "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
         **column("context"),
-        "weights": pa.array(weights, vector),
-        **column("propensity", pa.float64()),
-        **column("propensity_error", pa.float64()),
+        "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
+        **column("propensity"),
+        **column("propensity_error"),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
-        **column("offered", pa.list_(pa.string())),
+        **column("offered"),
         **column("offered_features"),
         **column("offered_estimates"),
     }
@@ -127,6 +124,13 @@ def make_log(
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     about = _metadata(state.config) | {"rewards": rewards}
     return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
+
+
+def _lists(values: FloatArray, missing: BoolArray) -> Any:
+    """Return the rows of an array as lists; null where they are missing."""
+    pa = need_arrow()
+    ends = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+    return pa.ListArray.from_arrays(ends, values.ravel(), mask=pa.array(missing))
 
 
 def write_log(table: Any, folder: Path) -> Path:
@@ -143,71 +147,131 @@ _FEW = ("Reconfigured", "Offered")  # kinds of events that are read whatever dec
 
 
 class Written(NamedTuple):
-    """What a journal has of a decision."""
+    """What a journal has of the decisions that a state holds.
 
-    event: Decided
-    offered: Offered | None
-    config: AgentConfig  # of the agent then
+    Attributes
+    ----------
+    journal
+        It knows how to read its rows.
+    decisions
+        Rows of the decisions, with the configuration of the agent then, by position.
+    offers
+        Arms on offer, by position.
+    """
+
+    journal: Journal
+    decisions: dict[int, tuple[Row, AgentConfig]]
+    offers: dict[int, Offered]
 
 
-def read_written(state: State, journal: Journal, config: AgentConfig) -> dict[int, Written]:
-    """Return what a journal has of the decisions that a state holds, by positions of their events.
+def read_written(state: State, journal: Journal, config: AgentConfig) -> Written:
+    """Return what a journal has of the decisions that a state holds.
 
-    The journal began with a configuration.
+    The journal began with a configuration. Decisions are decoded later, when it may be closed.
     """
     ledger = state.ledger
     held = set(ledger.gather(ledger.live()).position.tolist())
-    offers: dict[int, Offered] = {}
-    written: dict[int, Written] = {}
-    for position, event in journal.read(0, lambda place, kind: place in held or kind in _FEW):
-        if isinstance(event, Reconfigured):
-            config = config.reconfigured(event.changes)
-        elif isinstance(event, Offered):
-            offers[position] = event
-        elif isinstance(event, Decided):
-            written[position] = Written(event, offers.get(event.offered), config)
+    written = Written(journal, {}, {})
+    for row in journal.rows(0):
+        if row[0] in held:
+            written.decisions[row[0]] = row, config
+        elif kind_of(row) in _FEW:
+            event = journal.decode(row)
+            if isinstance(event, Reconfigured):
+                config = config.reconfigured(event.changes)
+            elif isinstance(event, Offered):
+                written.offers[row[0]] = event
     return written
 
 
-class _Evidence(NamedTuple):
-    """The columns that take a journal."""
+class _Known(NamedTuple):
+    """What a journal knows of a decision."""
 
     basis: int | None = None
     context: FloatArray | None = None
     propensity: float | None = None
     propensity_error: float | None = None
-    offered: tuple[str, ...] | None = None
-    offered_features: FloatArray | None = None
+    place: int | None = None  # of the arms on offer, among all
     offered_estimates: FloatArray | None = None
 
 
-def _evidence(written: Written | None, units: Units, *, step: int, max_arms: int) -> _Evidence:
-    if written is None or written.event.evidence is None:
-        return _Evidence()
-    event, evidence, config = written.event, written.event.evidence, written.config
-    row = _Evidence(evidence.basis, evidence.context)
-    if evidence.propensity is not None:
-        value, error = evidence.propensity
-        row = row._replace(propensity=value, propensity_error=error)
-    if written.offered is None:
-        return row
-    if evidence.propensity is None and not event.observed:
-        inputs = written_inputs(event, written.offered, config, step=step)
-        value, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
-        row = row._replace(propensity=value, propensity_error=error)
-    arms = offered_arms(evidence, written.offered, config)
+def _known_columns(
+    block: Block, written: Written | None, units: Units, max_arms: int
+) -> dict[str, Any]:
+    """Return the columns that take a journal, of some decisions."""
+    pa, offers = need_arrow(), _Offers()
+    places = (block.position, block.offer, block.serial)
+    rows = [
+        _known(position, offer, written, units, offers, step=serial, max_arms=max_arms)
+        for position, offer, serial in zip(*(each.tolist() for each in places), strict=True)
+    ]
+    vector = pa.list_(pa.float64())
+    kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
+    values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+    columns = {
+        name: pa.array(column, kind)
+        for name, column, kind in zip(_Known._fields, values, kinds, strict=True)
+    }
+    place = columns.pop("place")
+    ids = pa.array([list(map(utf8, arms.ids)) for arms in offers.arms], pa.list_(pa.string()))
+    features = pa.array([arms.raw.ravel() for arms in offers.arms], vector)
+    return columns | {"offered": ids.take(place), "offered_features": features.take(place)}
+
+
+class _Offers:
+    """Different sets of arms on offer: most decisions choose among the same ones."""
+
+    def __init__(self) -> None:
+        self.arms: list[ArmSet] = []
+        self._places: dict[tuple[int, bytes | None, int], int] = {}
+
+    def place(
+        self, position: int, offered: Offered, evidence: Evidence, config: AgentConfig
+    ) -> int:
+        """Return where the arms are that were on offer to a decision."""
+        mask = None if evidence.eligible is None else evidence.eligible.tobytes()
+        key = position, mask, id(config)
+        if key not in self._places:
+            self._places[key] = len(self.arms)
+            self.arms.append(offered_arms(evidence, offered, config))
+        return self._places[key]
+
+
+def _known(
+    position: int,
+    offer: int,
+    written: Written | None,
+    units: Units,
+    offers: _Offers,
+    *,
+    step: int,
+    max_arms: int,
+) -> _Known:
+    if written is None or position not in written.decisions:
+        return _Known()
+    content, config = written.decisions[position]
+    event, offered = written.journal.decode(content), written.offers.get(offer)
+    if not isinstance(event, Decided) or event.evidence is None:
+        return _Known()
+    evidence = event.evidence
+    chance, error = evidence.propensity or (None, None)
+    if offered is None:
+        return _Known(evidence.basis, evidence.context, chance, error)
+    if chance is None and not event.observed:
+        inputs = written_inputs(event, offered, config, step=step)
+        chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
+    place = offers.place(offer, offered, evidence, config)
+    arms = offers.arms[place]
     if len(arms) > max_arms:
-        return row
-    believed = config.units.outward(arms.features @ evidence.theta.T)
-    values = np.full((len(arms), len(units)), math.nan)
-    for m, name in enumerate(units.names):
-        if name in config.units.index:
-            values[:, m] = believed[:, config.units.index[name]]
-    return row._replace(
-        offered=tuple(map(utf8, arms.ids)),
-        offered_features=arms.raw.ravel(),
-        offered_estimates=values.ravel(),
-    )
+        return _Known(evidence.basis, evidence.context, chance, error)
+    features = arms.features
+    if evidence.context is not None:
+        features = config.features.at(evidence.context)(arms.raw)
+    believed = config.units.outward(features @ evidence.theta.T)
+    if config.units.names != units.names:
+        there = [config.units.index.get(name, -1) for name in units.names]  # -1: a column of NaN
+        believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
+    return _Known(evidence.basis, evidence.context, chance, error, place, believed.ravel())
 
 
 def utf8(id: str) -> str:
@@ -225,15 +289,13 @@ def _outcomes(
     defaulted = states == DEFAULTED
     if rewards == "received":
         defaulted &= ~came
-    defaults = [state.defaults.get((serial, name), default) for serial in block.serial.tolist()]
-    values = np.where(defaulted, np.array(defaults, np.float64), values)
+    values = np.where(defaulted, math.nan if default is None else default, values)
+    for i in np.flatnonzero(defaulted).tolist() if state.defaults else ():
+        values[i] = state.defaults.get((block.serial.item(i), name), values[i])
     late = (states == MISSING) & came
     known = np.isin(states, (LEARNED, DEFAULTED)) | (late & (rewards == "received"))
-    status = [
-        "late" if is_late else STATUS[state]
-        for is_late, state in zip(late.tolist(), states.tolist(), strict=True)
-    ]
-    return values, known, status
+    status = np.array([*STATUS, "late"], dtype=object)[np.where(late, len(STATUS), states)]
+    return values, known, status.tolist()
 
 
 def _metadata(config: AgentConfig) -> dict[str, Any]:

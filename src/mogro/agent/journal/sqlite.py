@@ -21,6 +21,8 @@ from mogro.agent.journal.tables import Journal
 # Seconds between tries for a lock, at most. Left to itself SQLite would soon wait 0.1 s, during
 # which others commit many times.
 _PAUSE = 0.0005
+_PAGE = 1 << 14  # bytes: what is longer than a quarter of it takes a page of its own
+_CHECKPOINT = 1 << 22  # bytes of the write-ahead log from which on they go into the file
 _STALLED = 2.0  # seconds without a commit after which who holds the lock is taken to stand still
 _WRITE_LOCK = 120  # the byte of the -shm file that whoever writes has locked
 
@@ -52,10 +54,12 @@ class SQLiteJournal(Journal):
             raise JournalError(f"{path}: no such file; to create it, give the objectives")
         self._connect()
         try:
+            self._execute(f"PRAGMA page_size = {_PAGE}")  # of a new file
             # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
             ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
             if mode != "wal":
                 raise JournalUnavailable(f"{path}: expected a file that allows WAL, got {mode!r}")
+            self._execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
             for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
                 self._execute(f"PRAGMA {setting}")
             self._execute("PRAGMA secure_delete = ON")  # what is erased is gone

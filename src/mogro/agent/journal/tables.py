@@ -3,11 +3,11 @@
 Each table has rows for every agent in it::
 
     mogro_agents      number, name, version of this layout, configuration (JSON)
-    mogro_events      agent, position from 1, event (JSON), checksum
+    mogro_events      agent, position from 1, event, checksum
     mogro_snapshots   agent, part, position of the last event in it, content
 
-An event is one line, by :mod:`mogro._codec`; a decision has a second one, with what only a log
-needs of it. Positions have no gaps, but for events that have gone out; then a snapshot stands for
+An event is written by :func:`mogro._codec.encode`; behind a decision comes what only a log needs of
+it. Positions have no gaps, but for events that have gone out; then a snapshot stands for
 them. The checksum is CRC-32 of the event's bytes, started with its position. Part 0 of a snapshot
 is the :class:`Index`, which says what counts; parts -1, -2 and so on are the head, cut into pieces;
 parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events that are to be
@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
-from mogro._codec import TAG, from_plain, to_plain
+from mogro._codec import TAG, decode, encode
 from mogro.agent.errors import DamagedJournal, JournalError, NewerJournal
 from mogro.agent.events import KINDS, Decided, Event
 
@@ -196,26 +196,27 @@ class Journal(ABC):
         does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if wanted is None or wanted(row[0], _kind(row[1])):
-                yield row[0], self._event(row, evidence=evidence)
+            if wanted is None or wanted(row[0], kind_of(row)):
+                yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
         """Return one event; None if it has gone out."""
         rows = self._rows(position - 1, 1)
-        return self._event(rows[0]) if rows and rows[0][0] == position else None
+        return self.decode(rows[0]) if rows and rows[0][0] == position else None
 
-    def _event(self, row: Row, *, evidence: bool = True) -> Event:
+    def decode(self, row: Row, *, evidence: bool = True) -> Event:
+        """Return the event of a row, with or without what only a log needs."""
         position, content, expected = row
-        if _kind(content) not in KINDS and checksum(position, content) == expected:
-            name = _kind(content)[:40]
+        event: Event
+        if kind_of(row) not in KINDS and checksum(position, content) == expected:
+            name = kind_of(row)[:40]
             raise NewerJournal(f"{self.path}: event {position} is {name!r}, not known here")
         try:
             if checksum(position, content) != expected:
                 raise ValueError("its checksum does not match")
-            line, _, more = content.partition(b"\n")
-            event: Event = from_plain(json.loads(line), self.types)
-            if more and evidence and isinstance(event, Decided):
-                event = event._replace(evidence=from_plain(json.loads(more), self.types))
+            event, end = decode(content, self.types)
+            if evidence and end < len(content) and isinstance(event, Decided):
+                event = event._replace(evidence=decode(content, self.types, end)[0])
         except Exception as error:  # a damaged event can fail in any way
             raise DamagedJournal(f"{self.path}: event {position} is damaged: {error}") from error
         return event
@@ -297,12 +298,8 @@ def written(position: int, events: Iterable[Event]) -> list[Row]:
 def event_bytes(event: Event) -> bytes:
     """Return an event as it is written, without its place."""
     if not isinstance(event, Decided) or event.evidence is None:
-        return _encode(to_plain(event)).encode()
-    lines = to_plain(event._replace(evidence=None)), to_plain(event.evidence)
-    return "\n".join(map(_encode, lines)).encode()
-
-
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+        return encode(event)
+    return encode(event._replace(evidence=None)) + encode(event.evidence)
 
 
 def checksum(position: int, content: bytes) -> int:
@@ -312,7 +309,7 @@ def checksum(position: int, content: bytes) -> int:
 
 def mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield positions of events about decisions of some ids, with the id of each."""
-    wanted = re.compile(b"|".join(re.escape(_encode(id).encode()) for id in ids))
+    wanted = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
     for position, content, _ in rows:
         if wanted.search(content):
             plain = json.loads(content.partition(b"\n")[0])
@@ -321,7 +318,7 @@ def mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, s
                 yield position, id
 
 
-def _kind(content: bytes) -> str:
+def kind_of(row: Row) -> str:
     """Return the kind of an event, from what is written of it."""
-    start = len(f'{{"{TAG}":"')
+    content, start = row[1], len(f'{{"{TAG}":"')
     return content[start : content.find(b'"', start)].decode("ascii", "replace")
