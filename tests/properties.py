@@ -1,5 +1,9 @@
 """On how many examples a property is tried."""
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 _USUAL = 100
@@ -12,3 +16,11 @@ def examples(number: int) -> settings:
     """
     share = settings().max_examples / _USUAL
     return settings(deadline=None, max_examples=max(1, round(share * number)))
+
+
+def mostly_slow(values: Iterable[Any], *, fast: int = 1) -> list[Any]:
+    """Return parameters of a test of which the fast tests take the first ones only."""
+    return [
+        value if number < fast else pytest.param(value, marks=pytest.mark.slow)
+        for number, value in enumerate(values)
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.oracles import certainty as oracle
+from tests.properties import mostly_slow
 
 import mogro
 from mogro.policies import FrontIdentification
@@ -24,7 +25,7 @@ def learned(arms: np.ndarray, means: np.ndarray, counts: np.ndarray, seed: int) 
 
 @pytest.mark.parametrize("effective", [False, True])
 @pytest.mark.parametrize("kind", ["separate", "dense", "scaled", "copies", "one"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", mostly_slow(range(6), fast=2))
 def test_claims_are_those_of_the_oracle(kind: str, seed: int, effective: bool) -> None:
     rng = np.random.default_rng(seed)
     arms = {
@@ -119,6 +120,7 @@ def ever_wrong(make: Any, world: Any, *, noise: float, delta: float, runs: int) 
     return np.asarray(trace.probed[:, 0].max(axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense", [False, True])
 def test_claims_are_right_at_all_times(dense: bool) -> None:
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.3, 0.2], [-1.0, 0.2]]) if dense else EYE
@@ -191,6 +193,7 @@ def test_finished_policy_goes_on_after_loading(tmp_path: Path) -> None:
     assert again.identified().off.tolist() == policy.identified().off.tolist()
 
 
+@pytest.mark.slow
 def test_fewer_pulls_than_in_turn() -> None:
     means = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 0.0], [-1.0, -1.0], [-0.5, -2.0]])
     world = mogro.environments.FixedArms(np.eye(5), means.T, noise=0.5)
@@ -231,7 +234,7 @@ def test_arms_that_change_in_place_are_new_arms() -> None:
     assert not policy.identified().on[1]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 5, 10, 13, 15])
+@pytest.mark.parametrize("seed", mostly_slow([0, 1, 5, 10, 13, 15], fast=2))
 def test_batch_is_its_single_learners_whatever_their_arms(seed: int) -> None:
     rng = np.random.default_rng(seed)
     size, K, M = 4, int(rng.integers(2, 6)), 1 + seed % 2

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties import examples
+from tests.properties import examples, mostly_slow
 
 import mogro
 from mogro._validation import FloatArray
@@ -452,7 +452,7 @@ ALL: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("kind", ["fixed", "changing", "shared"])
+@pytest.mark.parametrize("kind", mostly_slow(["changing", "shared", "fixed"]))
 def test_a_batch_is_separate_learners_to_the_bit(name: str, kind: str) -> None:
     """Arms, ways of exploring and what is learned, through renewals and ties."""
     batch, dim, objectives = (2, 2), 3, 2
@@ -574,7 +574,7 @@ def frequencies_fit(policy: mogro.policies.LinearPolicy, arms: FloatArray, draws
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("learned", [0, 3, 20])
+@pytest.mark.parametrize("learned", mostly_slow([3, 0, 20]))
 @pytest.mark.parametrize("draws", [150, pytest.param(2000, marks=pytest.mark.slow)])
 def test_choices_are_as_frequent_as_their_probabilities(
     name: str, learned: int, draws: int

@@ -230,6 +230,7 @@ def test_intervals_of_what_is_never_negative_are_not_negative() -> None:
     assert low >= 0
 
 
+@pytest.mark.slow
 def test_axes_can_be_logarithmic_and_latex_marks_the_best(tmp_path: Path) -> None:
     comparison = compare({"a_b": mogro.MOGRO, "random": mogro.RandomArm}, rounds=400, repeats=8)
     (panel,) = comparison.plot(columns=["pareto_regret"], log="xy").axes

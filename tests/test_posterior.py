@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.oracles import least_squares
-from tests.properties import examples
+from tests.properties import examples, mostly_slow
 
 from mogro._reshaping import merged, with_features, with_objectives
 from mogro._validation import FloatArray
@@ -746,7 +746,7 @@ def teach(posterior: Posterior, rng: np.random.Generator, *, weights: bool) -> N
 
 @pytest.mark.parametrize("weights", [False, True], ids=["shared", "apart"])
 @pytest.mark.parametrize("batch", [(), (3,)])
-@pytest.mark.parametrize("rounds", [0, 1, 40, 300])
+@pytest.mark.parametrize("rounds", mostly_slow([0, 1, 40, 300], fast=3))
 def test_a_state_goes_on_to_the_bit(rounds: int, batch: tuple[int, ...], weights: bool) -> None:
     rng = np.random.default_rng(rounds)
     first = Posterior(4, 2, batch=batch)
@@ -836,7 +836,8 @@ def steps(how: str, batch: tuple[int, ...], dim: int, objectives: int, rounds: i
 @pytest.mark.parametrize("how", KINDS_OF_LEARNING)
 @pytest.mark.parametrize("prior", [Flat(), Fixed(0.5, mean=1.0)], ids=["flat", "fixed"])
 @pytest.mark.parametrize(
-    ("batch", "dim", "objectives"), [((8,), 4, 3), ((2, 1), 1, 1), ((2,), 5, 0)]
+    ("batch", "dim", "objectives"),
+    [((2, 1), 1, 1), ((2,), 5, 0), pytest.param((8,), 4, 3, marks=pytest.mark.slow)],
 )
 def test_a_batch_is_separate_learners_to_the_bit(
     how: str, prior: Prior, batch: tuple[int, ...], dim: int, objectives: int
@@ -859,7 +860,7 @@ def test_a_batch_is_separate_learners_to_the_bit(
                     np.testing.assert_array_equal(ours, theirs, err_msg=f"{number} {at} {part}")
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", mostly_slow(range(60), fast=15))
 def test_a_batch_of_degenerate_learners_is_its_learners(seed: int) -> None:
     """No learner is renewed because of another, whatever the others see."""
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.properties import mostly_slow
 
 import mogro
 from mogro._validation import FloatArray
@@ -66,7 +67,7 @@ POLICIES: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("varying", [False, True])
+@pytest.mark.parametrize("varying", mostly_slow([True, False]))
 def test_an_agent_chooses_and_learns_as_its_policy_does(name: str, varying: bool) -> None:
     rng = np.random.default_rng(3)
     agent = mogro.Agent(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.test_agreement import POLICIES, Make, seen
 from tests.agent.test_threads import together
-from tests.properties import examples
+from tests.properties import examples, mostly_slow
 
 import mogro
 from mogro._validation import FloatArray
@@ -109,7 +109,7 @@ def contexts(kind: str) -> FloatArray:
     return np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[rng.integers(3, size=80)]
 
 
-@pytest.mark.parametrize("kind", ["any", "few", "plain"])
+@pytest.mark.parametrize("kind", mostly_slow(["any", "few", "plain"]))
 @pytest.mark.parametrize("name", [name for name in POLICIES if "Thompson" not in name])
 def test_choices_and_estimates_are_those_of_the_products(name: str, kind: str) -> None:
     pair = Pair(policy=make(name))

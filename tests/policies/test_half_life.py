@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import least_squares
-from tests.properties import examples
+from tests.properties import examples, mostly_slow
 
 import mogro
 from mogro._validation import FloatArray
@@ -27,7 +27,7 @@ def fitted(
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
-@pytest.mark.parametrize("half_life", [2.0, 20.0, 1000.0])
+@pytest.mark.parametrize("half_life", mostly_slow([20.0, 2.0, 1000.0]))
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_updates_are_weighted_least_squares(
     prior: Prior, half_life: float, batch: tuple[int, ...]
