@@ -1,6 +1,9 @@
 # Every command sets up everything it needs in .venv (bench: .venv-bench) and nowhere else.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# What is installed, as a number: set up again when it changes, not when anything else in pyproject.toml does.
+WANTED := $(shell cat constraints.txt pyproject.toml | sed '/^\[tool/,$$d' | cksum | cut -d' ' -f1)
+READY := .venv/ready-$(WANTED)
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # Compiled code is kept, whatever the environment says: compiling anew doubles what a short run takes to start.
@@ -8,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-fast test-kernels docs bench format clean
 
-run: .venv/ready
+run: $(READY)
 	$(BIN)/python -m paper main
 
 # The fast part of test-kernels: what learns, explores and chooses.
@@ -16,7 +19,7 @@ KERNELS := tests/test_posterior.py tests/test_exploration.py tests/test_choice.p
 	tests/test_combinatorial.py tests/policies/test_mogro.py \
 	"tests/test_documents.py::test_code[docs/howto/combinatorial.md]"
 
-test: .venv/ready-for-tests
+test: $(READY)-for-tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo
@@ -26,19 +29,19 @@ test: .venv/ready-for-tests
 
 # For every day: what takes long is left out (of paper, league and journals, everything), and properties are tried
 # on few examples.
-test-fast: .venv/ready-for-tests
+test-fast: $(READY)-for-tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow" --hypothesis-profile fast tests src \
 		--ignore=tests/paper --ignore=tests/league --ignore=tests/agent/journal
 
 # All that looks at numbers, as other processors would compute them.
-test-kernels: .venv/ready-for-tests
+test-kernels: $(READY)-for-tests
 	$(BIN)/python -m tests.kernels -m numeric
 
-docs: .venv/ready-for-docs
+docs: $(READY)-for-docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-format: .venv/ready-for-tests
+format: $(READY)-for-tests
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -55,18 +58,18 @@ bench: .venv-bench/ready
 	-$(BENCH)/pip install --quiet --disable-pip-version-check -c benchmarks/constraints.txt contextualbandits
 	touch $@
 
-.venv/ready: pyproject.toml constraints.txt
+$(READY):
 	@echo "Setting up .venv: 360 MB and half a minute to two, once."
 	$(PYTHON) -m venv .venv
 	$(INSTALL) -e '.[plots]'
 	@touch $@
 
-.venv/ready-for-tests: .venv/ready
+$(READY)-for-tests: | $(READY)
 	@echo "Adding what the tests need: 650 MB and half a minute to two, once."
 	$(INSTALL) -e '.[plots,cluster,frames,logs,postgres,serve,dev]'
 	@touch $@
 
-.venv/ready-for-docs: .venv/ready
+$(READY)-for-docs: | $(READY)
 	$(INSTALL) -e '.[plots,docs]'
 	@touch $@
 
