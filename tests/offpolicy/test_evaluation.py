@@ -106,14 +106,18 @@ def test_support_is_not_denied_where_it_exists() -> None:
         assert np.isfinite(found.value).all()
 
 
+@pytest.mark.parametrize("usual", [0.95, 0.3])
+@pytest.mark.parametrize("chance", [0.0125, 0.003])
 @pytest.mark.parametrize("method", BOTH)
-def test_what_was_possible_and_not_drawn_makes_intervals_wider(method: object) -> None:
-    """A twentieth of the target's choices has a probability of 1 in 80, and other rewards."""
+def test_what_was_possible_and_not_drawn_makes_intervals_wider(
+    method: object, chance: float, usual: float
+) -> None:
+    """A twentieth of the target's choices has a small probability, and other rewards."""
     held = refused = wide = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
         rare = rng.random(2000) < 0.05
-        p = np.where(rare, 0.0125, 0.95)
+        p = np.where(rare, chance, usual)
         hit = rng.random(2000) < p
         rewards = (rng.random((2000, 1)) < np.where(rare, 0.9, 0.3)[:, None]) * 1.0
         found = method(rewards, np.where(hit, p, 1 - p), hit * 1.0)  # type: ignore[operator]

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, indices
 
+EXPONENTS = 64  # of weights
 _SLACK = 1e-6  # by how much probabilities may exceed 1, or their sum miss it
 
 
@@ -33,6 +34,10 @@ class Rows:
         Target probability of choices that the log gave none, summed over the rows.
     mass
         Target probability of every arm, summed over the rows, (K,), or None.
+    elsewhere
+        Probabilities of all other arms than the logged one, under the target and in the log, summed
+        over rows in which their ratio has the same power of two, (2, E): the first entry is for
+        ratios below 2. None if not known.
     """
 
     weights: FloatArray
@@ -43,6 +48,7 @@ class Rows:
     noise: FloatArray | None = None
     unsupported: float = 0.0
     mass: FloatArray | None = None
+    elsewhere: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -78,6 +84,7 @@ def weighted_rows(
         arms=None if arms is None else _arms(arms, n),
         noise=noise,
         unsupported=_unsupported(propensities, wanted, noise),
+        elsewhere=_elsewhere(propensities, wanted, noise),
     )
 
 
@@ -124,6 +131,7 @@ def predicted_rows(
         noise,
         _unsupported(propensities, wanted, noise),
         np.ones(n) @ target,  # faster than a sum over the first axis
+        _elsewhere(propensities, wanted, noise),
     )
 
 
@@ -188,6 +196,19 @@ def _unsupported(propensities: FloatArray, wanted: FloatArray, noise: FloatArray
         certain &= noise == 0
     unsupported = np.where(propensities > 0, np.where(certain, 1 - wanted, 0.0), wanted)
     return float(np.maximum(unsupported, 0.0).sum())
+
+
+def _elsewhere(
+    propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    """Return probabilities of other arms, (2, E), by the power of two of their ratio."""
+    left, others = 1 - propensities, np.maximum(1 - wanted, 0.0)
+    if noise is not None:
+        left = left + noise * propensities
+    there = left > 0
+    ratio = np.divide(others, left, out=np.ones(len(left)), where=there)
+    exponents = np.clip(np.frexp(ratio)[1] - 1, 0, EXPONENTS - 1)
+    return np.stack([np.bincount(exponents, p * there, EXPONENTS) for p in (others, left)])
 
 
 def _noise(errors: ArrayLike | None, propensities: FloatArray) -> FloatArray | None:

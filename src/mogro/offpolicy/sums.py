@@ -17,7 +17,7 @@ from mogro.offpolicy._delta import (
 )
 from mogro.offpolicy._moments import BLOCK, Moments
 from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
-from mogro.offpolicy.rows import Rows
+from mogro.offpolicy.rows import EXPONENTS, Rows
 
 # A mean weight below 1 is no chance if it is so by this many standard errors and, for large weights
 # may happen to be missing, this many times the part of the largest one (Bernstein's bound).
@@ -103,6 +103,7 @@ class Sums:
         self.lowest: FloatArray = np.full(objectives, np.inf)  # residuals
         self.highest: FloatArray = np.full(objectives, -np.inf)
         self.unsupported = 0.0  # target probability known to be without support
+        self.elsewhere: FloatArray = np.zeros((2, EXPONENTS))  # see Rows
         self.mass: FloatArray = np.zeros(arms)  # target probability of the arms
         self.pulls: NDArray[np.int64] = np.zeros(arms, dtype=np.int64)
 
@@ -143,6 +144,8 @@ class Sums:
 
     def _add_totals(self, rows: Rows) -> None:
         self.unsupported += rows.unsupported
+        if rows.elsewhere is not None:
+            self.elsewhere = self.elsewhere + rows.elsewhere
         weights, low, high = rows.weights[:, None], rows.residuals, rows.residuals
         if rows.observed is not None:
             weights = weights * rows.observed
@@ -195,6 +198,7 @@ class Sums:
         self.lowest = np.minimum(self.lowest, other.lowest)
         self.highest = np.maximum(self.highest, other.highest)
         self.unsupported += other.unsupported
+        self.elsewhere = self.elsewhere + other.elsewhere
         self.mass = self.mass + other.mass
         self.pulls += other.pulls
 
@@ -306,13 +310,20 @@ def _support(sums: Sums, mean: float, error: float) -> tuple[FloatArray, float]:
     """Return the shares of the target's choices that cannot be judged, (M,), and were not drawn.
 
     A choice of probability 0 in the log cannot be judged, nor one whose reward was never observed.
-    What else is missing from the mean weight was possible, as far as the log tells, and not drawn.
+    What else is missing from the mean weight was possible, as far as the log tells, and not drawn;
+    so are choices whose weight would be larger than any that was drawn. (Arms of smaller weight
+    have at most this much of the target's probability.)
     """
     n = len(sums)
     impossible = sums.unsupported / n if mean > 0 else 1.0
     short = 1 - mean
     if short <= _CHANCE * error + _MISSED * float(sums.largest.max()) / n:
         short = 0.0
+    largest = float(sums.largest.max())
+    wanted, logged = sums.elsewhere[:, 2.0 ** np.arange(EXPONENTS) > largest].sum(axis=1)
+    hidden = float(wanted - largest * logged) / n
+    if hidden > MAX_UNSUPPORTED:
+        short = max(short, hidden)
     if sums.pulls.any():
         short = max(short, float(sums.mass[sums.pulls == 0].sum()) / n)
     unsupported = np.full(sums.settings.objectives, impossible)
