@@ -74,6 +74,11 @@ def rate_interval(rate: ArrayLike, n: ArrayLike, z: ArrayLike) -> FloatArray:
 
 def quantile(n: int) -> float:
     """Return the quantile of Student's distribution for the mean of n values."""
-    from scipy.stats import t
+    return float(student(LEVEL, n - 1))
 
-    return float(t.ppf((1 + LEVEL) / 2, n - 1))
+
+def student(level: float, free: FloatArray | int) -> FloatArray:
+    """Return two-sided quantiles of Student's distribution, of degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(free, (1 + level) / 2), dtype=np.float64)

@@ -121,6 +121,11 @@ class Posterior:
         return self._sums[..., self.dim :, :].copy().reshape(self.theta.shape)
 
     @property
+    def y2(self) -> FloatArray:
+        """Sum of y^2, (*batch, M)."""
+        return self._y2.reshape(*self.batch, self.objectives)
+
+    @property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, ``S = W' W``, (*batch, G, d, d)."""
         return self._solution[..., : self.dim, :].reshape(*self.batch, -1, self.dim, self.dim)

@@ -706,7 +706,7 @@ class Agent:
         *,
         context: Context | None = None,
     ) -> views.Estimates:
-        """Return what is believed of arms, with standard errors, in the user's units.
+        """Return what is believed of arms, with intervals of 95 %, in the user's units.
 
         Examples
         --------
@@ -717,7 +717,7 @@ class Agent:
         ...     outcome = agent.reward(agent.decide({"a": [1.0]}).id, {"sales": value})
         >>> agent.estimate({"a": [1.0]})
         arm  sales
-        a    2 ± 0.58
+        a    2 [-0.4841, 4.484]
         """
         offered = self._reader.read(arms, features, context=context)
         with self._current():

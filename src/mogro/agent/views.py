@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mogro import _page
-from mogro._validation import FloatArray, real
+from mogro._intervals import LEVEL, rate_interval, student
+from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import Decision, DecisionInputs
 from mogro.agent.features.arms import ArmSet
@@ -16,6 +17,8 @@ from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
 from mogro.plots import Drawing, house_style, panels
 
+_LEAST = 1e-12  # a variance, in units of the noise
+_ROUNDING = 1e-9
 _SHOWN = 5  # rivals that an explanation tells about
 _REASONS = 3  # features that its text names for each
 
@@ -105,17 +108,24 @@ class Estimates:
         are rough.
     objectives
         Names of the columns.
+    intervals
+        Intervals of 95 %, (K, M, 2). Averaged over arms and contexts they hold what they promise on
+        logs that were drawn at random (``benchmarks/coverage.py``), as far as rewards are linear in
+        the features. Rates, objectives of which only 0 and 1 were learned, have Wilson's interval
+        within 0 and 1, for as many observations of the arm itself as would tell as much.
     """
 
     arms: tuple[str, ...]
     values: FloatArray
     errors: FloatArray
     objectives: tuple[str, ...]
+    intervals: FloatArray
 
     def __str__(self) -> str:
+        shown = np.clip(self.values, self.intervals[..., 0], self.intervals[..., 1])
         rows = [
-            [arm, *(f"{v:.4g} ± {e:.2g}" for v, e in zip(values, errors, strict=True))]
-            for arm, values, errors in zip(self.arms, self.values, self.errors, strict=True)
+            [arm, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True))]
+            for arm, values, bounds in zip(self.arms, shown, self.intervals, strict=True)
         ]
         return _table(["arm", *self.objectives], rows)
 
@@ -228,9 +238,27 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
     units, features = config.units, arms.features
     beliefs = arms.project(learner.beliefs())
-    errors = np.sqrt(np.maximum(beliefs.variances(features), 0) * beliefs.noise)
+    variances = np.maximum(beliefs.variances(features), 0)
+    errors = np.sqrt(variances * beliefs.noise) * np.abs(units.scale)
     values = units.outward(beliefs.estimates(features))
-    return Estimates(arms.ids, values, errors * np.abs(units.scale), units.names)
+    z = student(LEVEL, np.maximum(learner.effective - 1, 1))
+    usual = np.stack([values - z * errors, values + z * errors], axis=-1)
+    rates = rate_interval(values, 1 / np.maximum(variances, _LEAST), z)
+    intervals = np.where(_are_rates(learner, config)[:, None], rates, usual)
+    return Estimates(arms.ids, values, errors, units.names, intervals)
+
+
+def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
+    """Tell of which objectives only 0 and 1 were learned, (M,), by the sums.
+
+    Of these alone the sum is that of the squares, but for values that happen to balance.
+    """
+    known, units = learner.observed, config.units
+    n, y, y2 = learner.effective, known.b[:, 0], known.y2  # the first feature is the constant
+    total = units.scale * y + units.offset * n
+    squares = units.scale**2 * y2 + 2 * units.scale * units.offset * y + units.offset**2 * n
+    same = np.abs(total - squares) <= _ROUNDING * (n + np.abs(units.offset) * n)
+    return np.asarray((n > 0) & same & (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n))
 
 
 def explain(decision: Decision) -> Explanation:

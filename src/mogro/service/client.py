@@ -216,7 +216,8 @@ class RemoteAgent:
         """Return what is believed of arms, with standard errors."""
         known = self._call("estimate", _offer(arms, features, context, None))
         values, deviations = np.array(known["values"]), np.array(known["errors"])
-        return Estimates(tuple(known["arms"]), values, deviations, tuple(known["objectives"]))
+        names, bounds = tuple(known["objectives"]), np.array(known["intervals"])
+        return Estimates(tuple(known["arms"]), values, deviations, names, bounds)
 
     def front(
         self, arms: Arms | None = None, features: Any = None, *, context: Any = None

@@ -246,12 +246,13 @@ class View(Offer):
 
 
 class ArmsAnswer(Struct):
-    """What is believed of arms; ``values[k][m]`` with standard errors."""
+    """What is believed of arms; ``values[k][m]`` with standard errors and intervals of 95 %."""
 
     arms: list[str]
     objectives: list[str]
     values: list[list[float]]
     errors: list[list[float]]
+    intervals: list[list[list[float]]]
 
 
 class FrontAnswer(Struct):
@@ -452,7 +453,7 @@ def explained(explanation: Explanation) -> ExplanationAnswer:
 
 def estimated(estimates: Estimates) -> ArmsAnswer:
     """Return estimates as they go over the wire."""
-    numbers = estimates.values.tolist(), estimates.errors.tolist()
+    numbers = (each.tolist() for each in (estimates.values, estimates.errors, estimates.intervals))
     return ArmsAnswer(list(estimates.arms), list(estimates.objectives), *numbers)
 
 
