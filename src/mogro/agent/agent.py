@@ -1,6 +1,7 @@
 """The object that a team holds: decisions with ids, rewards that come late and in parts."""
 
 import copy
+import json
 import os
 import threading
 import time
@@ -999,10 +1000,10 @@ class Agent:
         """Remove what was recorded of decisions, and return how many; what was learned stays.
 
         Nothing more is learned from what was pending. Their ids are unknown from now on. Out of a
-        journal goes all that was recorded under these ids, also of decisions that were forgotten;
-        what is recorded of others stays. An SQLite file is overwritten where they stood; what was
-        deleted in a PostgreSQL database goes when the server cleans up; backups and archives are
-        out of reach.
+        journal goes all that was recorded under these ids, also of decisions that were forgotten,
+        and arms that were on offer to nobody else; what is recorded of others stays. An SQLite file
+        is overwritten where they stood; what was deleted in a PostgreSQL database goes when the
+        server cleans up; backups and archives are out of reach.
 
         Raises
         ------
@@ -1253,7 +1254,9 @@ class Agent:
         """Let a decision happen, after the arms on offer have been written down."""
         offer = request.offer
         if offer is not None and offer.digest not in self._state.offers:
-            self._commit(offer)
+            texts = offer.records
+            written = None if texts is None else tuple(json.loads(text) for text in texts)
+            self._commit(Offered(offer.digest, offer.ids, offer.features, written))
         self._commit(decision.event)
         return decision
 

@@ -348,6 +348,7 @@ def make_decision(
     )
     place, uniform = int(choice.arm), bool(choice.uniform)
     weights = None if uniform or choice.weights is None else np.array(choice.weights)
+    record, context = arms.records(place)
     event = Decided(
         id,
         arms.id(place),
@@ -362,6 +363,8 @@ def make_decision(
         None,
         request.activate,
         subject=request.subject,
+        record=record,
+        context=context,
     )
     return Decision(event, config, inputs)
 
@@ -394,6 +397,7 @@ def _baseline_decision(
     rng = draws(config.seed, _key(id, request))
     place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
+    record, context = arms.records(place)
     event = Decided(
         id,
         arms.id(place),
@@ -408,6 +412,8 @@ def _baseline_decision(
         active=request.activate,
         holdout=True,
         subject=request.subject,
+        record=record,
+        context=context,
     )
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)

@@ -43,12 +43,16 @@ class Offered(NamedTuple):
     ids
         Of all arms, also of those that are not eligible.
     features
-        Of these arms as the caller gave them, (K, A).
+        Of these arms as the caller gave them, (K, A); None if they are records.
+    records
+        The arms as the caller gave them, if they are records; features follow from the encoder
+        that the agent has when it decides.
     """
 
     digest: str
     ids: tuple[str, ...]
-    features: FloatArray
+    features: FloatArray | None
+    records: tuple[dict[str, Any], ...] | None = None
 
 
 class Evidence(NamedTuple):
@@ -59,7 +63,7 @@ class Evidence(NamedTuple):
     eligible
         Which of the arms on offer were, a mask; None for all.
     context
-        As the caller gave it, (C,).
+        As the caller gave it, (C,), if it is not a record.
     constraints
         Lower bounds by objective, and upper bounds.
     selection
@@ -120,6 +124,8 @@ class Decided(NamedTuple):
         Whether the baseline was served, because its subject is held out.
     subject
         A hash of whom it was made for, if that is known.
+    record, context
+        The arm and the context as the caller gave them, if these are records.
     """
 
     id: str
@@ -138,6 +144,8 @@ class Decided(NamedTuple):
     offered: int = 0
     holdout: bool = False
     subject: int | None = None
+    record: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None
 
 
 class Imported(NamedTuple):

@@ -9,6 +9,9 @@ them, C of a context, p of an arm as the learner sees it::
     basis               int64: the place of the last event that its beliefs knew of
     features            list<float64>, p: of the arm, as the learner sees it
     context             list<float64>, C; null without one
+    record, context_record
+                        string: arm and context as the caller gave them, as JSON; null if these
+                        were numbers
     weights             list<float64>, M, per unit; null if none were used
     propensity, propensity_error
                         float64; null if somebody else chose, and it is not known
@@ -18,6 +21,7 @@ them, C of a context, p of an arm as the learner sees it::
     subject             int64: a hash of whom it was made for; null if nobody said
     offered             list<string>, K
     offered_features    list<float64>, K * A, row by row
+    offered_records     list<string>, K: as the caller gave them, as JSON; null if as numbers
     offered_estimates   list<float64>, K * M, row by row, in the user's units: what was believed
     reward_NAME         float64, of each objective: what the agent learned, a default perhaps; null
                         if it learned nothing, or not yet
@@ -48,11 +52,11 @@ from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.events import Decided, Evidence, Imported, Offered, Reconfigured
+from mogro.agent.events import Decided, Imported, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
-from mogro.agent.records import offered_arms, written_inputs
+from mogro.agent.records import offered_arms, view_of, written_inputs
 from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
@@ -96,6 +100,11 @@ def make_log(state: State, written: "Written | None", *, max_arms: int, rewards:
         for n in range(0, max(len(ids), 1), _ROWS)
     ]
 
+    given = {
+        name: [texts[row] or None for row in rows.tolist()]
+        for name, texts in (("record", ledger.records), ("context_record", ledger.contexts))
+    }
+
     def column(name: str) -> dict[str, Any]:
         return {name: pa.chunked_array([columns[name] for columns in known])}
 
@@ -107,6 +116,7 @@ def make_log(state: State, written: "Written | None", *, max_arms: int, rewards:
         **column("basis"),
         "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
         **column("context"),
+        **{name: pa.array(texts, pa.string()) for name, texts in given.items()},
         "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
         **column("propensity"),
         **column("propensity_error"),
@@ -114,6 +124,7 @@ def make_log(state: State, written: "Written | None", *, max_arms: int, rewards:
         "subject": pa.array(block.subject, mask=block.subject == 0),
         **column("offered"),
         **column("offered_features"),
+        **column("offered_records"),
         **column("offered_estimates"),
     }
     for m, name in enumerate(units.names):
@@ -215,7 +226,12 @@ def _known_columns(
     place = columns.pop("place")
     ids = pa.array([list(map(utf8, arms.ids)) for arms in offers.arms], pa.list_(pa.string()))
     features = pa.array([arms.raw.ravel() for arms in offers.arms], vector)
-    return columns | {"offered": ids.take(place), "offered_features": features.take(place)}
+    records = pa.array([arms.texts for arms in offers.arms], pa.list_(pa.string()))
+    return columns | {
+        "offered": ids.take(place),
+        "offered_features": features.take(place),
+        "offered_records": records.take(place),
+    }
 
 
 class _Offers:
@@ -225,15 +241,14 @@ class _Offers:
         self.arms: list[ArmSet] = []
         self._places: dict[tuple[int, bytes | None, int], int] = {}
 
-    def place(
-        self, position: int, offered: Offered, evidence: Evidence, config: AgentConfig
-    ) -> int:
+    def place(self, event: Decided, offered: Offered, config: AgentConfig) -> int:
         """Return where the arms are that were on offer to a decision."""
-        mask = None if evidence.eligible is None else evidence.eligible.tobytes()
-        key = position, mask, id(config)
+        assert event.evidence is not None
+        eligible = event.evidence.eligible
+        key = event.offered, None if eligible is None else eligible.tobytes(), id(config)
         if key not in self._places:
             self._places[key] = len(self.arms)
-            self.arms.append(offered_arms(evidence, offered, config))
+            self.arms.append(offered_arms(event, offered, config))
         return self._places[key]
 
 
@@ -255,23 +270,24 @@ def _known(
         return _Known()
     evidence = event.evidence
     chance, error = evidence.propensity or (None, None)
+    view = view_of(event, config)
+    known = _Known(evidence.basis, view.context if view.contextual else None, chance, error)
     if offered is None:
-        return _Known(evidence.basis, evidence.context, chance, error)
+        return known
     if chance is None and not event.observed:
         inputs = written_inputs(event, offered, config, step=step)
         chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
-    place = offers.place(offer, offered, evidence, config)
+        known = known._replace(propensity=chance, propensity_error=error)
+    place = offers.place(event, offered, config)
     arms = offers.arms[place]
     if len(arms) > max_arms:
-        return _Known(evidence.basis, evidence.context, chance, error)
-    features = arms.features
-    if evidence.context is not None:
-        features = config.features.at(evidence.context)(arms.raw)
+        return known
+    features = view(arms.raw) if view.contextual else arms.features
     believed = config.units.outward(features @ evidence.theta.T)
     if config.units.names != units.names:
         there = [config.units.index.get(name, -1) for name in units.names]  # -1: a column of NaN
         believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
-    return _Known(evidence.basis, evidence.context, chance, error, place, believed.ravel())
+    return known._replace(place=place, offered_estimates=believed.ravel())
 
 
 def utf8(id: str) -> str:

@@ -24,6 +24,8 @@ from mogro.agent.decision import (
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
+from mogro.agent.features.encoder import as_record
+from mogro.agent.features.products import View
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Constraints, Request
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
@@ -63,7 +65,7 @@ def with_evidence(
     usual = selection is config.policy.selection
     evidence = Evidence(
         eligible=None if arms.rows is None else arms.eligible,
-        context=arms.context,
+        context=None if event.context is not None else arms.context,
         constraints=bounds and (bounds.at_least, bounds.at_most),
         selection=None if usual or type(selection) not in OWN else selection,
         basis=state.position + (offer.digest not in state.offers) + before,
@@ -103,6 +105,7 @@ def observed_decision(
     number, id = (None, id) if id is not None else unused_id(state)
     inputs = make_inputs(state, state.learner_at(request.time), request, may_explore=False)
     place = request.arms.ids.index(arm)
+    record, context = request.arms.records(place)
     event = Decided(
         id,
         arm,
@@ -115,6 +118,8 @@ def observed_decision(
         number=number,
         time=request.time,
         observed=True,
+        record=record,
+        context=context,
     )
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
@@ -133,10 +138,10 @@ def find_row(state: State, id: str) -> tuple[Block, int]:
 def recall(state: State, id: str) -> Decision:
     """Return a decision as the ledger knows it."""
     block, i = find_row(state, id)
-    flags = block.flags.item(i)
+    ledger, row, flags = state.ledger, state.ledger.rows[id], block.flags.item(i)
     event = Decided(
         id,
-        state.ledger.arms[state.ledger.rows[id]],
+        ledger.arms[row],
         block.features[i].copy(),
         None if np.isnan(block.weights[i]).any() else block.weights[i].copy(),
         block.estimates[i].copy(),
@@ -147,6 +152,8 @@ def recall(state: State, id: str) -> Decision:
         block.time.item(i) if flags & TIMED else None,
         holdout=bool(flags & HOLDOUT),
         subject=block.subject.item(i) or None,
+        record=as_record(ledger.records[row]),
+        context=as_record(ledger.contexts[row]),
     )
     return Decision(event, state.config)
 
@@ -172,9 +179,20 @@ def record(state: State, id: str) -> DecisionRecord:
     )
 
 
-def offered_arms(evidence: Evidence, offered: Offered, config: AgentConfig) -> ArmSet:
-    """Return the eligible arms on offer to a decision."""
-    arms = ArmSet(offered.ids, offered.features, config.features.at(evidence.context))
+def view_of(event: Decided, config: AgentConfig) -> View:
+    """Return the context of a decision, by the configuration that it was made by."""
+    assert event.evidence is not None
+    return config.features.at(event.evidence.context if event.context is None else event.context)
+
+
+def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSet:
+    """Return the eligible arms on offer to a decision, by the configuration that it was made by."""
+    evidence, features, numbers = event.evidence, config.features, offered.features
+    assert evidence is not None
+    if numbers is None:
+        assert offered.records is not None
+        numbers = features.encode_arms(offered.records)
+    arms = ArmSet(offered.ids, numbers, view_of(event, config), given=offered.records)
     return arms if evidence.eligible is None else arms.only(evidence.eligible)
 
 
@@ -184,7 +202,7 @@ def written_inputs(
     """Return what a decision was made of, as a journal holds it; ``step`` came before it."""
     evidence, policy = event.evidence, config.policy
     assert evidence is not None
-    arms = offered_arms(evidence, offered, config)
+    arms = offered_arms(event, offered, config)
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
     inputs = WrittenInputs(arms, evidence.theta, evidence.values, selection, step, share)

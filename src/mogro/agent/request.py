@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints, UnknownObjective
-from mogro.agent.events import Offered
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
+from mogro.agent.features.catalogue import Offer
 from mogro.agent.objective import Units
 from mogro.policies.persistence import OWN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
@@ -71,7 +71,7 @@ class Constraints(NamedTuple):
 class Request(NamedTuple):
     """A choice that a caller asks for, checked: see :meth:`mogro.Agent.decide`.
 
-    With a journal, there is the event that writes the arms down.
+    With a journal, there is what it writes down of the arms.
     """
 
     config: AgentConfig  # by which it was checked
@@ -80,7 +80,7 @@ class Request(NamedTuple):
     constraints: Constraints | None
     time: float | None
     activate: bool
-    offer: Offered | None
+    offer: Offer | None
     subject: int | None  # a hash
     sticky: bool = False  # what is drawn follows from the subject
 
@@ -104,7 +104,7 @@ def read_request(
         read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
         read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
-        Offered(*offered.written()) if written else None,
+        offered.written() if written else None,
         None if subject is None else hash_subject(config.seed, subject),
     )
 

@@ -18,7 +18,7 @@ from mogro._validation import (
     unique_strings,
 )
 from mogro.agent.features.catalogue import Catalogue, Offer, Version, make_offer
-from mogro.agent.features.encoder import Record
+from mogro.agent.features.encoder import Record, as_record, read_records, record_text
 from mogro.agent.features.products import FeatureMap, View
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
@@ -55,9 +55,11 @@ class ArmSet:
         version: Version | None = None,
         rows: IntArray | None = None,
         seen: FloatArray | None = None,
+        given: Sequence[Record] | None = None,
     ) -> None:
         self._ids = ids  # of all arms, also of those that are not eligible
-        self._raw = raw  # their features as the user gave them
+        self._raw = raw  # their features
+        self._given = given  # the records that these were computed from, if they were
         self._seen = seen  # the features of the eligible ones that a policy sees, once computed
         self.view = view
         self.version = version
@@ -119,7 +121,7 @@ class ArmSet:
     def some(self, places: slice) -> "ArmSet":
         """Return the arms at some places."""
         every = np.arange(len(self)) if self.rows is None else self.rows
-        return ArmSet(self._ids, self._raw, self.view, rows=every[places])
+        return ArmSet(self._ids, self._raw, self.view, rows=every[places], given=self._given)
 
     def best(self, direction: FloatArray) -> IntArray:
         """Return the places of the arms of a catalogue that are best for a direction (1 + A,)."""
@@ -136,6 +138,10 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
+    def of(self, given: Sequence[Record]) -> "ArmSet":
+        """Return the arms with the records that they were given as."""
+        return ArmSet(self._ids, self._raw, self.view, rows=self.rows, seen=self._seen, given=given)
+
     def has_features(self, raw: FloatArray) -> bool:
         """Tell whether all arms, also those that are not eligible, have these features."""
         if raw.size > _LARGE:
@@ -148,22 +154,42 @@ class ArmSet:
 
     def written(self) -> Offer:
         """Return what is written down of all arms, also of those that are not eligible."""
-        return make_offer(self._ids, self._raw) if self.version is None else self.version.written
+        if self.version is not None:
+            return self.version.written
+        records = None if self._given is None else [record_text(each) for each in self._given]
+        return make_offer(self._ids, self._raw, records)
+
+    def records(self, place: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Return one arm and the context as plain records, if they were given as such."""
+        if self._given is None and self.view.record is None:
+            return None, None
+        arm = None if self._given is None else record_text(self._given[self._row(place)])
+        return as_record(arm), as_record(self.view.record)
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The arms as records, K of them, as JSON, if they were given as such."""
+        if self._given is None:
+            return None
+        rows = range(len(self._given)) if self.rows is None else self.rows.tolist()
+        return [record_text(self._given[row]) for row in rows]
 
     @property
     def context(self) -> FloatArray | None:
-        """The context as the caller gave it, (C,), if there is one."""
+        """The features of the context, (C,), if there is one."""
         return self.view.context if self.view.contextual else None
 
     @property
     def raw(self) -> FloatArray:
-        """The features as the caller gave them, (K, A)."""
+        """The features of the arms, (K, A)."""
         return self._raw if self.rows is None else self._raw[self.rows]
 
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
-        return ArmSet(self._ids, self._raw, self.view, version=self.version, rows=rows)
+        return ArmSet(
+            self._ids, self._raw, self.view, version=self.version, rows=rows, given=self._given
+        )
 
     def _row(self, place: int) -> int:
         return place if self.rows is None else int(self.rows[place])
@@ -204,13 +230,13 @@ class ArmReader:
             raise ValueError("features: expected one row for each arm, got None")
         elif isinstance(arms, Mapping):
             raise ValueError("features: expected None, because arms map ids to features")
-        rows = self._read_features(features)
+        rows, given = self._read_features(features)
         if rows.shape != (len(ids), self._features.dim):
             check_shape(rows, "features", (len(ids), self._features.dim))
         if view.contextual:
             copied = rows.astype(np.float64)
             _check_size(copied, rows, view)
-            return ArmSet(ids, copied, view)
+            return ArmSet(ids, copied, view, given=given)
         last = self._last
         if last is None or last._ids is not ids or not last.has_features(rows):
             copied = np.empty((len(ids), 1 + self._features.dim))  # with the constant
@@ -218,7 +244,7 @@ class ArmReader:
             _check_size(copied, rows, view)
             copied.flags.writeable = False
             last = self._last = ArmSet(ids, rows.astype(np.float64), view, seen=copied)
-        return last
+        return last if given is None else last.of(given)
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
         if type(arms) in (list, dict, tuple) and self._ids and tuple(arms) == self._ids:
@@ -226,14 +252,17 @@ class ArmReader:
         self._ids = unique_strings(arms, "arms", wanted=_WANTED)
         return self._ids
 
-    def _read_features(self, features: Features) -> FloatArray:
+    def _read_features(self, features: Features) -> tuple[FloatArray, Sequence[Record] | None]:
+        """Return features as numbers, (K, A), with the records that they come from, if they do."""
         rows: Any = features
         if type(features) is list and features and not isinstance(features[0], Mapping):
             with suppress(ValueError):  # rows that differ in length
                 rows = np.asarray(features)
         if type(rows) is np.ndarray and rows.dtype.char == "d":
-            return rows
-        return as_floats(self._features.encode_arms(features), "features")
+            return rows, None
+        records = read_records(features)
+        rows = features if records is None else self._features.encode_arms(records)
+        return as_floats(rows, "features"), records
 
     def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
         if features is not None:

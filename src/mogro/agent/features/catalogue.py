@@ -10,7 +10,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -74,15 +74,27 @@ def _best_rows(arms: FloatArray, scores: FloatArray, direction: FloatArray) -> I
     return np.asarray(rows[_best_rows(some, some @ direction, direction)])
 
 
-Offer = tuple[str, tuple[str, ...], FloatArray]  # arms as they are written: digest, ids, features
+class Offer(NamedTuple):
+    """Arms as they are written down: with features, (K, A), or with records, each as JSON."""
+
+    digest: str
+    ids: tuple[str, ...]
+    features: FloatArray | None
+    records: Sequence[str] | None
 
 
-def make_offer(ids: Sequence[str], features: FloatArray) -> Offer:
-    """Return arms as they are written down, with a digest of them."""
-    names, numbers = tuple(ids), np.ascontiguousarray(features, dtype=np.float64)
+def make_offer(
+    ids: Sequence[str], features: FloatArray, records: Sequence[str] | None = None
+) -> Offer:
+    """Return arms as they are written down, with a digest of them: as records, if there are."""
+    names = tuple(ids)
     digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
+    if records is not None:
+        digest.update("\n".join(records).encode())
+        return Offer(digest.hexdigest(), names, None, records)
+    numbers = np.ascontiguousarray(features, dtype=np.float64)
     digest.update(numbers.data)
-    return digest.hexdigest(), names, numbers
+    return Offer(digest.hexdigest(), names, numbers, None)
 
 
 class Version:

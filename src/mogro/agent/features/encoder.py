@@ -4,8 +4,10 @@ Records are mappings from names to values; frames of pandas, polars and pyarrow 
 narwhals, an extra. An encoder is plain data and can be written as JSON.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +90,22 @@ class Encoder:
                 raise ValueError(f"record {number}: {error}") from None
         return np.array(table, dtype=np.float64).reshape(len(table), self.size)
 
+    def encode_again(self, records: Sequence[Record]) -> FloatArray:
+        """Return the numbers of n records, (n, C), that other encoders have read, perhaps.
+
+        What this one has no column for is left out.
+        """
+        known = [{k: v for k, v in record.items() if k in self._columns} for record in records]
+        return self(known)
+
+    def unknown(self, record: Record) -> Iterator[tuple[str, str | int]]:
+        """Yield categories and tags that are not known, with the names of their columns."""
+        for name, value in record.items():
+            column = self._columns.get(name)
+            if isinstance(column, Category | Tags) and not _is_missing(value):
+                values = [value] if isinstance(column, Category) else value
+                yield from ((name, each) for each in values if each not in column.values)
+
     def _encode(self, record: Record) -> list[float]:
         numbers = [0.0] * self.size
         for name, value in record.items():
@@ -132,6 +150,11 @@ class Encoder:
                     values[name].append(value)
         return cls(**{name: fit_column(name, given, most) for name, given in values.items()})
 
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The rules, by name."""
+        return self._columns
+
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Column]]:
         return (), self._columns
 
@@ -146,6 +169,45 @@ class Encoder:
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={column!r}" for name, column in self._columns.items())
         return f"Encoder({shown})"
+
+
+def record_text(record: Record) -> str:
+    """Return a record that an encoder has read as JSON; what that holds encodes to the same bits.
+
+    Examples
+    --------
+    >>> record_text({"age": np.float32(31), "tags": {"b", "a"}})
+    '{"age":31.0,"tags":["a","b"]}'
+    """
+    return _dump({name: value for name, value in record.items() if not _is_missing(value)})
+
+
+def as_record(text: str | None) -> dict[str, Any] | None:
+    """Return the record that :func:`record_text` was given; None if there is no text."""
+    return None if not text else dict(json.loads(text))
+
+
+def _plain_value(value: Any) -> Any:
+    """Return what JSON can hold of a value that a column takes."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Set):
+        return sorted(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise TypeError(f"{type(value).__name__}: expected what an encoder takes, got {value!r}")
+
+
+_dump = json.JSONEncoder(separators=(",", ":"), default=_plain_value).encode
+
+
+def read_records(given: Any) -> list[Record] | None:
+    """Return records, or the rows of a frame, as a list; None if it is neither."""
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    listed = isinstance(first, Mapping) and first is not given
+    return list(_rows(given)) if listed or hasattr(first, "columns") else None
 
 
 def _is_missing(value: Any) -> bool:

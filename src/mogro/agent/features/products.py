@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
-from mogro.agent.features.encoder import Encoder, Record
+from mogro.agent.features.encoder import Encoder, Record, record_text
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import UNSEEN, Beliefs, Known, unseen_scale
 
@@ -145,9 +145,9 @@ class FeatureMap:
         """Whether nothing is left out."""
         return bool(self.kept.all())
 
-    def encode_arms(self, features: Any) -> Any:
-        """Return arms given as records, or as a frame, as numbers; numbers as they are."""
-        return _encoded(features, self.arms, "features")
+    def encode_arms(self, records: Sequence[Record]) -> FloatArray:
+        """Return arms given as records as numbers, (K, A)."""
+        return _encoded(records, self.arms, "features")
 
     def at(self, context: ArrayLike | Record | None) -> "View":
         """Return what the learner and a policy see of arms in a context."""
@@ -157,14 +157,18 @@ class FeatureMap:
             return self.no_context
         if context is None:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
-        vector = as_floats(_encoded(context, self.context, "context"), "context")
+        record = None
+        if isinstance(context, Mapping):
+            given, context = context, _encoded(context, self.context, "context")
+            record = record_text(given)
+        vector = as_floats(context, "context")
         if vector.shape != (self.context_dim,):
             check_shape(vector, "context", (self.context_dim,))
         vector = vector.astype(np.float64)
         if not float(np.vdot(vector, vector)) <= LARGEST:
             floats(vector, "context", shape=vector.shape)
             raise ValueError(f"context: expected squares that sum to at most {LARGEST:g}")
-        return View(self, vector)
+        return View(self, vector, record)
 
     @cached_property
     def no_context(self) -> "View":
@@ -178,9 +182,12 @@ class View:
     y is (1, x), times the norms of the columns by which it turns into z.
     """
 
-    def __init__(self, features: FeatureMap, context: FloatArray) -> None:
+    def __init__(
+        self, features: FeatureMap, context: FloatArray, record: str | None = None
+    ) -> None:
         self.features = features
         self.context = context
+        self.record = record  # of the context, as JSON, if it was one
         self.contextual = len(context) > 0
 
     def __call__(self, arms: FloatArray) -> FloatArray:
@@ -309,12 +316,8 @@ def _groups(side: FeatureSpec, name: str) -> Sequence[str]:
     return [name] * side
 
 
-def _encoded(given: Any, side: FeatureSpec, name: str) -> Any:
-    """Return records as numbers; what is no record is taken for numbers."""
-    first = given[0] if isinstance(given, list | tuple) and given else given
-    records = isinstance(first, Mapping) or hasattr(first, "columns")
-    if not records:
-        return given
+def _encoded(given: Record | Sequence[Record], side: FeatureSpec, name: str) -> FloatArray:
+    """Return a record, or several, as numbers."""
     if not isinstance(side, Encoder):
         raise ValueError(f"{name}: expected numbers, because there is no Encoder, got records")
     try:

@@ -234,8 +234,9 @@ class CommitQueue:
         with self._transaction() as now:
             known.update(mentions(self._journal.rows(last), ids))
             event = make(set(known.values()))
+            referred = set(now.ledger.references)
             self.apply(event)
-            self._journal.remove(known)
+            self._journal.remove({*known, *(referred - now.ledger.references.keys())})
             self._snapshots.begin(now)
             self._snapshots.step(sys.maxsize)
         with self._lock:

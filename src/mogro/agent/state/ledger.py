@@ -71,6 +71,8 @@ class Ledger:
         self.rows: dict[str, int] = {}
         self.ids: list[str] = []
         self.arms: list[str] = []
+        self.records: list[str] = []  # arms as callers gave them, in JSON; empty if as numbers
+        self.contexts: list[str] = []  # contexts, likewise
         self.completed: deque[int] = deque()  # rows with nothing pending, in that order
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
@@ -91,21 +93,27 @@ class Ledger:
         """The number of rows in a block."""
         return 1 << self._bits
 
-    def add(self, id: str, arm: str) -> tuple[int, Block, int]:
+    @property
+    def texts(self) -> tuple[list[str], list[str], list[str], list[str]]:
+        """All that rows hold in words."""
+        return self.ids, self.arms, self.records, self.contexts
+
+    def add(self, id: str, arm: str, record: str = "", context: str = "") -> tuple[int, Block, int]:
         """Make a row for a new decision and return it and its place; the caller fills it.
 
         What is not written stands as in an empty row: nothing is learned, and no time is known.
         """
         if self._free:
             row = heapq.heappop(self._free)
-            self.ids[row], self.arms[row] = id, arm
+            for texts, text in zip(self.texts, (id, arm, record, context), strict=True):
+                texts[row] = text
         else:
             row = len(self.ids)
             if row >> self._bits == len(self.blocks):
                 self.blocks.append(empty_block(self.block_size, self.shape))
                 self.versions.append(self.position)
-            self.ids.append(id)
-            self.arms.append(arm)
+            for texts, text in zip(self.texts, (id, arm, record, context), strict=True):
+                texts.append(text)
         self.rows[id] = row
         return row, *self.writable(row)
 
@@ -126,6 +134,7 @@ class Ledger:
         """Return the ledger as it is now: it can be read at any time, while this one goes on."""
         other = copy.copy(self)
         other.ids, other.arms = self.ids.copy(), self.arms.copy()
+        other.records, other.contexts = self.records.copy(), self.contexts.copy()
         other.blocks, other.versions = self.blocks.copy(), self.versions.copy()
         self._shared = set(range(len(self.blocks)))
         return other
@@ -138,7 +147,8 @@ class Ledger:
         for array, empty in zip(_arrays(block), self._empty, strict=True):
             array[i] = empty
         del self.rows[self.ids[row]]
-        self.ids[row] = self.arms[row] = ""
+        for texts in self.texts:
+            texts[row] = ""
         heapq.heappush(self._free, row)
 
     def add_reference(self, offer: int) -> None:
@@ -218,9 +228,10 @@ class Ledger:
                 mine[chosen] = theirs[inside]
         return part
 
-    def fill(self, ids: list[str], arms: list[str], block: Block) -> None:
+    def fill(self, texts: Sequence[list[str]], block: Block) -> None:
         """Take over decisions as they stand in a block, with free rows perhaps, where none are."""
-        self.ids, self.arms = ids, arms
+        self.ids, self.arms, self.records, self.contexts = texts
+        ids = self.ids
         self.rows = {id: row for row, id in enumerate(ids) if id}
         self.blocks, self.versions = [], []
         for start in range(0, max(len(ids), 1), self.block_size):
@@ -243,7 +254,7 @@ class Ledger:
         """
         rows = self.live()
         old = self.gather(rows)
-        names = [self.ids[row] for row in rows.tolist()], [self.arms[row] for row in rows.tolist()]
+        held = [[texts[row] for row in rows.tolist()] for texts in self.texts]
         references = self.references
         self._begin((self.shape[0], len(places), len(places) * stamped))
         new = empty_block(len(rows), self.shape)._replace(
@@ -259,7 +270,7 @@ class Ledger:
                 new.estimates[:, n] = factors[n] * old.estimates[:, m]
                 if stamped and old.stamps.shape[1]:
                     new.stamps[:, n] = old.stamps[:, m]
-        self.fill(*names, new)
+        self.fill(held, new)
         self.references = references
 
 

@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import FREE, Block, Ledger, empty_block
 from mogro.agent.state.state import State
 
-VERSION = 4
+VERSION = 5
 
 
 def write(path: str | os.PathLike[str], state: State) -> None:
@@ -124,7 +125,6 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
     while ids and not ids[-1]:
         ids.pop()
     stop = start + len(ids)
-    arms = ledger.arms[start:stop]
     rows = ledger.gather(np.arange(start, stop))
     free, empty = rows.serial < 0, empty_block(1, ledger.shape)
     arrays: Arrays = {}
@@ -132,8 +132,8 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
         column = getattr(rows, name)
         column[free] = getattr(empty, name)[0]
         arrays[f"ledger.{name}"] = column
-    for name, texts in (("ids", ids), ("arms", arms)):
-        raw, sizes = _coded(texts)
+    for name, texts in zip(_TEXTS, ledger.texts, strict=True):
+        raw, sizes = _coded(texts[start:stop])
         arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
         arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
     return arrays
@@ -146,7 +146,7 @@ def _joined(blocks: Sequence[bytes], size: int) -> Arrays:
     for name in read[0]:
         columns = [arrays[name] for arrays in read]
         for n, column in enumerate(columns[:-1]):
-            if name not in ("ledger.ids", "ledger.arms"):
+            if name.removeprefix("ledger.") not in _TEXTS:
                 missing = (size - len(column), *column.shape[1:])
                 free = np.full(missing, _FREE.get(name, 0), dtype=column.dtype)
                 columns[n] = np.concatenate([column, free])
@@ -154,6 +154,7 @@ def _joined(blocks: Sequence[bytes], size: int) -> Arrays:
     return joined
 
 
+_TEXTS = ("ids", "arms", "records", "contexts")
 _FREE = {
     "ledger.state": FREE,
     "ledger.serial": -1,
@@ -236,7 +237,8 @@ def _whole(number: Any) -> int:
 def _load_ledger(ledger: Ledger, arrays: Arrays, *, decisions: int, completions: int) -> None:
     """Fill a ledger, of so many decisions made and completed."""
     columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
-    ids, arms = _texts(arrays, "ids"), _texts(arrays, "arms")
+    texts = [_texts(arrays, name) for name in _TEXTS]
+    ids = texts[0]
     for name, usual in empty_block(0, ledger.shape)._asdict().items():
         column = columns[name]
         if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
@@ -246,9 +248,10 @@ def _load_ledger(ledger: Ledger, arrays: Arrays, *, decisions: int, completions:
     if [bool(id) for id in ids] != used.tolist() or len(set(ids)) < used.sum():
         raise ValueError("decisions and their ids do not fit together")
     _check_decisions(Block._make(column[used] for column in rows), decisions, completions)
-    shared: dict[str, str] = {}
+    if any(len(each) != len(ids) for each in texts):
+        raise ValueError("decisions and their texts do not fit together")
     ledger.completions = completions
-    ledger.fill(ids, [shared.setdefault(arm, arm) for arm in arms], rows)
+    ledger.fill([ids, *(list(map(intern, each)) for each in texts[1:])], rows)
 
 
 def _check_decisions(rows: Block, decisions: int, completions: int) -> None:

@@ -8,6 +8,7 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 import copy
 import math
 from collections.abc import Callable
+from sys import intern
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
+from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import (
     DEFAULTED,
     LEARNED,
@@ -112,7 +114,7 @@ class State:
             return False
         self._advance(event.time)
         made = 0.0 if event.time is None else event.time
-        row, block, i = self.ledger.add(event.id, event.arm)
+        row, block, i = self.ledger.add(event.id, event.arm, *_texts(event))
         block.features[i] = event.features
         if event.weights is not None:
             block.weights[i] = event.weights
@@ -524,10 +526,11 @@ class State:
 
     def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
-        dropped = 0
+        dropped, offers = 0, set[int]()
         self._learner_ahead = None  # it may have learned from them
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.writable(row)
+            offers.add(block.offer.item(i))
             states = block.state[i].tolist()
             unobserved = [m for m, state in enumerate(states) if state == PENDING]
             if unobserved:
@@ -538,6 +541,9 @@ class State:
                 self.ledger.drop(row)
                 self.counters.forgotten += 1
             dropped += 1
+        for digest, offer in list(self.offers.items()):
+            if offer in offers and self.ledger.references[offer] == 1:  # nobody else saw these arms
+                self.ledger.drop_reference(self.offers.pop(digest))
         return dropped
 
     def _offered(self, event: events.Offered) -> bool:
@@ -575,6 +581,15 @@ def new_learner(config: AgentConfig) -> Learner:
         prior=config.prior,
         half_life=config.half_life,
         explores=config.policy.exploration is not None,
+    )
+
+
+def _texts(event: events.Decided) -> tuple[str, str]:
+    """Return the arm and the context of a decision as the ledger holds them; many arms recur."""
+    record, context = event.record, event.context
+    return (
+        "" if record is None else intern(record_text(record)),
+        "" if context is None else record_text(context),
     )
 
 
