@@ -185,6 +185,20 @@ def test_in_any_world(data: st.DataObject) -> None:
         assert_equal(late, prompt)
 
 
+def test_a_value_revised_before_its_condition_is_met_counts() -> None:
+    objectives = [
+        mogro.Objective("click", window=3.0),
+        mogro.Objective("dwell", window=60.0, revise="last", given="click"),
+    ]
+    agent = make(objectives)
+    agent.observe(ARMS, arm="x", id="a", now=0.0)
+    for time, values in ((1.0, {"dwell": 5.0}), (30.0, {"dwell": 8.0}), (31.0, {"click": 1.0})):
+        agent.reward("a", values, now=time)
+    agent.expire(100.0)
+    assert agent.decision("a").rewards == {"click": 1.0, "dwell": 8.0}
+    assert agent.observations == {"click": 1.0, "dwell": 1.0}
+
+
 def test_one_message_has_values_in_time_and_late_ones() -> None:
     agent = make([mogro.Objective("click"), mogro.Objective("stars", window=5.0)])
     agent.decide(ARMS, id="a", now=0.0)

@@ -15,7 +15,7 @@ from tests.agent.test_agreement import POLICIES
 
 import mogro
 from mogro.agent.decision import DecisionInputs
-from mogro.agent.features.catalogue import make_offer
+from mogro.agent.features.arms import make_offer
 
 NAMES = ("a", "b", "c")
 FEATURES = np.random.default_rng(8).standard_normal((7, 4))

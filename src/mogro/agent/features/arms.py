@@ -1,5 +1,6 @@
 """What a decision chooses among: arms on offer."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -17,7 +18,7 @@ from mogro._validation import (
     floats,
     unique_strings,
 )
-from mogro.agent.features.catalogue import Catalogue, Offer, Version, make_offer
+from mogro.agent.features.catalogue import Catalogue, Offer, Version
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
 from mogro.agent.features.products import FeatureMap, View
 from mogro.agent.objective import LARGEST
@@ -154,8 +155,10 @@ class ArmSet:
 
     def written(self) -> Offer:
         """Return what is written down of all arms, also of those that are not eligible."""
-        if self.version is not None:
-            return self.version.written
+        version = self.version
+        if version is not None:
+            version.written = version.written or make_offer(self._ids, self._raw)
+            return version.written
         records = None if self._given is None else [record_text(each) for each in self._given]
         return make_offer(self._ids, self._raw, records)
 
@@ -273,6 +276,20 @@ class ArmReader:
             )
         version = arms.version()
         return ArmSet(version.ids, version.features, view, version=version)
+
+
+def make_offer(
+    ids: Sequence[str], features: FloatArray, records: Sequence[str] | None = None
+) -> Offer:
+    """Return arms as they are written down, with a digest of them: as records, if there are."""
+    names = tuple(ids)
+    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
+    if records is not None:
+        digest.update("\n".join(records).encode())
+        return Offer(digest.hexdigest(), names, None, records)
+    numbers = np.ascontiguousarray(features, dtype=np.float64)
+    digest.update(numbers.data)
+    return Offer(digest.hexdigest(), names, numbers, None)
 
 
 def _check_size(copied: FloatArray, rows: FloatArray, view: View) -> None:

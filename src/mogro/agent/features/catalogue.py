@@ -5,7 +5,6 @@ and needs no lock and no copy. Adding appends in place; removing and updating co
 do them for many arms at a time.
 """
 
-import hashlib
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -83,20 +82,6 @@ class Offer(NamedTuple):
     records: Sequence[str] | None
 
 
-def make_offer(
-    ids: Sequence[str], features: FloatArray, records: Sequence[str] | None = None
-) -> Offer:
-    """Return arms as they are written down, with a digest of them: as records, if there are."""
-    names = tuple(ids)
-    digest = hashlib.blake2b(str(names).encode("utf-8", "surrogatepass"), digest_size=16)
-    if records is not None:
-        digest.update("\n".join(records).encode())
-        return Offer(digest.hexdigest(), names, None, records)
-    numbers = np.ascontiguousarray(features, dtype=np.float64)
-    digest.update(numbers.data)
-    return Offer(digest.hexdigest(), names, numbers, None)
-
-
 class Version:
     """The arms of a catalogue at one moment."""
 
@@ -104,6 +89,7 @@ class Version:
         self.ids = ids
         self.features = features
         self._index = index
+        self.written: Offer | None = None  # once somebody has made it
 
     def best(self, direction: FloatArray, eligible: BoolArray | None) -> IntArray:
         """Return where the best arms for a direction (d,) stand, in ascending order."""
@@ -116,11 +102,6 @@ class Version:
         if len(places) == 1:
             return places.astype(np.int64, copy=False)
         return np.unique(places).astype(np.int64)
-
-    @cached_property
-    def written(self) -> Offer:
-        """All arms as they are written down."""
-        return make_offer(self.ids, self.features)
 
     @cached_property
     def seen(self) -> FloatArray:

@@ -243,7 +243,14 @@ class State:
             if closed and not self._is_correctable(states[m], end):
                 repeated += before == value
                 late += before != value
-                if states[m] == PENDING or before == before:
+                if states[m] == PENDING:
+                    continue
+                revises = before != before or (  # its condition may still come to be met
+                    states[m] == UNMET
+                    and end > self.time
+                    and self._revises(event.time, value, before, block, i, m)
+                )
+                if not revises:
                     continue
             elif before == before and not self._revises(event.time, value, before, block, i, m):
                 repeated += 1
