@@ -6,7 +6,7 @@ small one. What a prompt needs is not known, only what it looks like. Some reque
 some want the best answer, most something in between: the dial. One agent serves them all, because
 it learns quality, cost and time apart, and hears the dial when it decides.
 
-Prompts and answers are made up. ``benchmarks/routing.py`` does the same with real ones.
+Prompts and answers are made up. ``benchmarks/field/routing.py`` has real ones.
 
 Run with ``python examples/llm_router.py``.
 """
