@@ -14,7 +14,7 @@ import mogro
 from mogro import plots
 from mogro.compare import Comparison
 from mogro.environments import FixedArms
-from mogro.plots import LOOKS
+from mogro.plots import LINE_STYLES
 
 module = importlib.import_module("mogro.compare")  # the attribute of that name is the function
 
@@ -117,21 +117,22 @@ def test_intervals_and_bands_of_regrets_do_not_go_below_zero() -> None:
         assert min(np.asarray(path.vertices)[:, 1].min() for path in band.get_paths()) >= 0
 
 
-def looks(names: list[str]) -> list[tuple[object, ...]]:
-    return [(look.colour, look.line, look.width) for look in plots.looks(names).values()]
+def line_styles(names: list[str]) -> list[tuple[object, ...]]:
+    styles = plots.line_styles(names).values()
+    return [(style.colour, style.line, style.width) for style in styles]
 
 
 def test_own_names_look_different() -> None:
     own = [f"own {n}" for n in range(30)]
-    assert len(set(looks([*own, *LOOKS]))) == 30 + len(LOOKS)
-    assert len({line for _, line, _ in looks(own[:5])}) == 5
+    assert len(set(line_styles([*own, *LINE_STYLES]))) == 30 + len(LINE_STYLES)
+    assert len({line for _, line, _ in line_styles(own[:5])}) == 5
 
 
 def test_names_of_the_paper_have_its_colours() -> None:
-    paper = LOOKS["MOGRO-RW"]
-    assert looks(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line, paper.width)
-    assert plots.looks(["MOGRO"])["MOGRO"].name == "MOGRO"
-    assert len(set(looks(["MOGRO", "MOGRO-RW", "MOGRO-RR"]))) == 3
+    paper = LINE_STYLES["MOGRO-RW"]
+    assert line_styles(["MOGRO", "MOL-TS"])[0] == (paper.colour, paper.line, paper.width)
+    assert plots.line_styles(["MOGRO"])["MOGRO"].name == "MOGRO"
+    assert len(set(line_styles(["MOGRO", "MOGRO-RW", "MOGRO-RR"]))) == 3
 
 
 def test_without_matplotlib_it_says_what_to_install() -> None:
@@ -157,13 +158,13 @@ def ten() -> dict[str, Any]:
 
 def test_ten_policies_look_different() -> None:
     axes = compare(ten()).plot().axes
-    looks = {
+    styles = {
         (line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in axes[0].lines
     }
-    assert len(looks) == len(axes[0].lines) == 10
+    assert len(styles) == len(axes[0].lines) == 10
     colours = [line.get_color() for line in axes[0].lines]
     assert len(set(colours)) == 10
-    assert not set(colours) & {look.colour for look in LOOKS.values()}
+    assert not set(colours) & {style.colour for style in LINE_STYLES.values()}
 
 
 @pytest.mark.slow

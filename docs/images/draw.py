@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mogro
-from mogro.plots import look
+from mogro.plots import line_style
 from paper.lab.contenders import EPS, OPTIMIST, RW, RW_AT_1, THOMPSON
 from paper.lab.runs import Simulation
 from paper.lab.worlds import Fixed
@@ -64,13 +64,13 @@ def regrets(axes: Axes) -> None:
             first=0,
             instances=50,
         ).trace()
-        how = look(contender.label)
+        style = line_style(contender.label)
         axes.plot(
             trace.checkpoints,
             trace.effective_regret.mean(axis=(1, 2)),
-            color=how.colour,
-            linestyle=how.line,
-            linewidth=how.width,
+            color=style.colour,
+            linestyle=style.line,
+            linewidth=style.width,
             label=name,
         )
     axes.set(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro import theory
-from mogro.plots import Axes, Drawing, legend, look, panels
+from mogro.plots import Axes, Drawing, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab import lemmas
 from paper.lab.arrays import IntArray
@@ -161,7 +161,7 @@ def _draw_regret(panel: Axes, bounds: Table, runs: Table) -> None:
     for (policy,) in distinct(bounds, "policy"):
         values = [select(runs, policy=policy, rounds=t)["effective"] for t in horizons]
         said = select(bounds, policy=policy)["bound"]
-        draw_bound(panel, horizons, values, said, look(policy))
+        draw_bound(panel, horizons, values, said, line_style(policy))
     largest = select(bounds, policy=policy)["largest_possible"]
     panel.plot(horizons, largest, color="#7F7F7F", linewidth=1, label="largest possible regret")
     panel.set_yscale("log")
@@ -172,11 +172,11 @@ def _draw_lemma(panel: Axes, data: Table, worst: str, line: str) -> None:
     """Draw the longest runs from the worst to the median, and the lemma's line."""
     longest = select(data, rounds=int(data["rounds"].max(initial=0)))
     for (policy,) in distinct(longest, "policy"):
-        how, rows = look(policy), select(longest, policy=policy)
+        style, rows = line_style(policy), select(longest, policy=policy)
         t = rows["round"]
-        panel.plot(t, rows["median"], color=how.colour)
-        panel.fill_between(t, rows[worst], rows["median"], color=how.colour, alpha=0.3)
-        panel.plot(t, rows[line], color=how.colour, linestyle=":")
+        panel.plot(t, rows["median"], color=style.colour)
+        panel.fill_between(t, rows[worst], rows["median"], color=style.colour, alpha=0.3)
+        panel.plot(t, rows[line], color=style.colour, linestyle=":")
     if not len(longest["round"]):
         panel.text(0.5, 0.5, "exploration takes too long", ha="center", transform=panel.transAxes)
     panel.set_xlabel("round")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mogro.plots import SWEEP, Drawing, Look, curve, legend, look, panels
+from mogro.plots import WEIGHTING_COLOURS, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
@@ -73,29 +73,29 @@ def _tables(scale: Scale, results: Results) -> Tables:
     return {"fairness": table(names, rows)}
 
 
-def _looks() -> dict[str, Look]:
+def _line_styles() -> dict[str, LineStyle]:
     swept = {
-        label: Look(f"MOGRO-RW, {label}", colour, "-", marker)
-        for label, colour, marker in zip(_WEIGHTINGS, SWEEP, "os^Dv", strict=True)
+        label: LineStyle(f"MOGRO-RW, {label}", colour, "-", marker)
+        for label, colour, marker in zip(_WEIGHTINGS, WEIGHTING_COLOURS, "os^Dv", strict=True)
     }
-    return swept | {c.label: look(c.label) for c in _SHOWN if c.label not in swept}
+    return swept | {c.label: line_style(c.label) for c in _SHOWN if c.label not in swept}
 
 
 def _draw(tables: Tables) -> Drawing:
     data = tables["fairness"]
     drawing, axes = panels(1, 3, width=3.6, height=3.2)
     for panel, (name, title) in zip(axes[0], _PANELS.items(), strict=True):
-        for n, (policy, how) in enumerate(_looks().items()):
+        for n, (policy, style) in enumerate(_line_styles().items()):
             rounds, values = _by_instance(data, policy, name)
             middle = values.mean(axis=-1)
-            curve(panel, how, rounds, middle, middle, middle, marked=True)
+            curve(panel, style, rounds, middle, middle, middle, marked=True)
             end, low, high = statistics.positive_mean(values[-1])
             panel.errorbar(
                 [rounds[-1] * (1.03 + 0.03 * n)],  # side by side: seven bands would be a wash
                 [end],
                 yerr=([end - low], [high - end]),
-                fmt=how.marker,
-                color=how.colour,
+                fmt=style.marker,
+                color=style.colour,
                 markersize=3,
                 elinewidth=1,
             )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mogro.plots import SWEEP, Axes, Drawing, Look, look, panels
+from mogro.plots import WEIGHTING_COLOURS, Axes, Drawing, LineStyle, line_style, panels
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import RW
 from paper.lab.fairness import FinalFairness
@@ -114,13 +114,15 @@ def _said(run: _Run, together: float) -> tuple[Any, ...]:
 def _draw(tables: Tables) -> Drawing:
     drawing, axes = panels(1, 2, width=4.4, height=3.3)
     fair, fresh = axes[0]
-    for name, colour, marker in zip(_FAIRNESS, (SWEEP[2], SWEEP[4]), "sD", strict=True):
-        _draw_theorem(fair, tables, name, Look(name, colour, marker=marker))
+    for name, colour, marker in zip(
+        _FAIRNESS, (WEIGHTING_COLOURS[2], WEIGHTING_COLOURS[4]), "sD", strict=True
+    ):
+        _draw_theorem(fair, tables, name, LineStyle(name, colour, marker=marker))
     fair.set_title("fixed arms")
     fair.set_ylabel("effective Pareto fairness index")
     fair.set_ylim(0, 1.05)
     fair.legend(loc="center left", bbox_to_anchor=(0, 0.4), fontsize=8)
-    _draw_theorem(fresh, tables, _REGRET, look(RW.label)._replace(name=_REGRET))
+    _draw_theorem(fresh, tables, _REGRET, line_style(RW.label)._replace(name=_REGRET))
     rounds = select(tables["bounds"], theorem=_REGRET)["rounds"]
     fresh.plot(rounds, 2 * rounds, color="#7F7F7F", linewidth=1, label="largest possible regret")
     fresh.set_title("fresh arms in each round")
@@ -130,12 +132,12 @@ def _draw(tables: Tables) -> Drawing:
     return drawing
 
 
-def _draw_theorem(panel: Axes, tables: Tables, theorem: str, how: Look) -> None:
+def _draw_theorem(panel: Axes, tables: Tables, theorem: str, style: LineStyle) -> None:
     """Draw the runs and the bound against the horizon."""
     bounds, runs = (select(tables[name], theorem=theorem) for name in ("bounds", "runs"))
     horizons = bounds["rounds"].tolist()
     values = [select(runs, rounds=t)["value"] for t in horizons]
-    draw_bound(panel, horizons, values, bounds["bound"], how)
+    draw_bound(panel, horizons, values, bounds["bound"], style)
 
 
 class _Cell(NamedTuple):

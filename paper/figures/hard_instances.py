@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro.plots import Drawing, legend, look, panels
+from mogro.plots import Drawing, legend, line_style, panels
 from paper.lab.arrays import IntArray
 from paper.lab.contenders import ALL
 from paper.lab.parallel import Results
@@ -58,7 +58,7 @@ def _draw(tables: Tables) -> Drawing:
             numbers = [
                 statistics.mean(select(here, policy=policy, **{along: x})["pareto"]) for x in places
             ]
-            sweep_with_band(panel, look(policy), np.sqrt(places).tolist(), numbers)
+            sweep_with_band(panel, line_style(policy), np.sqrt(places).tolist(), numbers)
         panel.set_ylim(bottom=0)
         panel.set_xlim(left=0)
         panel.set_ylabel("Pareto regret, mean over the d instances")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro.plots import Drawing, legend, look, panels
+from mogro.plots import Drawing, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import ALL
@@ -66,7 +66,7 @@ def _draw(tables: Tables) -> Drawing:
         spread = _extent if name == "milliseconds" else statistics.mean
         for (policy,) in distinct(data, "policy"):
             values = [select(data, arms=K, policy=policy)[column] for K in arms]
-            sweep_with_band(panel, look(policy), arms, map(spread, values))
+            sweep_with_band(panel, line_style(policy), arms, map(spread, values))
         panel.set_xscale("log")
         panel.set_xlabel("number of arms K")
         panel.set_ylabel(title)

@@ -1,6 +1,6 @@
 """Sensitivity of the baselines to their radius, whose constants the paper does not state."""
 
-from mogro.plots import Drawing, look
+from mogro.plots import Drawing, line_style
 from paper.lab import regrets
 from paper.lab.contenders import RW, RW_AT_1, Contender, optimist, thompson
 from paper.lab.parallel import Results
@@ -44,8 +44,8 @@ def _draw(tables: Tables) -> Drawing:
     drawing = draw_sweeps(
         tables["instances"],
         _FACTORS,
-        [(look(base), [_label(base, f) for f in _FACTORS]) for base in _BASES],
-        [(look(ours.label), ours.label) for ours in (RW, RW_AT_1)],
+        [(line_style(base), [_label(base, f) for f in _FACTORS]) for base in _BASES],
+        [(line_style(ours.label), ours.label) for ours in (RW, RW_AT_1)],
         along="radius, as a multiple of the formula",
     )
     for panel in drawing.axes:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mogro.exploration import Uniform, WeakestDirection
-from mogro.plots import Drawing, Look, look
+from mogro.plots import Drawing, LineStyle, line_style
 from mogro.scalarization import RoundRobin
 from paper.lab import regrets
 from paper.lab.contenders import BASELINES, RR, RW, Contender, Greedy
@@ -21,14 +21,14 @@ from paper.report.panels import draw_sweeps
 
 _THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
 _RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}
-_LOOKS = {
-    "basis": Look("MOGRO-RW, basis round robin (paper)", "#0072B2", "-", "o"),
-    "uniform": Look("MOGRO-RW, uniform arms", "#9970C4", "--", "P"),
-    "weakest": Look("MOGRO-RW, weakest direction", "#2E0F5E", ":", "X"),
+_STYLES = {
+    "basis": LineStyle("MOGRO-RW, basis round robin (paper)", "#0072B2", "-", "o"),
+    "uniform": LineStyle("MOGRO-RW, uniform arms", "#9970C4", "--", "P"),
+    "weakest": LineStyle("MOGRO-RW, weakest direction", "#2E0F5E", ":", "X"),
 }
 _LEVELS = {
-    RW.label: Look("MOGRO-RW, mogro's default", "#8B5A2B", "-."),
-    **{policy.label: look(policy.label) for policy in BASELINES},
+    RW.label: LineStyle("MOGRO-RW, mogro's default", "#8B5A2B", "-."),
+    **{policy.label: line_style(policy.label) for policy in BASELINES},
 }
 _SHOWN = (0.1, 1.0)
 
@@ -83,8 +83,8 @@ def _draw(tables: Tables) -> Drawing:
     return draw_sweeps(
         tables["instances"],
         _THRESHOLDS,
-        [(how, [_label(rule, b) for b in _THRESHOLDS]) for rule, how in _LOOKS.items()],
-        [(how, policy) for policy, how in _LEVELS.items()],
+        [(style, [_label(rule, b) for b in _THRESHOLDS]) for rule, style in _STYLES.items()],
+        [(style, policy) for policy, style in _LEVELS.items()],
         along="threshold B",
         columns=4,
     )

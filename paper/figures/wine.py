@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mogro.plots import SWEEP, Drawing, Look, curve, legend, look, panels
+from mogro.plots import WEIGHTING_COLOURS, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval, band
 from paper.lab import wine
@@ -66,15 +66,15 @@ def _tables(scale: Scale, results: Results) -> Tables:
     }
 
 
-def _looks() -> dict[str, Look]:
-    usual, *others = SWEEP
+def _line_styles() -> dict[str, LineStyle]:
+    usual, *others = WEIGHTING_COLOURS
     colours = (others[0], usual, *others[1:])  # Dirichlet(1, 1, 1) is MOGRO-RW elsewhere
     swept = {
-        _label(w): Look(_label(w), colour, "-", marker)
+        _label(w): LineStyle(_label(w), colour, "-", marker)
         for w, colour, marker in zip(_WEIGHTINGS, colours, "*PX<>", strict=True)
     }
     swept[_AT_1] = swept[_label(_WEIGHTINGS[0])]._replace(name=_AT_1, width=0.7)
-    return swept | {c.label: look(c.label) for c in _CONTENDERS if c.label not in swept}
+    return swept | {c.label: line_style(c.label) for c in _CONTENDERS if c.label not in swept}
 
 
 def _draw(tables: Tables) -> Drawing:
@@ -92,16 +92,16 @@ def _draw(tables: Tables) -> Drawing:
 
 
 def _curve_panel(panel: Any, data: Table, objective: str) -> None:
-    for policy, how in _looks().items():
+    for policy, style in _line_styles().items():
         runs = select(data, policy=policy)
         values = [runs[f"{objective}_{part}"] for part in ("mean", "low", "high")]
-        curve(panel, how, runs["round"], *values, marked=True)
+        curve(panel, style, runs["round"], *values, marked=True)
     panel.set_xlabel("round")
     panel.set_ylabel("cumulative reward")
 
 
 def _plane(panel: Any, data: Table, across: str, up: str) -> None:
-    for policy, how in _looks().items():
+    for policy, style in _line_styles().items():
         runs = select(data, policy=policy)
         (x, left, right), (y, low, high) = (band(runs[name]) for name in (across, up))
         panel.errorbar(
@@ -109,11 +109,11 @@ def _plane(panel: Any, data: Table, across: str, up: str) -> None:
             [y],
             xerr=([x - left], [right - x]),
             yerr=([y - low], [high - y]),
-            fmt=how.marker,
-            color=how.colour,
+            fmt=style.marker,
+            color=style.colour,
             markersize=8,
             elinewidth=0.7,
-            label=how.name,
+            label=style.name,
         )
     panel.set_xlabel(f"{across}, at the end")
     panel.set_ylabel(f"{up}, at the end")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mogro.plots import Axes, Drawing, Look, curve, legend, look, panels
+from mogro.plots import Axes, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
 from paper.lab.regrets import BAND, KINDS, SIZE, by_size, select_size, size_name
@@ -34,7 +34,7 @@ def regret_panel(panel: Any, data: Table, size: tuple[int, int, int], kind: str)
     here = select_size(data, size)
     for (policy,) in distinct(here, "policy"):
         rows = select(here, policy=policy)
-        curve(panel, look(policy), rows["round"], *(rows[f"{kind}_{part}"] for part in BAND))
+        curve(panel, line_style(policy), rows["round"], *(rows[f"{kind}_{part}"] for part in BAND))
     panel.set_xlim(left=0)
     panel.set_ylim(bottom=0)
 
@@ -43,10 +43,10 @@ def time_panel(panel: Any, data: Table) -> None:
     """Draw bars of the mean time of every policy, with a dot for each instance."""
     for n, (policy,) in enumerate(distinct(data, "policy")):
         seconds = select(data, policy=policy)["seconds"]
-        how = look(policy)
-        panel.bar(n, seconds.mean(), color=how.colour, label=how.name, width=0.75)
+        style = line_style(policy)
+        panel.bar(n, seconds.mean(), color=style.colour, label=style.name, width=0.75)
         panel.plot(np.full(len(seconds), n), seconds, ".", color="black", markersize=3)
-    names = [look(policy).name for (policy,) in distinct(data, "policy")]
+    names = [line_style(policy).name for (policy,) in distinct(data, "policy")]
     panel.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=7)
     panel.grid(axis="x", visible=False)
 
@@ -54,8 +54,8 @@ def time_panel(panel: Any, data: Table) -> None:
 def draw_sweeps(
     data: Table,
     places: Sequence[float],
-    swept: Iterable[tuple[Look, Sequence[str]]],
-    levels: Iterable[tuple[Look, str]],
+    swept: Iterable[tuple[LineStyle, Sequence[str]]],
+    levels: Iterable[tuple[LineStyle, str]],
     *,
     along: str,
     columns: int | None = None,
@@ -67,10 +67,10 @@ def draw_sweeps(
     sizes, lines, others = distinct(data, *SIZE), list(swept), list(levels)
     drawing, axes = panels(1, len(sizes), width=4.4, height=3.3)
     for panel, size, (_, rows) in zip(axes[0], sizes, by_size(data), strict=True):
-        for how, policies in lines:
-            sweep(panel, how, places, [mean(rows[policy]["effective"]) for policy in policies])
-        for how, policy in others:
-            level(panel, how, mean(rows[policy]["effective"]))
+        for style, policies in lines:
+            sweep(panel, style, places, [mean(rows[policy]["effective"]) for policy in policies])
+        for style, policy in others:
+            level(panel, style, mean(rows[policy]["effective"]))
         panel.set_xscale("log")
         panel.set_xticks(places, [f"{place:g}" for place in places])
         panel.set_ylim(bottom=0)
@@ -82,14 +82,20 @@ def draw_sweeps(
 
 
 def draw_bound(
-    panel: Axes, horizons: Sequence[int], runs: Iterable[FloatArray], bound: FloatArray, how: Look
+    panel: Axes,
+    horizons: Sequence[int],
+    runs: Iterable[FloatArray],
+    bound: FloatArray,
+    style: LineStyle,
 ) -> None:
     """Draw what runs had at each horizon, and the bound of a theorem on it."""
     numbers = [mean(values) for values in runs]
     middle, low, high = (np.maximum(part, 1e-4) for part in zip(*numbers, strict=True))
-    panel.plot(horizons, middle, color=how.colour, marker=how.marker, label=f"{how.name}, runs")
-    panel.fill_between(horizons, low, high, color=how.colour, alpha=0.16, linewidth=0)
-    panel.plot(horizons, bound, color=how.colour, linestyle=":", label=f"{how.name}, theory")
+    panel.plot(
+        horizons, middle, color=style.colour, marker=style.marker, label=f"{style.name}, runs"
+    )
+    panel.fill_between(horizons, low, high, color=style.colour, alpha=0.16, linewidth=0)
+    panel.plot(horizons, bound, color=style.colour, linestyle=":", label=f"{style.name}, theory")
     panel.set_xscale("log")
     panel.set_xticks(horizons, [f"{t}" for t in horizons])
     panel.minorticks_off()
@@ -97,7 +103,7 @@ def draw_bound(
 
 
 def sweep(
-    panel: Any, how: Look, places: Sequence[float], numbers: Iterable[ConfidenceInterval]
+    panel: Any, style: LineStyle, places: Sequence[float], numbers: Iterable[ConfidenceInterval]
 ) -> None:
     """Draw numbers along what is swept, with bars for their intervals."""
     middle, low, high = (np.array(part) for part in zip(*numbers, strict=True))
@@ -105,29 +111,33 @@ def sweep(
         places,
         middle,
         yerr=(middle - low, high - middle),
-        color=how.colour,
-        linestyle=how.line,
-        linewidth=how.width,
-        marker=how.marker,
+        color=style.colour,
+        linestyle=style.line,
+        linewidth=style.width,
+        marker=style.marker,
         capsize=2,
-        label=how.name,
+        label=style.name,
     )
 
 
 def sweep_with_band(
     panel: Any,
-    how: Look,
+    style: LineStyle,
     places: Sequence[float],
     numbers: Iterable[tuple[float, float, float]],
 ) -> None:
     """Draw numbers along what is swept, with a band for their intervals."""
     middle, low, high = (np.array(part) for part in zip(*numbers, strict=True))
-    curve(panel, how, np.asarray(places), middle, low, high, marked=True, every=1)
+    curve(panel, style, np.asarray(places), middle, low, high, marked=True, every=1)
 
 
-def level(panel: Any, how: Look, number: ConfidenceInterval) -> None:
+def level(panel: Any, style: LineStyle, number: ConfidenceInterval) -> None:
     """Draw a number that does not depend on what is swept."""
     panel.axhline(
-        number.value, color=how.colour, linestyle=how.line, linewidth=how.width, label=how.name
+        number.value,
+        color=style.colour,
+        linestyle=style.line,
+        linewidth=style.width,
+        label=style.name,
     )
-    panel.axhspan(number.low, number.high, color=how.colour, alpha=0.1, linewidth=0)
+    panel.axhspan(number.low, number.high, color=style.colour, alpha=0.1, linewidth=0)

@@ -25,7 +25,7 @@ from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
 from mogro._validation import FloatArray, count
 from mogro.environments import Environment
-from mogro.plots import Axes, Drawing, curve, house_style, legend, looks, panels
+from mogro.plots import Axes, Drawing, curve, house_style, legend, line_styles, panels
 from mogro.simulation import MakePolicy, Trace, simulate
 from mogro.simulation.measures import Measures
 from mogro.simulation.run import Probe, Until, WrongPolicyError
@@ -162,10 +162,10 @@ class Comparison:
 
     def _draw(self, panel: Axes, column: str, log: str) -> None:
         many = len(self.traces) > _UNMARKED
-        for name, how in looks(self.traces).items():
+        for name, style in line_styles(self.traces).items():
             trace = self.traces[name]
             numbers = _band(_sample(trace, column))
-            curve(panel, how, trace.checkpoints, *numbers, marked=many)
+            curve(panel, style, trace.checkpoints, *numbers, marked=many)
         panel.set_xlabel("round")
         panel.set_ylabel(_title(column))
         if "x" in log:

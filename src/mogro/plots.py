@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ Drawing: TypeAlias = "figure.Figure"
 Line = str | tuple[int, tuple[int, ...]]
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """How a policy is drawn."""
 
     name: str
@@ -29,24 +30,24 @@ class Look(NamedTuple):
 
 
 # The colours of Okabe and Ito, which colour-blind readers can tell apart.
-LOOKS = {
-    "MOGRO-RW": Look("MOGRO-RW", "#0072B2", "-", "o"),
-    "MOGRO-RR": Look("MOGRO-RR", "#56B4E9", (0, (5, 1)), "s"),
-    "MOGRO-RW, B = 1": Look("MOGRO-RW, B = 1", "#0072B2", "-", "o", 0.7),
-    "MOGRO-RR, B = 1": Look("MOGRO-RR, B = 1", "#56B4E9", (0, (5, 1)), "s", 0.7),
-    "MOLB-eps-greedy": Look("MOLB-ε-greedy", "#E69F00", (0, (3, 1, 1, 1)), "^"),
-    "MOLB-UCB": Look("MOLB-UCB", "#009E73", (0, (4, 2)), "D"),
-    "MOL-TS": Look("MOL-TS", "#CC79A7", (0, (1, 1)), "v"),
-    "one objective only": Look("one objective only", "#D55E00", (0, (2, 1)), "p"),
+LINE_STYLES = {
+    "MOGRO-RW": LineStyle("MOGRO-RW", "#0072B2", "-", "o"),
+    "MOGRO-RR": LineStyle("MOGRO-RR", "#56B4E9", (0, (5, 1)), "s"),
+    "MOGRO-RW, B = 1": LineStyle("MOGRO-RW, B = 1", "#0072B2", "-", "o", 0.7),
+    "MOGRO-RR, B = 1": LineStyle("MOGRO-RR, B = 1", "#56B4E9", (0, (5, 1)), "s", 0.7),
+    "MOLB-eps-greedy": LineStyle("MOLB-ε-greedy", "#E69F00", (0, (3, 1, 1, 1)), "^"),
+    "MOLB-UCB": LineStyle("MOLB-UCB", "#009E73", (0, (4, 2)), "D"),
+    "MOL-TS": LineStyle("MOL-TS", "#CC79A7", (0, (1, 1)), "v"),
+    "one objective only": LineStyle("one objective only", "#D55E00", (0, (2, 1)), "p"),
 }
 # Weightings of MOGRO-RW: its own colour for the usual one, the others light to dark, and told
 # apart by markers as well.
-SWEEP = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
+WEIGHTING_COLOURS = ("#0072B2", "#C2A5E0", "#9970C4", "#6B3FA0", "#2E0F5E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 # For policies that are not of the house: colours of Tol, which colour-blind readers can tell apart,
 # and none that is above. With lines in turn, only the 56th looks like the first.
-SPARE = (
+OTHER_COLOURS = (
     "#CC6677",
     "#332288",
     "#117733",
@@ -59,7 +60,7 @@ SPARE = (
     "#661100",
     "#6699CC",
 )
-LINES: tuple[Line, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2, 2, 2)))
+DASHES: tuple[Line, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 2, 2, 2)))
 
 _SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -79,20 +80,22 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def look(label: str) -> Look:
+def line_style(label: str) -> LineStyle:
     """Return how a policy is drawn."""
-    return LOOKS.get(label, Look(label, SPARE[0]))
+    return LINE_STYLES.get(label, LineStyle(label, OTHER_COLOURS[0]))
 
 
-def looks(names: Collection[str]) -> dict[str, Look]:
+def line_styles(names: Collection[str]) -> dict[str, LineStyle]:
     """Return how policies are drawn together: those that are not of the house in turn."""
-    known = LOOKS
+    known = LINE_STYLES
     if "MOGRO-RW" not in names:
-        known = LOOKS | {"MOGRO": LOOKS["MOGRO-RW"]._replace(name="MOGRO")}
+        known = LINE_STYLES | {"MOGRO": LINE_STYLES["MOGRO-RW"]._replace(name="MOGRO")}
     others = [name for name in names if name not in known]
     spare = {
-        name: Look(name, SPARE[n % len(SPARE)], LINES[n % len(LINES)], MARKERS[n % len(MARKERS)])
-        for n, name in enumerate(others)
+        name: LineStyle(name, colour, line, marker)
+        for name, colour, line, marker in zip(
+            others, cycle(OTHER_COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
+        )
     }
     return {name: known.get(name) or spare[name] for name in names}
 
@@ -132,7 +135,7 @@ def _figure_type() -> "type[Drawing]":
 
 def curve(
     axes: Axes,
-    how: Look,
+    style: LineStyle,
     x: NDArray[Any],
     middle: FloatArray,
     low: FloatArray,
@@ -145,17 +148,17 @@ def curve(
     axes.plot(
         x,
         middle,
-        color=how.colour,
-        linestyle=how.line,
-        linewidth=how.width,
-        label=how.name,
-        marker=how.marker if marked else None,
+        color=style.colour,
+        linestyle=style.line,
+        linewidth=style.width,
+        label=style.name,
+        marker=style.marker if marked else None,
         markevery=every or max(1, len(x) // 5),
         markersize=5,
     )
     # Where many curves share a panel, bands have to let each other through.
     shade = 0.1 if marked else 0.2
-    axes.fill_between(x, low, high, color=how.colour, alpha=shade, linewidth=0.8)
+    axes.fill_between(x, low, high, color=style.colour, alpha=shade, linewidth=0.8)
 
 
 def legend(drawing: Drawing, axes: Axes, *, columns: int | None = None) -> None:

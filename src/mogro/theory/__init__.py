@@ -1,6 +1,6 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
-from mogro.theory._problem import Estimate, span_coordinates
+from mogro.theory._problem import ProbabilityEstimate, span_coordinates
 from mogro.theory.bounds import (
     Guarantees,
     fairness_bound,
@@ -38,9 +38,9 @@ __all__ = [
     "Assumption",
     "Conflict",
     "Diagnosis",
-    "Estimate",
     "Goodness",
     "Guarantees",
+    "ProbabilityEstimate",
     "Regularity",
     "context_goodness",
     "diagnose",

@@ -21,7 +21,7 @@ class Problem(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ProbabilityEstimate:
     """An estimated probability.
 
     Attributes

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import Estimate, between, problem
+from mogro.theory._problem import ProbabilityEstimate, between, problem
 from mogro.theory.conditions import (
     Norms,
     diversity_left,
@@ -185,7 +185,7 @@ def context_goodness(
     gamma: float,
     samples: int = SAMPLES,
     rng: np.random.Generator | None = None,
-) -> Estimate:
+) -> ProbabilityEstimate:
     """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
 
     A search over unit vectors looks for the worst direction; other draws then count how often an
@@ -205,7 +205,7 @@ def context_goodness(
 
     Returns
     -------
-    Estimate
+    ProbabilityEstimate
         The interval is for the direction found. A direction that is worse and was not found would
         make q_gamma smaller: evidence, not proof. An interval that starts at 0 says that the
         condition was not seen to hold.
@@ -270,7 +270,7 @@ def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -
     return np.broadcast_to(drawn, (size, *drawn.shape[-2:])).astype(np.float64)
 
 
-def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> Estimate:
+def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ProbabilityEstimate:
     """Count in how many rounds (n, K, d) some arm has x . direction >= level (Clopper, Pearson)."""
     from scipy.special import betaincinv
 
@@ -278,7 +278,7 @@ def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> Esti
     hits = int(((rounds @ direction).max(axis=-1) >= level).sum())
     low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return Estimate(hits / size, low, high)
+    return ProbabilityEstimate(hits / size, low, high)
 
 
 def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
@@ -355,7 +355,7 @@ class Goodness:
     feature_norm: float
     smallest_norm: float
     largest_norm: float
-    probability: Estimate | None = None
+    probability: ProbabilityEstimate | None = None
 
     @property
     def bound_norm(self) -> float:

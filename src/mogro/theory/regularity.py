@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import Estimate, parameters
+from mogro.theory._problem import ProbabilityEstimate, parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
@@ -31,8 +31,8 @@ class Regularity:
         is at least 1. Otherwise it may be smaller by far, and is not known: None.
     """
 
-    phi: Estimate
-    psi: Estimate | None
+    phi: ProbabilityEstimate
+    psi: ProbabilityEstimate | None
 
 
 def regularity(
@@ -96,11 +96,11 @@ def regularity(
 
 def regularity_index(
     theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
-) -> Estimate:
+) -> ProbabilityEstimate:
     """Estimate phi: the least probability, over objectives m, of |theta_w - theta_m| < eps."""
     objectives = len(theta)
     if objectives == 1:
-        return Estimate(1.0, 1.0, 1.0)
+        return ProbabilityEstimate(1.0, 1.0, 1.0)
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
     few = min(samples, max(1000, _DRAWS // objectives))
     first = [_corner(theta, a, m, radius, few, rng) for m in range(objectives)]
@@ -117,7 +117,7 @@ def _corner(
     radius: float,
     samples: int,
     rng: np.random.Generator,
-) -> Estimate:
+) -> ProbabilityEstimate:
     """Estimate P(|theta_w - theta_m| < eps)."""
     from scipy.special import betainc
 
@@ -128,15 +128,15 @@ def _corner(
     return _mean(betainc(float(a[others].sum()), float(a[m]), reach))
 
 
-def _mean(terms: FloatArray) -> Estimate:
+def _mean(terms: FloatArray) -> ProbabilityEstimate:
     """Estimate the mean of terms >= 0, with an interval in their logarithm."""
     if terms.size == 1:
-        return Estimate(float(terms[0]), float(terms[0]), float(terms[0]))
+        return ProbabilityEstimate(float(terms[0]), float(terms[0]), float(terms[0]))
     largest = float(terms.max())
     if largest == 0:  # to rounding
-        return Estimate(0.0, 0.0, 3 / terms.size)  # the rule of three
+        return ProbabilityEstimate(0.0, 0.0, 3 / terms.size)  # the rule of three
     scaled = terms / largest
     mean = float(scaled.mean())
     spread = _Z * float(scaled.std(ddof=1)) / mean / math.sqrt(terms.size)
     value = largest * mean
-    return Estimate(value, value * math.exp(-spread), min(value * math.exp(spread), 1.0))
+    return ProbabilityEstimate(value, value * math.exp(-spread), min(value * math.exp(spread), 1.0))
