@@ -39,13 +39,13 @@ class ProbabilityEstimate:
     high: float
 
 
-def problem(features: ArrayLike, theta: ArrayLike) -> Problem:
+def read_problem(features: ArrayLike, theta: ArrayLike) -> Problem:
     """Check a problem: finite, of fitting shapes, some feature and every parameter not zero."""
-    arms = feature_matrix(features)
-    return Problem(arms, parameters(theta, dim=arms.shape[1]))
+    arms = read_features(features)
+    return Problem(arms, read_parameters(theta, dim=arms.shape[1]))
 
 
-def feature_matrix(features: ArrayLike) -> FloatArray:
+def read_features(features: ArrayLike) -> FloatArray:
     """Return features (K, d), not all of them zero, as float64."""
     arms = floats(features, "features", shape=("K", "d")).astype(np.float64)
     if not arms.any():
@@ -54,7 +54,7 @@ def feature_matrix(features: ArrayLike) -> FloatArray:
     return arms
 
 
-def parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
+def read_parameters(theta: ArrayLike, *, dim: int | None = None) -> FloatArray:
     """Return parameters (M, d), none of them zero, as float64."""
     array = floats(theta, "theta", shape=("M", "d" if dim is None else dim)).astype(np.float64)
     if len(zero := np.flatnonzero(~array.any(axis=1))):
@@ -74,7 +74,7 @@ def _representable(vectors: FloatArray, name: str) -> None:
         )
 
 
-def between(value: object, name: str, low: float, high: float, *, closed: str) -> float:
+def read_between(value: object, name: str, low: float, high: float, *, closed: str) -> float:
     """Return ``value`` as a float between ``low`` and ``high``; ``closed`` as in "(]"."""
     result = real(value, name)
     above = result >= low if closed[0] == "[" else result > low
@@ -87,7 +87,7 @@ def between(value: object, name: str, low: float, high: float, *, closed: str) -
     return result
 
 
-def norms(value: tuple[float, float] | None) -> tuple[float, float]:
+def read_norms(value: tuple[float, float] | None) -> tuple[float, float]:
     """Return the smallest and the largest norm of the parameters, l and L; None is (1, 1)."""
     if value is None:
         return 1.0, 1.0
@@ -97,24 +97,24 @@ def norms(value: tuple[float, float] | None) -> tuple[float, float]:
     return smallest, real(value[1], "parameter_norms", minimum=smallest)
 
 
-def run(
+def read_run(
     noise: object, dim: object, rounds: object, feature_norm: object = 1.0
 ) -> tuple[float, int, int, float]:
     """Return sigma, d, T and x_max, which every bound needs, checked."""
     return (
-        noise_level(noise),
+        read_noise(noise),
         count(dim, "dim"),
-        horizon(rounds),
-        between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
+        read_rounds(rounds),
+        read_between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
     )
 
 
-def noise_level(noise: object) -> float:
+def read_noise(noise: object) -> float:
     """Return sigma >= 0, small enough for its square and the square of that to be a float."""
-    return between(noise, "noise", 0, HUGE, closed="[]")
+    return read_between(noise, "noise", 0, HUGE, closed="[]")
 
 
-def horizon(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:
+def read_rounds(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:
     """Return a number of rounds, small enough for every bound to be a float."""
     checked = count(rounds, name, minimum=minimum)
     if checked > MOST_ROUNDS:
@@ -152,7 +152,7 @@ def span_coordinates(features: ArrayLike, theta: ArrayLike) -> Problem:
     array([[3.],
            [6.]])
     """
-    arms = feature_matrix(features)
+    arms = read_features(features)
     values = floats(theta, "theta", shape=("M", arms.shape[1])).astype(np.float64)
     if (basis := span_basis(arms)) is None:
         return Problem(arms, values)

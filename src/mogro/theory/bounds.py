@@ -77,9 +77,9 @@ def regret_bound_random_weights(
     ...     increment=0.1, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
     28351
     """
-    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slope = real(increment, "increment", above=0)
-    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
+    start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
     learning = 16 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 3 * count(objectives, "objectives") + 10 * d * xmax**2 / slope
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
@@ -123,9 +123,9 @@ def regret_bound_round_robin(
     ...     diversity_left=0.25, noise=1.0, dim=2, objectives=2, rounds=1000, initial_rounds=10))
     5640
     """
-    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slope = real(diversity_left, "diversity_left", above=0)
-    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
+    start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
     learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
@@ -150,7 +150,7 @@ def is_vacuous(
     >>> is_vacuous(2500.0, rounds=1000), is_vacuous(1500.0, rounds=1000)
     (True, False)
     """
-    _, _, T, xmax = check.run(0.0, 1, rounds, feature_norm)
+    _, _, T, xmax = check.read_run(0.0, 1, rounds, feature_norm)
     worst = 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * T
     return bound == math.inf or real(bound, "bound") >= worst
 
@@ -199,11 +199,11 @@ def fairness_bound(
     ...                      rounds=1000, initial_rounds=100), 6)
     0.079513
     """
-    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     slack = real(epsilon, "epsilon", above=0)
     slope = real(increment, "increment", above=0)
-    start = check.horizon(initial_rounds, "initial_rounds", minimum=0)
-    share = check.between(psi, "psi", 0, 1, closed="[]")
+    start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
+    share = check.read_between(psi, "psi", 0, 1, closed="[]")
     ratio = sigma * xmax**2 / slope / slack
     wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
     settled = max(math.floor(wait) + start, 2 * start)

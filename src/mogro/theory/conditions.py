@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import count, real
-from mogro.theory._problem import between, norms, parameters, span_coordinates
+from mogro.theory._problem import read_between, read_norms, read_parameters, span_coordinates
 
 
 class Norms(TypedDict):
@@ -55,7 +55,7 @@ def objective_diversity(theta: ArrayLike, *, features: ArrayLike | None = None) 
     >>> round(objective_diversity([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], features=flat), 12)
     0.5
     """
-    array = parameters(theta) if features is None else span_coordinates(features, theta).theta
+    array = read_parameters(theta) if features is None else span_coordinates(features, theta).theta
     if np.linalg.matrix_rank(array) < array.shape[1]:
         return 0.0
     singular = np.linalg.svd(array, compute_uv=False)
@@ -132,12 +132,12 @@ def distance_bound(
     1.333333...
     """
     smallest = real(smallest_norm, "smallest_norm", above=0)
-    angle = math.asin(between(alpha, "alpha", 0, smallest, closed="[]") / smallest)
+    angle = math.asin(read_between(alpha, "alpha", 0, smallest, closed="[]") / smallest)
     if feature_norm is None:
-        total = angle + math.acos(between(gamma, "gamma", 0, 1, closed="(]"))
+        total = angle + math.acos(read_between(gamma, "gamma", 0, 1, closed="(]"))
         return 2 * math.sin(total / 2)
     xmax = real(feature_norm, "feature_norm", above=0)
-    ratio = xmax / between(gamma, "gamma", 0, xmax, closed="(]")
+    ratio = xmax / read_between(gamma, "gamma", 0, xmax, closed="(]")
     total = angle + math.acos(1 / ratio)
     return math.hypot(ratio - 1, 2 * math.sqrt(ratio) * math.sin(total / 2))
 
@@ -180,10 +180,10 @@ def radius_cap(
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
     top = 1.0 if xmax is None else xmax
     if gamma != top:  # where lambda is so small that the level needed is rounded to the top
-        gamma = between(gamma, "gamma", needed, top, closed="(]")
+        gamma = read_between(gamma, "gamma", needed, top, closed="(]")
     if xmax is None and parameter_norms is None:
         return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
-    smallest = norms(parameter_norms)[0]
+    smallest = read_norms(parameter_norms)[0]
     left = diversity_left(lam, 0.0, gamma, **given)
     if xmax is None:
         total = 2 * math.asin(min(1.0, (scaled - left / 3) / 4))
@@ -231,7 +231,7 @@ def diversity_left(
     0.166666667
     """
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
-    smallest = norms(parameter_norms)[0]
+    smallest = read_norms(parameter_norms)[0]
     distance = distance_bound(alpha, gamma, feature_norm=xmax, smallest_norm=smallest)
     if xmax is None:
         return scaled - 2 * distance
@@ -270,8 +270,8 @@ def eigenvalue_increment(
     >>> eigenvalue_increment(0.3, phi=0.05, objectives=2)
     0.03
     """
-    share = between(phi, "phi", 0, 1, closed="[]")
-    chance = between(goodness_probability, "goodness_probability", 0, 1, closed="[]")
+    share = read_between(phi, "phi", 0, 1, closed="[]")
+    chance = read_between(goodness_probability, "goodness_probability", 0, 1, closed="[]")
     return real(diversity, "diversity") * share * chance * count(objectives, "objectives")
 
 
@@ -279,7 +279,7 @@ def _scales(
     lam: object, feature_norm: object, parameter_norms: tuple[float, float] | None
 ) -> tuple[float, float, float | None]:
     """Return lambda, lambda / L^2 and x_max, checked."""
-    _, largest = norms(parameter_norms)
+    _, largest = read_norms(parameter_norms)
     checked = real(lam, "lam", above=0)
     if checked > largest**2 * (1 + 1e-9):
         raise ValueError(f"lam: expected at most the squared norm {largest**2:g}, got {lam!r}")

@@ -212,31 +212,22 @@ def diagnose(
     >>> diagnosis.holds, 0 < share.low < share.high < 0.1
     (True, True)
     """
-    levels = [check.noise_level(level) for level in np.atleast_1d(np.asarray(noise)).tolist()]
-    objectives = len(np.atleast_2d(np.asarray(theta)))
-    if len(levels) not in (1, objectives):
-        raise ValueError(
-            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
-        )
-    sigma, T = max(levels), check.horizon(rounds)
+    sigma, T = _largest_noise(noise, theta), check.read_rounds(rounds)
     if epsilon is not None:
-        epsilon = check.between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
+        epsilon = check.read_between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
     if not isinstance(scalarization, RandomWeights | RoundRobin):
         raise ValueError(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
+    random = isinstance(scalarization, RandomWeights)
     given = features if callable(features) else as_floats(features, "features")
     if callable(given) or given.ndim == 3:
         measured = _measure_contexts(given, theta)
     else:
-        measured = _measure_arms(given, theta, apart=isinstance(scalarization, RandomWeights))
+        measured = _measure_arms(given, theta, apart=random)
     objectives, rank = measured.theta.shape
-    weights, written = None, "RoundRobin()"
-    if isinstance(scalarization, RandomWeights):
-        weights = np.array(scalarization.dirichlet(objectives))
-        concentration = scalarization.concentration
-        written = f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
+    written = _written(scalarization)
     how = "" if written == "RandomWeights()" else f", scalarization={written}"
     return Diagnosis(
         arms=measured.arms,
@@ -247,20 +238,45 @@ def diagnose(
         rounds=T,
         scalarization=written,
         policy=f"MOGRO({measured.dim}, {objectives}{how})",
-        assumptions=check_assumptions(measured.theta, measured.good, weights is not None),
+        assumptions=check_assumptions(measured.theta, measured.good, random),
         conflict=measured.conflict,
         goodness=measured.good,
         guarantees=collect_guarantees(
             measured.features,
             measured.theta,
             measured.good,
-            weights=weights,
+            weights=_dirichlet(scalarization, objectives),
             noise=sigma,
             rounds=T,
             epsilon=epsilon,
         ),
         sampled_rounds=len(measured.features) if measured.features.ndim == 3 else None,
     )
+
+
+def _largest_noise(noise: float | Sequence[float], theta: ArrayLike) -> float:
+    """Return the noise of an objective, or the largest of all."""
+    levels = [check.read_noise(level) for level in np.atleast_1d(np.asarray(noise)).tolist()]
+    objectives = len(np.atleast_2d(np.asarray(theta)))
+    if len(levels) not in (1, objectives):
+        raise ValueError(
+            f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
+        )
+    return max(levels)
+
+
+def _written(scalarization: RandomWeights | RoundRobin) -> str:
+    """Return a scalarisation as one would type it."""
+    if isinstance(scalarization, RoundRobin):
+        return "RoundRobin()"
+    concentration = scalarization.concentration
+    return f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
+
+
+def _dirichlet(scalarization: RandomWeights | RoundRobin, objectives: int) -> FloatArray | None:
+    if isinstance(scalarization, RoundRobin):
+        return None
+    return np.array(scalarization.dirichlet(objectives))
 
 
 class _Measured(NamedTuple):
@@ -275,7 +291,7 @@ class _Measured(NamedTuple):
 
 
 def _measure_arms(features: FloatArray, theta: ArrayLike, *, apart: bool) -> _Measured:
-    arms, parameters = check.problem(features, theta)
+    arms, parameters = check.read_problem(features, theta)
     inside = span_coordinates(arms, parameters)
     _check_influence(inside.theta)
     good = measure_arm_goodness(*inside, apart=apart)
@@ -287,8 +303,8 @@ def _measure_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Mea
     rng = np.random.default_rng(0)
     rounds = draw_rounds(contexts, rng, name="features")
     arms, dim = rounds.searched.shape[1:]
-    pooled = check.feature_matrix(rounds.searched.reshape(-1, dim))
-    parameters = check.parameters(theta, dim=dim)
+    pooled = check.read_features(rounds.searched.reshape(-1, dim))
+    parameters = check.read_parameters(theta, dim=dim)
     if (basis := span_basis(pooled)) is not None:
         parameters = span_coordinates(pooled, parameters).theta
         rounds = Rounds(rounds.searched @ basis, rounds.counted @ basis)

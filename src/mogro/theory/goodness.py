@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import ProbabilityEstimate, between, problem
+from mogro.theory._problem import ProbabilityEstimate, read_between, read_problem
 from mogro.theory.conditions import (
     Norms,
     diversity_left,
@@ -73,9 +73,9 @@ def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> float:
     >>> round(goodness([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], gamma=0.8), 9)
     0.6
     """
-    arms, parameters = problem(features, theta)
+    arms, parameters = read_problem(features, theta)
     largest = max(1.0, float(np.linalg.norm(arms, axis=1).max()))
-    level = between(gamma, "gamma", 0, largest, closed="(]")
+    level = read_between(gamma, "gamma", 0, largest, closed="(]")
     return min(_radius(arms, parameter, level) for parameter in parameters)
 
 
@@ -90,7 +90,7 @@ def goodness_level(features: ArrayLike, theta: ArrayLike) -> float:
     >>> goodness_level([[1.0, 0.0], [0.0, 0.9]], [[1.0, 0.0], [0.0, 2.0]])
     0.9
     """
-    arms, parameters = problem(features, theta)
+    arms, parameters = read_problem(features, theta)
     directions = parameters / np.linalg.norm(parameters, axis=1, keepdims=True)
     return max(0.0, float((arms @ directions.T).max(axis=0).min()))
 

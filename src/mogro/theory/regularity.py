@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import ProbabilityEstimate, parameters
+from mogro.theory._problem import ProbabilityEstimate, read_parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
@@ -78,7 +78,7 @@ def regularity(
     >>> round(index.phi.value, 6), index.psi == index.phi
     (0.070711, True)
     """
-    vectors = parameters(theta)
+    vectors = read_parameters(theta)
     radius = real(epsilon, "epsilon", above=0)
     size = count(samples, "samples", minimum=100)
     given = floats(concentration, "concentration", shape=(...,))

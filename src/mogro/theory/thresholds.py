@@ -35,8 +35,8 @@ def noise_sum_bound(
     >>> noise_sum_bound(100, noise=1.0, dim=1, delta=1 / math.e, feature_norm=2.0)
     66.963...
     """
-    sigma, d, t, xmax = check.run(noise, dim, rounds, feature_norm)
-    log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
+    sigma, d, t, xmax = check.read_run(noise, dim, rounds, feature_norm)
+    log_failure = -math.log(check.read_between(delta, "delta", 0, 1, closed="(]"))
     return sigma * xmax * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
 
 
@@ -91,9 +91,9 @@ def eigenvalue_threshold(
     >>> eigenvalue_threshold(radius=1, noise=1, dim=1, rounds=10**6, delta=1e-6)
     84.279...
     """
-    sigma, d, T, xmax = check.run(noise, dim, rounds, feature_norm)
+    sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     a = real(radius, "radius", above=0)
-    log_failure = -math.log(check.between(delta, "delta", 0, 1, closed="(]"))
+    log_failure = -math.log(check.read_between(delta, "delta", 0, 1, closed="(]"))
     first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta, feature_norm=xmax) / a
     inner = d / 2 * math.log1p(2 * T * xmax**2 / d) + log_failure
     return min(first, max(1.0, (2 * sigma / a) ** 2 * inner))
@@ -154,7 +154,7 @@ def threshold_round_robin(
         noise=noise,
         dim=dim,
         rounds=rounds,
-        delta=1 / check.horizon(rounds),
+        delta=1 / check.read_rounds(rounds),
         feature_norm=feature_norm,
     )
 
@@ -177,7 +177,7 @@ def is_unreachable(threshold: float, *, dim: int, rounds: int, feature_norm: flo
     >>> is_unreachable(501.0, dim=2, rounds=1000), is_unreachable(500.0, dim=2, rounds=1000)
     (True, False)
     """
-    _, d, T, xmax = check.run(0.0, dim, rounds, feature_norm)
+    _, d, T, xmax = check.read_run(0.0, dim, rounds, feature_norm)
     return real(threshold, "threshold", minimum=0) > T * xmax**2 / d
 
 
@@ -249,7 +249,7 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
 
 def _inside_span(basis: ArrayLike) -> FloatArray:
     """Return the arms in coordinates of their span."""
-    arms = check.feature_matrix(basis)
+    arms = check.read_features(basis)
     inside = span_basis(arms)
     return arms if inside is None else np.asarray(arms @ inside)
 
