@@ -58,9 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _add_diagnose(commands)
     _add_evaluate(commands)
     _add_serve(commands)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        given.run(given)
+        options.run(options)
     except ModuleNotFoundError as error:
         sys.exit(f"Error: this needs {error.name}: pip install {error.name}")
     except (ValueError, JournalError, ImportError, OSError) as error:
@@ -120,38 +120,38 @@ def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.set_defaults(run=_serve)
 
 
-def _serve(given: argparse.Namespace) -> None:
+def _serve(options: argparse.Namespace) -> None:
     try:
         from mogro.service import command
     except ModuleNotFoundError as error:
-        raise ImportError(f"mogro serve needs {error.name}: pip install 'mogro[serve]'") from error
-    command.run(given)
+        raise ImportError(f"mogro serve needs {error.name}: pip install '.[serve]'") from error
+    command.run(options)
 
 
 def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, about: str
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, description: str
 ) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
-        help=about.partition("\n")[0],
-        description=about,
+        help=description.partition("\n")[0],
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
 
 
-def _diagnose(given: argparse.Namespace) -> None:
+def _diagnose(options: argparse.Namespace) -> None:
     diagnosis = diagnose(
-        read_matrix(given.features, "features", stack=True),
-        read_matrix(given.theta, "theta"),
-        noise=given.noise,
-        rounds=given.rounds,
-        scalarization=RoundRobin() if given.round_robin else RandomWeights(given.weights),
+        read_matrix(options.features, "features", stack=True),
+        read_matrix(options.theta, "theta"),
+        noise=options.noise,
+        rounds=options.rounds,
+        scalarization=RoundRobin() if options.round_robin else RandomWeights(options.weights),
     )
-    print(diagnosis.to_json() if given.json else diagnosis)
+    print(diagnosis.to_json() if options.json else diagnosis)
 
 
-def _evaluate(given: argparse.Namespace) -> None:
-    print(what_if(given.log, given.weights))
+def _evaluate(options: argparse.Namespace) -> None:
+    print(what_if(options.log, options.weights))
 
 
 def _file(text: str) -> Path:
@@ -209,8 +209,8 @@ def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
     except (MemoryError, OverflowError) as error:
         raise ValueError(f"{name}: {path.name} is damaged, or too large") from error
     except ValueError as error:
-        told = str(error).removeprefix(f"{name}: ")
-        raise ValueError(f"{name}: {path.name}: {told}") from error
+        reason = str(error).removeprefix(f"{name}: ")
+        raise ValueError(f"{name}: {path.name}: {reason}") from error
 
 
 def _npy(path: Path) -> ArrayLike:

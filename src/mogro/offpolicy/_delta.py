@@ -55,7 +55,7 @@ class Layout:
     def sets(self) -> Places:
         """The columns that the estimate of an objective depends on, (M, q)."""
         places = (self.seen, self.weight, self.product, self.baseline)
-        return np.stack([each for each in places if each is not None], axis=1)
+        return np.stack([columns for columns in places if columns is not None], axis=1)
 
     def fill(self, rows: Rows, part: slice) -> FloatArray:
         """Return the columns of some rows, (p, n)."""

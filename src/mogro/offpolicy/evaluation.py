@@ -156,9 +156,9 @@ class Evaluation:
     def __repr__(self) -> str:
         warnings = self.warnings
         sizes = _spread(self.effective_size)
-        about = f"{self.rows:,} rows, effective size {sizes}, largest weight "
-        about += _spread(self.largest_weight)
-        lines = [*warnings, *self.notes, about]
+        summary = f"{self.rows:,} rows, effective size {sizes}, largest weight "
+        summary += _spread(self.largest_weight)
+        lines = [*warnings, *self.notes, summary]
         if not np.isnan(self.value).all():
             names = self.names or tuple(map(str, range(len(self.value))))
             width = max(10, *(len(name) + 1 for name in names))

@@ -23,7 +23,7 @@ def read_means(means: ArrayLike) -> FloatArray:
     return np.ascontiguousarray(checked, dtype=np.float64)
 
 
-def chosen(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tuple[int, ...]]:
+def read_arms(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tuple[int, ...]]:
     """Return the flat problem and the arm of every choice, and the shape of the answer.
 
     With as many axes as the batch or fewer, ``arms`` is one arm per problem; one more axis means

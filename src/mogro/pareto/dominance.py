@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto._arguments import chosen, read_means
+from mogro.pareto._arguments import read_arms, read_means
 
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
 _MOST_OBJECTIVES = 31  # that every version of moocore accepts
@@ -46,7 +46,7 @@ def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
     points = read_means(means)
     if arms is None:
         return pareto_front(points)
-    problem, arm, shape = chosen(points, arms)
+    problem, arm, shape = read_arms(points, arms)
     flat = points.reshape(-1, *points.shape[-2:])
     return undominated(flat, problem, flat[problem, arm]).reshape(shape)
 
@@ -157,7 +157,7 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
         problem = np.repeat(np.arange(len(flat)), count)
         point, shape = flat.reshape(-1, objectives), points.shape[:-1]
     else:
-        problem, arm, shape = chosen(points, arms)
+        problem, arm, shape = read_arms(points, arms)
         point = flat[problem, arm]
     if objectives == 1:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)

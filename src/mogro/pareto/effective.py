@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.pareto import _games
-from mogro.pareto._arguments import chosen, read_means
+from mogro.pareto._arguments import read_arms, read_means
 from mogro.pareto._games import Games
 from mogro.pareto.dominance import pareto_front, undominated
 
@@ -103,7 +103,7 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
         problem, arm = (x.ravel() for x in np.indices(flat.shape[:2]))
         shape = points.shape[:-1]
     else:
-        problem, arm, shape = chosen(points, arms)
+        problem, arm, shape = read_arms(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     games = _solve(flat, problem, arm)
@@ -210,7 +210,7 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
             *_front_only(flat, result), units=power_units(flat)
         )
         return result.reshape(points.shape[:-1])
-    problem, arm, shape = chosen(points, arms)
+    problem, arm, shape = read_arms(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])

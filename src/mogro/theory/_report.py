@@ -18,10 +18,14 @@ def sections(diagnosis: Diagnosis) -> Sections:
     """Put a diagnosis into words."""
     verdict = "all hold" if diagnosis.holds else "not all hold"
     assumptions = []
-    for each in diagnosis.assumptions:
-        words = ("holds: " if each.holds else "FAILS: ") + each.detail
-        short = f": short by {-each.margin:.4g}" if not each.holds and each.margin else ""
-        assumptions.append((each.name, words + short))
+    for assumption in diagnosis.assumptions:
+        words = ("holds: " if assumption.holds else "FAILS: ") + assumption.detail
+        short = (
+            f": short by {-assumption.margin:.4g}"
+            if not assumption.holds and assumption.margin
+            else ""
+        )
+        assumptions.append((assumption.name, words + short))
     reason = "the default needs no threshold; the theorem's is for its guarantee, and costs regret"
     return {
         "Problem": _problem(diagnosis),

@@ -256,18 +256,18 @@ def draw_rounds(
 
 
 def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
-    asked = inspect.signature(contexts).parameters
-    if "batch" in asked and "step" not in asked:
-        drawn = np.asarray(contexts(rng=rng, batch=(size,)))
+    names = inspect.signature(contexts).parameters
+    if "batch" in names and "step" not in names:
+        features = np.asarray(contexts(rng=rng, batch=(size,)))
     else:  # one round after the other
-        steps: list[Any] = [{"step": step} if "step" in asked else {} for step in range(size)]
-        drawn = np.stack([np.asarray(contexts(rng=rng, **step)) for step in steps])
-    if drawn.ndim not in (2, 3) or drawn.dtype.kind not in "fiu" or not drawn.size:
-        came = f"{drawn.dtype} of shape {drawn.shape}"
-        raise ValueError(f"{name}: expected features (n, K, d), got {came}")
-    if not np.isfinite(drawn).all():
+        steps: list[Any] = [{"step": step} if "step" in names else {} for step in range(size)]
+        features = np.stack([np.asarray(contexts(rng=rng, **step)) for step in steps])
+    if features.ndim not in (2, 3) or features.dtype.kind not in "fiu" or not features.size:
+        received = f"{features.dtype} of shape {features.shape}"
+        raise ValueError(f"{name}: expected features (n, K, d), got {received}")
+    if not np.isfinite(features).all():
         raise ValueError(f"{name}: expected finite features, got NaN or infinity")
-    return np.broadcast_to(drawn, (size, *drawn.shape[-2:])).astype(np.float64)
+    return np.broadcast_to(features, (size, *features.shape[-2:])).astype(np.float64)
 
 
 def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ProbabilityEstimate:
@@ -292,8 +292,8 @@ def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -
     lowest = score(worst)
     for width in np.geomspace(0.5, 0.01, _REFINEMENTS if draws.shape[-1] > 1 else 0):
         trial = _unit(worst + width * rng.standard_normal(worst.size))
-        if (there := score(trial)) < lowest:
-            worst, lowest = trial, there
+        if (trial_score := score(trial)) < lowest:
+            worst, lowest = trial, trial_score
     return np.asarray(worst)
 
 
