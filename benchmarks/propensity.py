@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.common import Line, duration, race, ratio, short, typical
 from mogro import RandomChebyshev, RandomHypervolume, RandomWeights
 from mogro._validation import FloatArray
-from mogro.probability import Chosen, Probabilities, selection_probabilities
+from mogro.probability import Probabilities, selection_probabilities
 from mogro.scalarization import Scalarization, is_nonlinear
 
 ARMS = 1000
@@ -97,7 +97,7 @@ def _line(values: np.ndarray, name: str, where: str) -> Line:
     selection = SELECTIONS[name]
     choices = [_choice(values, selection, seed) for seed in range(CHOICES)]
 
-    def ask(seed: int = 0, chosen: Chosen | None = choices[0]) -> Probabilities:
+    def ask(seed: int = 0, chosen: int | None = choices[0]) -> Probabilities:
         rng = np.random.default_rng(seed)
         return selection_probabilities(values, selection, step=0, rng=rng, chosen=chosen)
 
@@ -107,7 +107,7 @@ def _line(values: np.ndarray, name: str, where: str) -> Line:
     times = race({"ours": ask, "all": whole, "simple": simple}, repeats=7, budget=0.5)
     large, honest = _errors([whole(seed) for seed in range(ANSWERS)], None)
     several = [
-        _errors([ask(seed, chosen) for seed in range(ANSWERS)], chosen.arm) for chosen in choices
+        _errors([ask(seed, chosen) for seed in range(ANSWERS)], chosen) for chosen in choices
     ]
     chosen = max(error for error, _ in several)
     ratios = [honest, *(each for _, each in several)]
@@ -126,11 +126,11 @@ def _line(values: np.ndarray, name: str, where: str) -> Line:
     )
 
 
-def _choice(values: FloatArray, selection: Scalarization, seed: int) -> Chosen:
+def _choice(values: FloatArray, selection: Scalarization, seed: int) -> int:
     rng = np.random.default_rng(seed)
     weights = selection.weights(values.shape[1], step=0, batch=(), rng=rng)
     scores = selection.score(values, weights) if is_nonlinear(selection) else values @ weights
-    return Chosen(int(scores.argmax()), weights)
+    return int(scores.argmax())
 
 
 def _errors(answers: list[Probabilities], arm: int | None) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from benchmarks.frequencies import ARMS, FEATURES, Case, judge, taught
 
 import mogro
 from mogro import RandomChebyshev, RandomHypervolume, RandomWeights
-from mogro.probability import Chosen, counted, selection_probabilities
+from mogro.probability import counted, selection_probabilities
 from mogro.scalarization import Scalarization, is_nonlinear
 
 
@@ -43,7 +43,7 @@ def test_an_arm_that_thompson_sampling_chose_has_a_propensity() -> None:
 def test_a_choice_counts_so_that_one_over_its_share_is_right() -> None:
     probability, draws, runs = 0.002, 1024, 20_000
     wins = np.random.default_rng(0).binomial(draws, probability, runs)
-    shares = [counted(np.array([w, draws - w]), draws, Chosen(0, None)).values[0] for w in wins]
+    shares = [counted(np.array([w, draws - w]), draws, 0).values[0] for w in wins]
     inverse = 1 / np.array(shares)
     expected = (1 - (1 - probability) ** (draws + 1)) / probability
     assert abs(inverse.mean() - expected) < 4 * inverse.std() / runs**0.5
@@ -69,11 +69,11 @@ SELECTIONS: list[Scalarization] = [
 ]
 
 
-def best(values: np.ndarray, selection: Scalarization, seed: int) -> Chosen:
+def best(values: np.ndarray, selection: Scalarization, seed: int) -> int:
     rng = np.random.default_rng(seed)
     weights = selection.weights(values.shape[1], step=0, batch=(), rng=rng)
     scores = selection.score(values, weights) if is_nonlinear(selection) else values @ weights
-    return Chosen(int(scores.argmax()), weights)
+    return int(scores.argmax())
 
 
 @pytest.mark.slow
@@ -94,12 +94,12 @@ def test_what_was_chosen_is_looked_at_closely(selection: Scalarization, objectiv
             )
             for seed in range(12)
         ]
-        several = np.array([answer.values[chosen.arm] for answer in answers])
+        several = np.array([answer.values[chosen] for answer in answers])
         assert (several > 0).all()
-        others = np.array([answer.values[chosen.arm] for answer in plain])
+        others = np.array([answer.values[chosen] for answer in plain])
         spread = np.hypot(several.std(ddof=1), others.std(ddof=1)) / 12**0.5
         assert abs(several.mean() - others.mean()) < 6 * spread + 1e-12
-        claimed = np.array([answer.errors[chosen.arm] for answer in answers])
+        claimed = np.array([answer.errors[chosen] for answer in answers])
         # A standard deviation from twelve numbers may itself be off by a half.
         assert np.sqrt(np.square(claimed).mean()) > 0.3 * several.std(ddof=1)
         assert answers[0].values.sum() == pytest.approx(1)
@@ -108,11 +108,11 @@ def test_what_was_chosen_is_looked_at_closely(selection: Scalarization, objectiv
 def test_a_choice_at_the_edge_of_the_weights() -> None:
     values = np.random.default_rng(0).standard_normal((50, 4))
     for corner in np.eye(4):
-        chosen = Chosen(int((values @ corner).argmax()), corner)
+        chosen = int((values @ corner).argmax())
         rng = np.random.default_rng(0)
         result = selection_probabilities(values, RandomWeights(), step=0, rng=rng, chosen=chosen)
         assert np.isfinite(result.values).all()
-        assert result.values[chosen.arm] > 0
+        assert result.values[chosen] > 0
 
 
 def test_decisions_of_a_log_have_the_propensities_of_their_time(tmp_path: object) -> None:

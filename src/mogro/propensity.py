@@ -10,7 +10,7 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms, Rule, choose, listed, values_in_round
 from mogro.exploration import ExplorationContext
-from mogro.probability import Chosen, Probabilities, counted, exactly, selection_probabilities
+from mogro.probability import Probabilities, counted, exactly, selection_probabilities
 from mogro.scalarization import FixedWeights, RoundRobin
 from mogro.selection import Selection, is_front
 
@@ -28,7 +28,7 @@ def probabilities(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
-    chosen: Chosen | None = None,
+    chosen: int | None = None,
 ) -> Probabilities:
     """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
 
@@ -66,7 +66,7 @@ def probabilities_of_values(
     rng: Rng,
     selection: Selection,
     epsilon: float = 0.0,
-    chosen: Chosen | None = None,
+    chosen: int | None = None,
 ) -> Probabilities:
     """Return what :func:`probabilities` does for one learner, by what arms are worth to it, (K, M).
 
@@ -90,7 +90,7 @@ def _source(rng: Rng) -> np.random.Generator:
 
 
 def _when_exploring(
-    policy: Rule, explore: ExplorationContext, rng: Rng, chosen: Chosen | None
+    policy: Rule, explore: ExplorationContext, rng: Rng, chosen: int | None
 ) -> Probabilities:
     """Return the probabilities of the arms of one learner that explores."""
     assert policy.exploration is not None
@@ -108,7 +108,7 @@ def _when_exploiting(
     step: int,
     rng: Rng,
     selection: Selection,
-    chosen: Chosen | None,
+    chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
     count = len(arms)
@@ -129,7 +129,7 @@ def _by_values(
     step: int,
     rng: np.random.Generator,
     selection: Selection,
-    chosen: Chosen | None,
+    chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) that are worth (K, M)."""
     rows = np.flatnonzero(values[:, 0] > -math.inf)
@@ -137,8 +137,8 @@ def _by_values(
         rows = distinct(arms, rows)
         values, selection = _as_compared(values[rows], arms[rows], theta, selection, step)
         if chosen is not None:
-            place = np.flatnonzero(rows == chosen.arm)
-            chosen = chosen._replace(arm=int(place[0])) if place.size else None
+            place = np.flatnonzero(rows == chosen)
+            chosen = int(place[0]) if place.size else None
     else:
         values = values[rows]
     whole = np.zeros((2, len(arms)))

@@ -29,7 +29,7 @@ from mogro.exploration import (
     explorers,
 )
 from mogro.policies import LinearPolicy
-from mogro.probability import Chosen, Probabilities
+from mogro.probability import Probabilities
 from mogro.propensity import probabilities, probabilities_of_values
 from mogro.selection import Selection
 
@@ -69,7 +69,7 @@ class DecisionInputs(NamedTuple):
     step: int
     epsilon: float
 
-    def probabilities(self, *, rng: Rng, chosen: Chosen | None = None) -> Probabilities:
+    def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
         return probabilities(
             self.policy,
@@ -111,7 +111,7 @@ class WrittenInputs(NamedTuple):
     step: int
     epsilon: float
 
-    def probabilities(self, *, rng: Rng, chosen: Chosen | None = None) -> Probabilities:
+    def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
         return probabilities_of_values(
             self.estimates if self.values is None else self.values,
@@ -500,7 +500,7 @@ def compute_propensities(
     """Return the probabilities of arms, and if there is a decision, in it; it keys the draws."""
     id, chosen = "" if event is None else event.id, None
     if event is not None and not event.uniform:
-        chosen = Chosen(inputs.arms.ids.index(event.arm), event.weights)
+        chosen = inputs.arms.ids.index(event.arm)
     rng = draws(config.seed, id, purpose="propensity")
     values, errors = inputs.probabilities(rng=rng, chosen=chosen)
     for array in (values, errors):

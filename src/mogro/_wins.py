@@ -1,0 +1,206 @@
+"""Which arms have the largest score at given weights: in single precision, and in double if close.
+
+Scores are sums or minima of weighted values, or both. BLAS does the products.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import FloatArray, IntArray
+
+SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
+SINGLE = 2e-6  # what single precision may be off
+TINY = 1e-30  # below, it loses digits
+_MINIMA = 5e-7  # the most by which equal minima may differ, of their size
+_PRODUCTS = 1 << 18  # at a time: they stay in the cache, and BLAS starts no threads
+_FEWEST = 16  # rows of a table
+_STRONG, _PILOT = 64, 256  # arms that set a level for the others, and weights that name them
+_STEP = 16  # arms that are left out at once
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """``bend * min_m w_m y_m + total * sum_m w_m y_m`` for arms with values y, (K, M).
+
+    ``sizes`` (M,) are those of the numbers that compete, as they were before a reference point was
+    subtracted: the unit of rounding. Weights and values may change places.
+    """
+
+    values: Floats
+    bend: float
+    total: float
+    sizes: FloatArray
+
+    def of(self, values: Floats) -> "Scores":
+        """Return the same for other arms."""
+        return Scores(values, self.bend, self.total, self.sizes)
+
+    @property
+    def at_once(self) -> int:
+        """For how many weights a table should be made."""
+        return max(_FEWEST, _PRODUCTS // (1 + self.values.size))
+
+    def table(self, weights: Floats) -> Floats:
+        """Return the scores (n, K) for weights (n, M), in the precision of both."""
+        if not self.bend:
+            return np.asarray(self.total * weights @ self.values.T)
+        # A column times a row is fastest for BLAS if zeros are beside both.
+        count, objectives = weights.shape
+        columns = np.zeros((objectives, count, 2), dtype=weights.dtype)
+        rows = np.zeros((objectives, 2, len(self.values)), dtype=weights.dtype)
+        columns[:, :, 0], rows[:, 0] = weights.T, self.values.T
+        least = columns[0] @ rows[0]
+        term = np.empty_like(least)
+        for m in range(1, objectives):
+            np.minimum(least, np.matmul(columns[m], rows[m], out=term), out=least)
+        if self.total:
+            weighted = weights * weights.dtype.type(self.total)
+            least += np.matmul(weighted, self.values.T, out=term)
+        return np.asarray(least)
+
+    def pairs(self, arms: IntArray, weights: FloatArray) -> FloatArray:
+        """Return the score (n,) of one arm for each of the weights (n, M)."""
+        terms = weights * self.values[arms]
+        return np.asarray(self.bend * terms.min(axis=1) + self.total * terms.sum(axis=1))
+
+    def best(self, weights: Floats) -> IntArray:
+        """Return the first of the best arms (n,) at weights (n, M)."""
+        steps = range(0, len(weights), self.at_once)
+        tables = (self.table(weights[start : start + self.at_once]) for start in steps)
+        return np.concatenate([np.empty(0, np.int64), *(table.argmax(axis=1) for table in tables)])
+
+    def in_single_precision(self) -> "Scores":
+        """Return scores of another size, and of sums another level, that order arms alike."""
+        values = self.values if self.bend else self.values - self.values.max(axis=0)
+        scale = np.abs(values).max() or 1.0
+        single = (values / scale).astype(np.float32)
+        return Scores(single, self.bend, self.total, self.sizes / scale)
+
+    def slack(self, weights: FloatArray, level: FloatArray) -> FloatArray:
+        """Return up to what difference from a level (n,) scores are equal for weights (n, M)."""
+        slack = SLACK * (self.bend + self.total) * (np.abs(weights) @ self.sizes)
+        if self.bend and not self.total:  # minima with tiny weights may be below it
+            slack = np.minimum(slack, _MINIMA * np.abs(level))
+        return np.asarray(slack)
+
+
+class Wins(NamedTuple):
+    """Who has the largest score at weights, in several nets of them.
+
+    Attributes
+    ----------
+    won
+        (nets, K), how much each arm wins; arms that tie have shares.
+    share
+        (n,), how much of each weight one arm wins.
+    best
+        (n,), the arm that wins it, -1 where several tie.
+    """
+
+    won: FloatArray
+    share: FloatArray
+    best: IntArray
+
+
+def compare(
+    scores: Scores,
+    weights: FloatArray,
+    *,
+    sizes: FloatArray | None = None,
+    nets: int = 1,
+    arm: int = 0,
+    strong: IntArray | None = None,
+) -> Wins:
+    """Tell which arms have the largest score at weights (n, M), each of a size.
+
+    ``nets`` are equal parts of the weights, ``arm`` the one whose shares are told, ``strong`` are
+    arms that are likely to be near the best.
+    """
+    count, arms = len(weights), len(scores.values)
+    sizes = np.ones(count) if sizes is None else sizes
+    net = np.arange(count) // max(1, count // nets)
+    won, share, best = np.zeros((nets, arms)), np.zeros(count), np.full(count, -1)
+    fast, single = scores.in_single_precision(), weights.astype(np.float32)
+    off = np.full(count, TINY)
+    if scores.total:  # terms of both signs lose digits
+        signs = bool(scores.bend) or bool((weights < 0).any())
+        unit = SINGLE * np.abs(fast.values).max(axis=0) if signs else 2 * SLACK * fast.sizes
+        off += (scores.bend + scores.total) * (np.abs(weights) @ unit)
+    groups = list(_groups(scores, fast, weights, single, strong))
+    for rows, some in groups:
+        first, top, second = _leaders(fast.of(fast.values[some]).table(single[rows]))
+        ahead = top - second > off[rows] + SINGLE * (np.abs(top) + np.abs(second))
+        best[rows] = np.where(ahead, some[first], -1)
+    for group, some in groups:
+        rows = group[best[group] < 0]
+        if not len(rows):
+            continue
+        table = scores.of(scores.values[some]).table(weights[rows])
+        first, top, second = _leaders(table)
+        level = top - scores.slack(weights[rows], top)
+        best[rows] = np.where(second < level, some[first], -1)
+        close = np.flatnonzero(second >= level)
+        tied, rows = table[close] >= level[close, None], rows[close]
+        each = sizes[rows] / np.count_nonzero(tied, axis=1)
+        parts = np.zeros((nets, len(rows)))
+        parts[net[rows], np.arange(len(rows))] = each
+        won[:, some] += parts @ tied
+        share[rows] = each * tied[:, some == arm].any(axis=1)
+    clear = np.flatnonzero(best >= 0)
+    places = net[clear] * arms + best[clear]
+    won += np.bincount(places, sizes[clear], nets * arms).reshape(nets, arms)
+    share[best == arm] = sizes[best == arm]
+    return Wins(won, share, best)
+
+
+def _leaders(table: Floats) -> tuple[IntArray, Floats, Floats]:
+    """Return the best arms (n,) by scores (n, K), their scores, and the second largest scores."""
+    flat, start = table.reshape(-1), np.arange(0, table.size, table.shape[1])
+    first = table.argmax(axis=1)
+    top = flat[start + first]
+    flat[start + first] = -np.inf
+    second = flat[start + table.argmax(axis=1)]
+    flat[start + first] = top
+    return first, top, second
+
+
+def _groups(
+    scores: Scores, fast: Scores, weights: FloatArray, single: Floats, strong: IntArray | None
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Give rows of weights (n, M), each once, and the arms that may win there.
+
+    Of minima: whoever wins reaches the score of some strong arms in every objective. Rows go
+    together for which the fewest arms do so in the same objective, and about as many.
+    """
+    count, (arms, objectives) = len(weights), scores.values.shape
+    if not scores.bend or scores.total or arms <= 2 * _STRONG:
+        for start in range(0, count, scores.at_once):
+            yield np.arange(start, min(start + scores.at_once, count)), np.arange(arms)
+        return
+    if strong is None:
+        wins = np.bincount(fast.best(single[:: max(1, count // _PILOT)]), minlength=arms)
+        strong = np.argsort(-wins, kind="stable")[:_STRONG]
+    level = fast.of(single).table(fast.values[strong]).max(axis=0).astype(np.float64)
+    level -= 2 * SINGLE * np.abs(level) + TINY
+    order = np.argsort(-scores.values, axis=0, kind="stable")
+    reach = np.empty((objectives, count), dtype=np.int64)
+    for m in range(objectives):
+        needed = np.full(count, -np.inf)
+        np.divide(level, weights[:, m], out=needed, where=weights[:, m] > TINY)
+        rising = np.ascontiguousarray(fast.values[order[::-_STEP, m], m], dtype=np.float64)
+        reach[m] = arms - _STEP * np.maximum(np.searchsorted(rising, needed) - 1, 0)
+    fewest, number = reach.argmin(axis=0), reach.min(axis=0)
+    for m in range(objectives):
+        rows = np.flatnonzero(fewest == m)
+        rows = rows[np.argsort(-number[rows], kind="stable")]
+        while len(rows):
+            some = order[: number[rows[0]], m]
+            block = max(_FEWEST, _PRODUCTS // (len(some) * 2))
+            yield rows[:block], some
+            rows = rows[block:]
