@@ -77,7 +77,7 @@ def quantile(n: int) -> float:
     return float(student(LEVEL, n - 1))
 
 
-def student(level: float, free: FloatArray | int) -> FloatArray:
+def student(level: float, free: FloatArray | float) -> FloatArray:
     """Return two-sided quantiles of Student's distribution, of degrees of freedom."""
     from scipy.special import stdtrit
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from benchmarks import alarms
+from benchmarks.alarms import WORLDS
 
 import mogro
 from mogro.agent import ImplausibleTime
@@ -67,12 +69,72 @@ def test_a_world_that_changes() -> None:
     assert "less than expected" in alarm.words
 
 
+@pytest.mark.parametrize("window", [None, 5.0])
+def test_rewards_that_stop_where_nothing_stands_for_them(window: float | None) -> None:
+    agent = mogro.Agent([mogro.Objective("sale", window=window)], arms=2, seed=0)
+    for n in range(900):
+        decision = agent.decide(ARMS, now=float(n))
+        if n < 400:
+            agent.reward(decision.id, {"sale": float(n % 3 == 0)}, now=float(n))
+        if n < 450:
+            assert names(agent) == [] or n > 405
+    assert names(agent) == ["silence"]
+
+
+def test_rewards_that_never_came() -> None:
+    agent = mogro.Agent([mogro.Objective("sale", window=5.0)], arms=2, seed=0)
+    for n in range(40):
+        agent.decide(ARMS, now=float(n))
+    assert names(agent) == ["silence"]
+    assert "any of 35 decisions" in agent.alarms()[0].words
+
+
 def test_one_arm_for_all() -> None:
     agent = mogro.Agent([mogro.Objective("sale")], arms=2, seed=0)
     for n in range(300):
         decision = agent.decide(ARMS, eligible=[True, n < 150])
         agent.reward(decision.id, {"sale": float(decision.arm == "y")})
-    assert "one arm" in names(agent)
+    (alarm,) = (alarm for alarm in agent.alarms() if alarm.name == "one arm")
+    assert alarm.number > 0.99
+    assert "on offer" in alarm.words
+
+
+@pytest.mark.parametrize("context", [None, 2])
+def test_one_arm_that_is_best(context: int | None) -> None:
+    agent = mogro.Agent([mogro.Objective("sale")], arms=2, context=context, seed=0)
+    rng, chosen, collapsed = np.random.default_rng(0), [], False
+    for n in range(600):
+        here = None if context is None else rng.random(2)
+        decision = agent.decide(ARMS, context=here)
+        sale = 0.8 if decision.arm == "y" else 0.2
+        agent.reward(decision.id, {"sale": float(rng.random() < sale)})
+        chosen.append(decision.arm)
+        if n >= 200 and set(chosen[-100:]) == {"y"} and not n % 10:
+            collapsed = True
+            assert "one arm" not in names(agent)
+    assert collapsed
+
+
+def test_uniform_draws_off_their_share() -> None:
+    twin, agent = (
+        mogro.Agent([mogro.Objective("sale")], arms=2, seed=0, epsilon=0.2) for _ in "12"
+    )
+    drawn = {n for n in range(500) if twin.decide(ARMS, id=str(n)).uniform}
+    for n in range(500):
+        if n not in drawn:  # whoever makes the ids leaves some out
+            agent.decide(ARMS, id=str(n))
+    assert "uniform" in names(agent)
+    assert "uniform" not in names(twin)
+    other = mogro.Agent([mogro.Objective("sale")], arms=2, seed=0)
+    other.learn(twin.log())
+    assert "uniform" not in names(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["clicks 1 %, default", "two objectives"])
+def test_false_alarms_are_few(name: str) -> None:
+    """50 looks at an agent that is well; benchmarks/alarms.py has more of them."""
+    assert not alarms.live(WORLDS[name], seed=0)
 
 
 def test_a_clock_that_is_wrong() -> None:

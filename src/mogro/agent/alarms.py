@@ -1,18 +1,29 @@
-"""What should be looked at, by what an agent has on record."""
+"""What should be looked at, by what an agent has on record.
+
+Chances are bounds for sums of what is bounded (Bernstein's), or binomial, so that rare clicks give
+no alarms by themselves. ``benchmarks/alarms.py`` counts alarms where nothing is wrong.
+"""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from mogro.agent.objective import DEFAULTED, LEARNED
-from mogro.agent.state.ledger import OBSERVED, Block
+from mogro._intervals import rate_interval
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
+from mogro.agent.state.ledger import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State
 
-_CHANCE = 1e-4  # of an alarm without a cause, about
+_CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about
 _LATE = 0.05  # share of rewards that came after their window
 _RECENT = 100  # decisions
+_SPANS = (100, 1000)  # decisions over which rewards may drift
 _FEW = 20  # are not enough to say anything
+_SLOW = 200  # decisions without a reward, where it may take any time
+_SURE = 3.0  # standard errors
+_ELSEWHERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
+_AS_GOOD = 0.1  # probability with which an arm that is no longer chosen is better
 
 
 class Alarm(NamedTuple):
@@ -21,7 +32,7 @@ class Alarm(NamedTuple):
     Attributes
     ----------
     name
-        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"`` or ``"clock"``.
+        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"``, ``"uniform"`` or ``"clock"``.
     number
         What is behind it: see the words.
     words
@@ -36,9 +47,9 @@ class Alarm(NamedTuple):
 def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
     """Look at the decisions that a state holds; so many times were refused."""
     block = state.ledger.gather(state.ledger.live())
-    alarms = [_late(state), _one_arm(state, block)]
+    alarms = [_one_arm(state, block), _uniform(state, block)]
     for m in range(len(state.units)):
-        alarms += [_silence(state, block, m), _drift(state, block, m)]
+        alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
     if refused:
         words = f"{refused} calls had a time far from all others; see whose clock is wrong, or unit"
         alarms.append(Alarm("clock", refused, words))
@@ -46,60 +57,136 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
 
 
 def _silence(state: State, block: Block, m: int) -> Alarm | None:
-    """Say that rewards which used to come come no longer."""
-    states = block.state[:, m]
-    came = (states == LEARNED)[np.isin(states, (LEARNED, DEFAULTED))]
+    """Say that rewards which used to come come no longer, or never came."""
+    states, name = block.state[:, m], state.units.names[m]
+    timeless = not state.units.windows[m] < math.inf  # then a reward is never due
+    due = (LEARNED, PENDING) if timeless else (LEARNED, DEFAULTED, MISSING)
+    came = (states == LEARNED)[np.isin(states, due)]
     quiet = len(came) - 1 - int(np.flatnonzero(came).max(initial=-1))
-    share = came[: len(came) - quiet].mean() if quiet < len(came) else 0.0
-    if not share or (share < 1 and quiet * math.log1p(-share) > math.log(_CHANCE)):
-        return None
-    if quiet < (_FEW if share == 1 else 1):
+    before = came[: len(came) - quiet]
+    if not len(before):
+        if state.units.defaults[m] is not None or quiet < (_SLOW if timeless else _FEW):
+            return None  # with a default, none at all may be what is usual
+        words = (
+            f"{name}: no reward has come for any of {quiet} decisions; see whether they are sent"
+        )
+        return Alarm("silence", quiet, words)
+    share = float(before.mean())
+    least = float(rate_interval(share, len(before), _SURE)[0])
+    expected = -quiet * math.log1p(-min(least, 0.5))  # a share of 1 tells no more than one of 0.5
+    if expected <= -math.log(_CHANCE) or (timeless and quiet < max(_SLOW, len(before) / 2)):
         return None
     words = (
-        f"{state.units.names[m]}: no reward for the last {quiet} decisions, where {share:.0%} had "
-        "one before; see whether rewards still arrive"
+        f"{name}: no reward for the last {quiet} decisions, where {share:.0%} had one before; see "
+        "whether rewards still arrive"
     )
     return Alarm("silence", quiet, words)
 
 
-def _late(state: State) -> Alarm | None:
-    counters = state.counters
-    late, came = counters.late + counters.corrected, counters.learned + counters.late
-    if late < _FEW or late <= _LATE * came:
+def _late(state: State, block: Block, m: int) -> Alarm | None:
+    """Say that many rewards come after their window."""
+    if not state.units.windows[m] < math.inf:
         return None
-    words = f"{late / came:.0%} of rewards came after their window; mend their way, or widen it"
-    return Alarm("late", late / came, words)
+    ends = block.start + state.units.windows[m]
+    came = block.stamps[:, m] > -math.inf
+    late = (block.stamps[:, m] >= ends)[came][-10 * _RECENT :]
+    share = float(late.mean()) if len(late) else 0.0
+    if late.sum() < _FEW or share <= _LATE:
+        return None
+    words = (
+        f"{state.units.names[m]}: {share:.0%} of the last {len(late)} rewards came after their "
+        "window; mend their way, or widen the window"
+    )
+    return Alarm("late", share, words)
 
 
 def _one_arm(state: State, block: Block) -> Alarm | None:
-    rows = state.ledger.live()[block.flags & OBSERVED == 0].tolist()
+    """Say that one arm is chosen for all, though another may well be better for the weights."""
+    rows = state.ledger.live()[block.flags & _ELSEWHERE == 0].tolist()
     arms = [state.ledger.arms[row] for row in rows]
-    recent, before = set(arms[-_RECENT:]), set(arms[:-_RECENT])
-    if len(recent) != 1 or before <= recent:
+    last = dict(zip(arms[:-_RECENT], rows, strict=False))
+    others = [row for arm, row in last.items() if arm != arms[-1]][-_RECENT:]
+    if set(arms[-_RECENT:]) != {*arms[-1:]} or not others:
+        return None
+    recent = state.ledger.gather(np.array(rows[-_RECENT:]))
+    weighted = ~np.isnan(recent.weights).any(axis=1)
+    if not weighted.any():
+        return None
+    known = state.ledger.gather(np.array(others)).features
+    some = zip(recent.features[weighted][-5:], recent.weights[weighted][-5:], strict=True)
+    better = float(np.mean([_chance(state, x, weights, known) for x, weights in some]))
+    if better < _AS_GOOD:
         return None
     words = (
-        f"the last {_RECENT} decisions chose {arms[-1]!r}, of {len(before | recent)} arms that "
-        "were chosen before; epsilon= keeps the others in sight"
+        f"the last {_RECENT} decisions chose {arms[-1]!r}, of {1 + len(others)} arms that were "
+        f"chosen before, though another is better with probability {better:.0%}; see whether "
+        "others are on offer; epsilon= keeps them in sight"
     )
-    return Alarm("one arm", _RECENT, words)
+    return Alarm("one arm", better, words)
+
+
+def _chance(state: State, chosen: FloatArray, weights: FloatArray, others: FloatArray) -> float:
+    """Return the probability with which the best of others (n, p) is better than the chosen arm.
+
+    By weights (M,), in the context of that arm (p,).
+    """
+    kept = state.config.features.kept
+    places = kept.ravel().cumsum().reshape(kept.shape) - 1
+    context = np.concatenate([[1.0], chosen[places[1:, 0]]])
+    arms = np.concatenate([np.ones((len(others), 1)), others[:, places[0, 1:]]], axis=1)
+    rows = (context[:, None] * arms[:, None, :])[:, kept] - chosen
+    beliefs = state.learner.beliefs()
+    leads = beliefs.estimates(rows) @ weights
+    variances = (np.maximum(beliefs.variances(rows), 0) * beliefs.noise) @ weights**2
+    z = np.divide(leads, np.sqrt(variances), out=np.full(len(leads), -9.0), where=variances > 0)
+    return 0.5 * math.erfc(-float(z.max()) / math.sqrt(2))
+
+
+def _uniform(state: State, block: Block) -> Alarm | None:
+    """Say that uniform draws are more, or fewer, than ``epsilon`` says."""
+    config = state.config
+    share = 1 - (1 - config.epsilon) * (1 - config.policy.epsilon)
+    since = block.position > max(state.changes, default=0)  # it may have been another before
+    mine = since & (block.flags & _ELSEWHERE == 0)
+    subjects = np.where(block.subject > 0, block.subject, -1 - block.serial)[mine]
+    once = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
+    count, n = int((block.flags[mine][once] & UNIFORM > 0).sum()), len(once)
+    if not _is_off(count - n * share, n * share * (1 - share), 1.0):
+        return None
+    words = (
+        f"{count} of {n} decisions were uniform draws, where {share:.2%} were to be; see whether "
+        "ids are drawn at random, and every decision is made by decide"
+    )
+    return Alarm("uniform", count / n, words)
 
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:
-    """Say that rewards are no longer what was expected when their arms were chosen."""
+    """Say that rewards differ from what was expected otherwise than before."""
     states, default = block.state[:, m], state.units.defaults[m]
     values = np.where(
         states == DEFAULTED, np.nan if default is None else default, block.values[:, m]
     )
-    known = np.isin(states, (LEARNED, DEFAULTED))
-    expected = state.units.outward(block.estimates)[known, m][-_RECENT:]
-    errors = values[known][-_RECENT:] - expected
-    if len(errors) < _RECENT or known.sum() < 3 * _RECENT:  # it is still learning
-        return None
-    mean, spread = float(errors.mean()), float(errors.std() / math.sqrt(len(errors)))
-    if abs(mean) <= 5 * spread + 1e-6 * float(np.abs(expected).max()):
-        return None
-    words = (
-        f"{state.units.names[m]}: {abs(mean):.3g} {'more' if mean > 0 else 'less'} than expected, "
-        f"on average over the last {_RECENT}; the world may have changed: half_life="
-    )
-    return Alarm("drift", mean, words)
+    known: BoolArray = np.isin(states, (LEARNED, DEFAULTED)) & (block.flags & OBSERVED == 0)
+    errors = values[known] - state.units.outward(block.estimates)[known, m]
+    for span in _SPANS:
+        before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing
+        if len(before) < 2 * span:
+            return None
+        change = float(recent.mean() - before.mean())
+        every = errors[_RECENT:]
+        spread = float(every.var()) * (span + span**2 / len(before))
+        if _is_off(span * change, spread, float(np.abs(every - every.mean()).max())):
+            words = (
+                f"{state.units.names[m]}: {abs(change):.3g} {'more' if change > 0 else 'less'} "
+                f"than expected, on average over the last {span}, and not before; the world may "
+                "have changed: half_life="
+            )
+            return Alarm("drift", change, words)
+    return None
+
+
+def _is_off(sum: float, variance: float, largest: float) -> bool:
+    """Tell whether a sum of independent terms, of mean 0 and bounded, is no chance."""
+    rare = -math.log(_CHANCE / 2)
+    part = largest * rare / 3
+    return abs(sum) > part + math.sqrt(part**2 + 2 * rare * variance) + 1e-9

@@ -243,7 +243,7 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     values = units.outward(beliefs.estimates(features))
     z = student(LEVEL, np.maximum(learner.effective - 1, 1))
     usual = np.stack([values - z * errors, values + z * errors], axis=-1)
-    rates = rate_interval(values, 1 / np.maximum(variances, _LEAST), z)
+    rates = rate_interval(values, 1 / np.maximum(variances, _LEAST), student(LEVEL, np.inf))
     intervals = np.where(_are_rates(learner, config)[:, None], rates, usual)
     return Estimates(arms.ids, values, errors, units.names, intervals)
 

@@ -35,6 +35,7 @@ from mogro.agent.state.ledger import (
     FREE,
     GROUPED,
     HOLDOUT,
+    IMPORTED,
     OBSERVED,
     TIMED,
     UNIFORM,
@@ -155,6 +156,7 @@ class State:
             return False
         row = self.ledger.rows[event.decision.id]
         block, i = self.ledger.writable(row)
+        block.flags[i] |= IMPORTED
         learned, unobserved, states = [], [], []
         for m, name in enumerate(self.units.names):
             state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
