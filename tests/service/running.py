@@ -73,6 +73,10 @@ class Running:
         finally:
             connection.close()
 
+    def decisions_made(self) -> int:
+        """Return how many decisions the agent "shop" has made."""
+        return self.service.rooms["shop"].agent.counters["decisions"]
+
     def post(self, name: str, body: Any, **options: Any) -> Answer:
         """Call something of the agent "shop"."""
         return self.ask("POST", f"/v1/agents/shop/{name}", body, **options)

@@ -13,9 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from mogro._codec import to_plain
 from mogro._version import __version__
 from mogro.agent import Agent
 from mogro.service import pages, schema
+from mogro.service.config import Settings
 from mogro.service.guard import App, Guard, answer, authenticate, read_body
 from mogro.service.keys import Role
 from mogro.service.problems import Refused, problem_of, status_of
@@ -71,6 +73,8 @@ class Routes:
             self._route(f"{here}/alarms", self._alarms, "GET"),
             self._route(f"{here}/weights", self._weights, "GET"),
             self._route(f"{here}/weights", self._set_weights, "PUT"),
+            self._route(f"{here}/config", self._config, "GET"),
+            self._route(f"{here}/config", self._reconfigure, "PATCH"),
             self._route(f"{here}/arms", self._arms, "GET"),
             self._route(f"{here}/arms", self._put_arms, "PUT"),
             self._route(f"{here}/arms", self._drop_arms, "DELETE"),
@@ -109,10 +113,11 @@ class Routes:
 
         return answered
 
-    def _enter(self, request: Request, role: Role) -> tuple[Caller, Room]:
+    def _enter(self, request: Request, *roles: Role) -> tuple[Caller, Room]:
         caller = authenticate(request, self._service)
         name = request.path_params["agent"]
-        caller.require(role, name)
+        for role in roles:
+            caller.require(role, name)
         request.scope["mogro"] = {"by": caller.name, "agent": name}
         return caller, self._service.room(name)
 
@@ -155,7 +160,7 @@ class Routes:
         return await room.writer.perform(works)
 
     async def _carry_out_batch(self, request: Request) -> Response:
-        caller, room = self._enter(request, "reward")
+        caller, room = self._enter(request)
         batch: schema.Batch = self._batch.decode(await self._body(request))
         most = self._service.config.limits.batch
         if len(batch.calls) > most:
@@ -225,6 +230,25 @@ class Routes:
             raise result
         self._service.change(caller, room.name, "weights", asked.weights)
         return as_json(self._weights_now(room))
+
+    async def _config(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        return as_json(self._config_now(room, changed=False))
+
+    def _config_now(self, room: Room, *, changed: bool) -> schema.ConfigAnswer:
+        history = self._service.audit.list(room.name, "config")
+        return schema.ConfigAnswer(to_plain(room.agent.config), changed, history)
+
+    async def _reconfigure(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        body = await self._body(request)
+        asked = msgspec.json.decode(body, type=Settings)
+        (result,) = await room.writer.perform([partial(room.agent.reconfigure, **asked.options())])
+        if isinstance(result, Exception):
+            raise result
+        if result:
+            self._service.change(caller, room.name, "config", msgspec.json.decode(body))
+        return as_json(self._config_now(room, changed=result))
 
     async def _arms(self, request: Request) -> Response:
         _, room = self._enter(request, "read")
@@ -304,9 +328,15 @@ def _front(agent: Agent, asked: schema.View, catalogue: Any) -> schema.FrontAnsw
 
 
 def _probabilities(agent: Agent, asked: schema.Look, catalogue: Any) -> Any:
-    arguments = asked.asked(catalogue)
-    del arguments["id"], arguments["activate"]
-    known = agent.probabilities(asked.given(catalogue), **arguments)
+    known = agent.probabilities(
+        asked.given(catalogue),
+        context=asked.context,
+        weights=asked.weights,
+        eligible=asked.eligible_mask(catalogue, asked.eligible),
+        at_least=asked.at_least,
+        at_most=asked.at_most,
+        now=asked.now,
+    )
     return schema.ProbabilitiesAnswer(
         list(known.arms), known.values.tolist(), known.errors.tolist()
     )

@@ -112,13 +112,19 @@ class RemoteAgent:
             self._headers["authorization"] = f"Bearer {key}"
         self._connection = _Connection()
         self._root = f"{place.path.rstrip('/')}/v1/agents"
-        names = self._ask("GET", self._root)["agents"]
-        if agent is None and len(names) == 1:
-            agent = names[0]
-        if agent is None or agent not in names:
+        try:
+            self.name = self._find(agent)
+        except BaseException:
             self.close()
+            raise
+
+    def _find(self, agent: str | None) -> str:
+        names: list[str] = self._ask("GET", self._root)["agents"]
+        if agent is None and len(names) == 1:
+            return names[0]
+        if agent is None or agent not in names:
             raise ValueError(f"agent: expected one of {names}, got {agent!r}")
-        self.name: str = agent
+        return agent
 
     def decide(
         self,
@@ -133,11 +139,14 @@ class RemoteAgent:
         at_most: Mapping[str, float] | None = None,
         activate: bool = True,
         now: float | None = None,
+        subject: str | None = None,
+        sticky: bool = False,
     ) -> RemoteDecision:
         """Choose an arm."""
         body = _offer(arms, features, context, eligible)
         body |= _given(id=id or uuid.uuid4().hex, weights=_plain(weights), at_least=at_least)
         body |= _given(at_most=at_most, now=now, activate=None if activate else False)
+        body |= _given(subject=subject, sticky=sticky or None)
         return RemoteDecision(**self._call("decide", body))
 
     def decide_top(
@@ -154,11 +163,13 @@ class RemoteAgent:
         at_most: Mapping[str, float] | None = None,
         activate: bool = True,
         now: float | None = None,
+        subject: str | None = None,
     ) -> tuple[RemoteDecision, ...]:
         """Choose several distinct arms."""
         body = {**_offer(arms, features, context, eligible), "top": top}
         body |= _given(id=id or uuid.uuid4().hex, weights=_plain(weights), at_least=at_least)
         body |= _given(at_most=at_most, now=now, activate=None if activate else False)
+        body |= _given(subject=subject)
         made = self._call("decide-top", body)["decisions"]
         return tuple(RemoteDecision(**each) for each in made)
 
@@ -277,6 +288,15 @@ class RemoteAgent:
         body = {"weights": _plain(weights), **_given(now=now)}
         self._ask("PUT", f"{self._root}/{self.name}/weights", body)
 
+    def reconfigure(self, settings: Mapping[str, Any]) -> bool:
+        """Go on with another configuration, as in the file of the service; what is left out stays.
+
+        Return whether anything has changed.
+        """
+        path = f"{self._root}/{self.name}/config"
+        changed: bool = self._ask("PATCH", path, _plain(settings))["changed"]
+        return changed
+
     @property
     def arms(self) -> dict[str, Any]:
         """The arms of the catalogue, as they were sent."""
@@ -381,7 +401,7 @@ class RemoteAgent:
             else:
                 if status != 503 or last:
                     return status, content
-            time.sleep(min(0.05 * 2**attempt, 2.0))
+            time.sleep(min(0.05 * 2**attempt, 1.0))
         raise AssertionError
 
     def _send_once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:

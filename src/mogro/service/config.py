@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from mogro.agent import (
     Agent,
@@ -66,40 +66,45 @@ class VectorColumn(Struct, tag="vector", forbid_unknown_fields=True):
 Columns = dict[str, NumberColumn | CategoryColumn | TagsColumn | VectorColumn]
 
 
-class AgentSection(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An agent of the service: see :class:`mogro.Agent`."""
+class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What can change in an agent that runs: see :meth:`mogro.Agent.reconfigure`."""
+
+    objectives: list[Objective] | UnsetType = UNSET
+    arms: int | Columns | UnsetType = UNSET
+    context: int | Columns | UnsetType | None = UNSET
+    interactions: bool | list[tuple[str, str]] | UnsetType = UNSET
+    epsilon: float | UnsetType = UNSET
+    holdout: float | UnsetType = UNSET
+    baseline: str | UnsetType | None = UNSET
+    half_life: HalfLife | UnsetType | None = UNSET
+    retention: Retention | UnsetType | None = UNSET
+    activation_timeout: float | UnsetType | None = UNSET
+    correct_within: float | UnsetType | None = UNSET
+    max_step: float | UnsetType | None = UNSET
+
+    def options(self) -> dict[str, Any]:
+        """Return what is given, as an agent takes it."""
+        given = {name: getattr(self, name) for name in Settings.__struct_fields__}
+        options = {name: value for name, value in given.items() if value is not UNSET}
+        for name in ("arms", "context"):
+            if isinstance(options.get(name), dict):
+                options[name] = _encoder(options[name], name)
+        return options
+
+
+class AgentSection(Settings, kw_only=True):
+    """An agent of the service."""
 
     objectives: list[Objective]
     arms: int | Columns
-    context: int | Columns | None = None
-    interactions: bool | list[tuple[str, str]] = True
     seed: int = 0
-    epsilon: float = 0.0
-    half_life: HalfLife | None = None
-    retention: Retention | None = None
-    activation_timeout: float | None = None
-    correct_within: float | None = None
-    max_step: float | None = None
     journal: str | None = None  # an SQLite file beside this one, or the address of a database
     catalogue: dict[str, list[float] | dict[str, Any]] = {}  # arms before any were sent
 
     def open(self, journal: str, name: str) -> Agent:
         """Open the agent, and create it the first time."""
-        return Agent.open(
-            journal,
-            self.objectives,
-            name=name,
-            arms=_features(self.arms, "arms"),
-            context=None if self.context is None else _features(self.context, "context"),
-            interactions=self.interactions,
-            seed=self.seed,
-            epsilon=self.epsilon,
-            half_life=self.half_life,
-            retention=self.retention,
-            activation_timeout=self.activation_timeout,
-            correct_within=self.correct_within,
-            max_step=self.max_step,
-        )
+        options: Any = self.options()
+        return Agent.open(journal, name=name, seed=self.seed, **options)
 
 
 class Limits(Struct, forbid_unknown_fields=True, frozen=True):
@@ -219,10 +224,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _features(given: int | Columns, name: str) -> int | Encoder:
-    if isinstance(given, int):
-        return given
+def _encoder(columns: Columns, name: str) -> Encoder:
     try:
-        return Encoder(**{column: rule.column() for column, rule in given.items()})
+        return Encoder(**{column: rule.column() for column, rule in columns.items()})
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None

@@ -7,6 +7,7 @@ import uvicorn
 
 from mogro.service.app import make_app
 from mogro.service.config import ServiceConfig
+from mogro.service.protocol import make_protocol
 from mogro.service.service import Service, write_line
 
 _LAST = 10  # seconds for requests that are under way when the service stops
@@ -34,7 +35,7 @@ def make_server(service: Service) -> uvicorn.Server:
             make_app(service),
             host=config.host,
             port=config.port,
-            http="httptools",
+            http=make_protocol(config.limits.seconds),
             ws="none",
             loop="asyncio",
             lifespan="on",

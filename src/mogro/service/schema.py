@@ -58,6 +58,7 @@ class Choice(Offer):
     at_most: dict[Name, float] | None = None
     activate: bool = True
     now: float | None = None
+    subject: Id | None = None
 
     def asked(self, catalogue: Catalogue) -> dict[str, Any]:
         """Return the arguments by name, but for the arms."""
@@ -70,6 +71,7 @@ class Choice(Offer):
             "at_most": self.at_most,
             "activate": self.activate,
             "now": self.now,
+            "subject": self.subject,
         }
 
 
@@ -117,10 +119,12 @@ class Decide(Choice, tag_field="call", tag="decide", kw_only=True):
     """Choose an arm."""
 
     role: ClassVar[Role] = "decide"
+    sticky: bool = False
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
         """Ask the agent."""
-        return decided(agent.decide(self.given(catalogue), **self.asked(catalogue)))
+        arms = self.given(catalogue)
+        return decided(agent.decide(arms, sticky=self.sticky, **self.asked(catalogue)))
 
 
 class DecideTop(Choice, tag_field="call", tag="decide-top", kw_only=True):
@@ -264,8 +268,14 @@ class FrontAnswer(Struct):
     shares: list[float]
 
 
-class Look(Choice):
+class Look(Offer):
     """A choice whose probabilities are asked for; nothing happens."""
+
+    weights: Weights | None = None
+    eligible: list[Name] | None = None
+    at_least: dict[Name, float] | None = None
+    at_most: dict[Name, float] | None = None
+    now: float | None = None
 
 
 class ProbabilitiesAnswer(Struct):
@@ -339,6 +349,14 @@ class WeightsAnswer(Struct):
     """The trade-off that decisions have where none is given, and the ones before."""
 
     weights: dict[str, float] | None
+    history: list[ChangeAnswer]
+
+
+class ConfigAnswer(Struct):
+    """The settings of an agent as they are now, and who changed them before."""
+
+    settings: dict[str, Any]
+    changed: bool
     history: list[ChangeAnswer]
 
 
