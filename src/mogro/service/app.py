@@ -20,6 +20,7 @@ from mogro.service import pages, schema
 from mogro.service.config import Settings
 from mogro.service.guard import App, Guard, answer, authenticate, read_body
 from mogro.service.keys import Role
+from mogro.service.openapi import Operation, describe
 from mogro.service.problems import Refused, problem_of, status_of
 from mogro.service.rooms import Room
 from mogro.service.service import Caller, Service
@@ -55,40 +56,79 @@ class Routes:
 
     def listed(self) -> list[Route]:
         """Return all of them."""
+        routes = [self._route(*pair) for pair in self._operations()]
+        described = describe([operation for operation, _ in self._operations()])
+
+        async def openapi(_: Request) -> Response:
+            return as_json(described)
+
+        return [*routes, Route("/openapi.json", self.answered(openapi, "get openapi.json"))]
+
+    def _operations(self) -> list[tuple[Operation, Handler]]:
+        """Return what there is, with what answers it."""
         here = "/v1/agents/{agent}"
+
+        def one(method: str, name: str, words: str, handler: Handler, *types: Any) -> Any:
+            return Operation(method, name, words, *types), handler
+
         calls = [
-            self._route(f"{here}/{kind.__struct_config__.tag}", self._call(kind), "POST")
-            for kind in schema.CALLS
-        ]
+            one("POST", f"{here}/{kind.__struct_config__.tag}", kind.__doc__ or "",
+                self._call(kind), kind, answers, kind.role)
+            for kind, answers in schema.CALLS.items()
+        ]  # fmt: skip
+        read, admin = "read", "admin"
+        s = schema
         return [
             *calls,
-            self._route(f"{here}/batch", self._carry_out_batch, "POST"),
-            self._route(f"{here}/estimate", self._view(schema.View, _estimate), "POST"),
-            self._route(f"{here}/front", self._view(schema.View, _front), "POST"),
-            self._route(f"{here}/probabilities", self._view(schema.Look, _probabilities), "POST"),
-            self._route(f"{here}/decision", self._decision, "GET"),
-            self._route(f"{here}/explanation", self._explanation, "GET"),
-            self._route(f"{here}/what-if", self._view(schema.WhatIf, _what_if), "POST"),
-            self._route(f"{here}/log", self._log, "GET"),
-            self._route(f"{here}/alarms", self._alarms, "GET"),
-            self._route(f"{here}/weights", self._weights, "GET"),
-            self._route(f"{here}/weights", self._set_weights, "PUT"),
-            self._route(f"{here}/config", self._config, "GET"),
-            self._route(f"{here}/config", self._reconfigure, "PATCH"),
-            self._route(f"{here}/arms", self._arms, "GET"),
-            self._route(f"{here}/arms", self._put_arms, "PUT"),
-            self._route(f"{here}/arms", self._drop_arms, "DELETE"),
-            self._route(f"{here}/erase", self._erase, "POST"),
-            self._route(here, self._agent, "GET"),
-            self._route("/v1/agents", self._agents, "GET"),
-            self._route("/v1/audit", self._audit, "GET"),
-            self._route("/health", self._health, "GET"),
-            self._route("/ready", self._ready, "GET"),
-            self._route("/metrics", self._metrics, "GET"),
-        ]
+            one("POST", f"{here}/batch", "Make up to 100 calls with one commit.",
+                self._carry_out_batch, s.Batch, s.BatchAnswers, "of each call"),
+            one("POST", f"{here}/estimate", "Say what is believed of arms.",
+                self._view(s.View, _estimate), s.View, s.ArmsAnswer, read),
+            one("POST", f"{here}/front", "Return the estimated front of arms.",
+                self._view(s.View, _front), s.View, s.FrontAnswer, read),
+            one("POST", f"{here}/probabilities", "Say how likely each arm would be chosen.",
+                self._view(s.Look, _probabilities), s.Look, s.ProbabilitiesAnswer, read),
+            one("GET", f"{here}/decision", "Return a decision and what has become of it.",
+                self._decision, None, s.RecordAnswer, read, ("id",)),
+            one("GET", f"{here}/explanation", "Say what an arm was chosen over.",
+                self._explanation, None, s.ExplanationAnswer, read, ("id",)),
+            one("POST", f"{here}/what-if", "Estimate what other trade-offs would have been worth.",
+                self._view(s.WhatIf, _what_if), s.WhatIf, s.WhatIfAnswer, read),
+            one("GET", f"{here}/log", "Return all decisions with their rewards, as Parquet.",
+                self._log, None, None, read),
+            one("GET", f"{here}/alarms", "Say what should be looked at.",
+                self._alarms, None, s.AlarmsAnswer, read),
+            one("GET", f"{here}/weights", "Return the trade-off, and those before.",
+                self._weights, None, s.WeightsAnswer, read),
+            one("PUT", f"{here}/weights", "Set the trade-off.",
+                self._set_weights, s.SetWeights, s.WeightsAnswer, admin),
+            one("GET", f"{here}/config", "Return the settings, and who changed them.",
+                self._config, None, s.ConfigAnswer, read),
+            one("PATCH", f"{here}/config", "Go on with other settings; what is left out stays.",
+                self._reconfigure, Settings, s.ConfigAnswer, admin),
+            one("GET", f"{here}/arms", "Return the catalogue.",
+                self._arms, None, s.CatalogueAnswer, read),
+            one("PUT", f"{here}/arms", "Add arms, or give them other features.",
+                self._put_arms, s.PutArms, s.NumberAnswer, admin),
+            one("DELETE", f"{here}/arms", "Take arms off the catalogue.",
+                self._drop_arms, s.DropArms, s.NumberAnswer, admin),
+            one("POST", f"{here}/erase", "Remove what was recorded of decisions.",
+                self._erase, s.Erase, s.NumberAnswer, admin),
+            one("GET", here, "Return an agent as it is now.",
+                self._agent, None, s.AgentAnswer, read),
+            one("GET", "/v1/agents", "List the agents that a key may use.",
+                self._agents, None, s.AgentsAnswer, "any"),
+            one("GET", "/v1/audit", "List who changed what.",
+                self._audit, None, s.AuditAnswer, admin),
+            one("GET", "/health", "Say how the service is.", self._health, None, s.HealthAnswer),
+            one("GET", "/ready", "Say whether it answers.", self._ready, None, s.ReadyAnswer),
+            one("GET", "/metrics", "Return metrics for Prometheus.",
+                self._metrics, None, None, read),
+        ]  # fmt: skip
 
-    def _route(self, path: str, handler: Handler, method: str) -> Route:
-        name = f"{method.lower()} {path.rpartition('/')[2]}"
+    def _route(self, operation: Operation, handler: Handler) -> Route:
+        method, path = operation.method, operation.path
+        name = f"{method.lower()} {path.removeprefix('/v1/').replace('{agent}/', '')}"
         return Route(path, self.answered(handler, name), methods=[method], name=name)
 
     def answered(self, handler: Handler, name: str) -> Handler:
@@ -287,7 +327,7 @@ class Routes:
 
     async def _audit(self, request: Request) -> Response:
         authenticate(request, self._service).require("admin", None)
-        return as_json({"changes": self._service.audit.list()})
+        return as_json(schema.AuditAnswer(self._service.audit.list()))
 
     async def _health(self, request: Request) -> Response:
         health = await self._service.readers.perform(partial(_health, self._service))
@@ -296,7 +336,7 @@ class Routes:
     async def _ready(self, request: Request) -> Response:
         if not self._service.ready:
             raise Refused(503, "ready: not yet, or no longer", retry=1)
-        return as_json({"ready": True})
+        return as_json(schema.ReadyAnswer(ready=True))
 
     async def _metrics(self, request: Request) -> Response:
         if not self._service.config.open_metrics:

@@ -215,7 +215,15 @@ class Expire(Ask, tag_field="call", tag="expire", kw_only=True):
 
 
 Call = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
-CALLS: tuple[type[Any], ...] = (Decide, DecideTop, Observe, Reward, Activate, Withdraw, Expire)
+CALLS: dict[Any, Any] = {  # with their answers
+    Decide: DecisionAnswer,
+    DecideTop: DecisionsAnswer,
+    Observe: DecisionAnswer,
+    Reward: OutcomeAnswer,
+    Activate: WaitingAnswer,
+    Withdraw: NumberAnswer,
+    Expire: NumberAnswer,
+}
 
 
 class Batch(Ask):
@@ -434,6 +442,18 @@ class HealthAnswer(Struct):
 
     status: str
     agents: dict[str, str]
+
+
+class ReadyAnswer(Struct):
+    """That the service answers."""
+
+    ready: bool
+
+
+class AuditAnswer(Struct):
+    """The last changes, the latest first."""
+
+    changes: list[ChangeAnswer]
 
 
 def decided(decision: Decision) -> DecisionAnswer:

@@ -1,0 +1,129 @@
+"""The description of the service, for programs that read such things: OpenAPI 3.1, from types."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mogro._version import __version__
+from mogro.service.schema import Problem
+
+_REFERENCE = "#/components/schemas/{name}"
+_WORDS = {
+    400: "The body is no JSON.",
+    401: "A key is needed.",
+    403: "The key does not allow it.",
+    404: "No such agent or decision.",
+    408: "The body did not come in time.",
+    409: "A reward that contradicts an earlier one.",
+    413: "Too large.",
+    415: "The body is not said to be JSON.",
+    421: "The host is not one of this service.",
+    422: "An argument is wrong; it is named.",
+    429: "Too many requests.",
+    501: "It needs a package that is not installed.",
+    503: "Busy, or the journal cannot be written: try again.",
+}
+
+
+class Operation(NamedTuple):
+    """One call of the service.
+
+    Attributes
+    ----------
+    method, path
+        By which it is called; ``{agent}`` stands for a name.
+    words
+        What it does.
+    asks, answers
+        Types of the bodies; None where there is none, or no JSON.
+    role
+        That a key needs.
+    query
+        Names of what stands in the address.
+    """
+
+    method: str
+    path: str
+    words: str
+    asks: Any = None
+    answers: Any = None
+    role: str | None = None
+    query: tuple[str, ...] = ()
+
+
+def describe(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Return the whole description."""
+    types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=_REFERENCE)
+    known = dict(zip([*types, Problem], schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        body = _body(known[operation.asks], components) if operation.asks is not None else None
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(
+            operation, body, known.get(operation.answers), known[Problem]
+        )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mogro",
+            "version": __version__,
+            "description": "Decisions among arms, and what comes of them.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a body; the name of a call is needed in batches only."""
+    name = schema["$ref"].rpartition("/")[2]
+    whole = components[name]
+    if "call" not in whole.get("properties", {}):
+        return schema
+    single = dict(whole, title=f"{name}Body")
+    single["properties"] = {k: v for k, v in whole["properties"].items() if k != "call"}
+    single["required"] = [field for field in whole["required"] if field != "call"]
+    components[f"{name}Body"] = single
+    return {"$ref": _REFERENCE.format(name=f"{name}Body")}
+
+
+def _described(
+    operation: Operation, body: Any, answer: Any, problem: dict[str, Any]
+) -> dict[str, Any]:
+    content = {"application/json": {"schema": answer}} if answer is not None else {"*/*": {}}
+    good = {"description": "As asked.", "content": content}
+    bad = {
+        str(status): {
+            "description": words,
+            "content": {"application/json": {"schema": problem}},
+        }
+        for status, words in _WORDS.items()
+    }
+    described: dict[str, Any] = {
+        "summary": operation.words,
+        "operationId": f"{operation.method.lower()}{operation.path.replace('/', '_')}".translate(
+            str.maketrans("-", "_", "{}")
+        ),
+        "responses": {"200": good, **bad},
+    }
+    parameters = [("query", name) for name in operation.query]
+    if "{agent}" in operation.path:
+        parameters.append(("path", "agent"))
+    if parameters:
+        described["parameters"] = [
+            {"name": name, "in": place, "required": True, "schema": {"type": "string"}}
+            for place, name in parameters
+        ]
+    if body is not None:
+        described["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": body}},
+        }
+    if operation.role is not None:
+        described["security"] = [{"key": []}]
+        described["description"] = f"Role: {operation.role}."
+    return described
