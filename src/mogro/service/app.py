@@ -57,7 +57,9 @@ class Routes:
     def listed(self) -> list[Route]:
         """Return all of them."""
         routes = [self._route(*pair) for pair in self._operations()]
-        described = describe([operation for operation, _ in self._operations()])
+        described = describe(
+            [operation for operation, _ in self._operations()], list(self._service.rooms)
+        )
 
         async def openapi(_: Request) -> Response:
             return as_json(described)

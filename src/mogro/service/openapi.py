@@ -52,8 +52,8 @@ class Operation(NamedTuple):
     query: tuple[str, ...] = ()
 
 
-def describe(operations: Sequence[Operation]) -> dict[str, Any]:
-    """Return the whole description."""
+def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
+    """Return the whole description, of a service with some agents."""
     types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
     schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=_REFERENCE)
     known = dict(zip([*types, Problem], schemas, strict=True))
@@ -61,7 +61,7 @@ def describe(operations: Sequence[Operation]) -> dict[str, Any]:
     for operation in operations:
         body = _body(known[operation.asks], components) if operation.asks is not None else None
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(
-            operation, body, known.get(operation.answers), known[Problem]
+            operation, body, known.get(operation.answers), known[Problem], agents
         )
     return {
         "openapi": "3.1.0",
@@ -92,7 +92,11 @@ def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(
-    operation: Operation, body: Any, answer: Any, problem: dict[str, Any]
+    operation: Operation,
+    body: Any,
+    answer: Any,
+    problem: dict[str, Any],
+    agents: Sequence[str],
 ) -> dict[str, Any]:
     content = {"application/json": {"schema": answer}} if answer is not None else {"*/*": {}}
     good = {"description": "As asked.", "content": content}
@@ -110,14 +114,15 @@ def _described(
         ),
         "responses": {"200": good, **bad},
     }
-    parameters = [("query", name) for name in operation.query]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": {"type": "string", "minLength": 1}}
+        for name in operation.query
+    ]
     if "{agent}" in operation.path:
-        parameters.append(("path", "agent"))
+        names = {"type": "string", "enum": list(agents)}
+        parameters.append({"name": "agent", "in": "path", "schema": names})
     if parameters:
-        described["parameters"] = [
-            {"name": name, "in": place, "required": True, "schema": {"type": "string"}}
-            for place, name in parameters
-        ]
+        described["parameters"] = [{**each, "required": True} for each in parameters]
     if body is not None:
         described["requestBody"] = {
             "required": True,
