@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mogro._page import text
 from mogro._validation import FloatArray
 
-# The colours of Okabe and Ito, which colour-blind readers can tell apart.
+# The colours of Okabe and Ito, which colour-blind readers can tell apart; also in _page.css.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH, _HEIGHT = 420.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 40.0
@@ -33,7 +33,7 @@ def lines(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
     values = [part for line in series for part in (line.y, line.low, line.high) if part is not None]
     frame = _Frame(np.concatenate([line.x for line in series]), np.concatenate(values))
     drawn, key = [], []
-    for line, colour in zip(series, cycle(_COLOURS), strict=False):
+    for line, (place, colour) in zip(series, cycle(enumerate(_COLOURS)), strict=False):
         known = np.isfinite(line.y)
         if line.low is not None and line.high is not None:
             band = known & np.isfinite(line.low) & np.isfinite(line.high)
@@ -46,7 +46,7 @@ def lines(caption: str, series: Sequence[Series], *, x: str, y: str) -> str:
             points = zip(line.x[known], line.y[known], strict=True)
             drawn += [frame.dot(a, b, colour) for a, b in points]
         if line.label:
-            key.append(f'<span><i style="background:{colour}"></i>{text(line.label)}</span>')
+            key.append(f'<span><i class="colour{place}"></i>{text(line.label)}</span>')
     return _figure(caption, [*frame.x_axis(x), *frame.y_axis(y), *drawn], "".join(key))
 
 
@@ -117,7 +117,7 @@ class _Frame:
 
     def under(self, x: float, label: str) -> str:
         where = f'x="{self.place(x, self.low)[0]:.1f}" y="{_HEIGHT - _BOTTOM + 15:.1f}"'
-        return f'<text {where} text-anchor="middle" style="font-size:10px">{text(label)}</text>'
+        return f'<text {where} text-anchor="middle" class="tick">{text(label)}</text>'
 
     def x_axis(self, label: str) -> list[str]:
         middle = f'x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'

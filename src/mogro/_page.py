@@ -12,10 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import FloatArray
 
+STYLE = Path(__file__).with_name("_page.css")
+
 
 def page(title: str, body: str) -> str:
     """Return a whole page."""
-    return fill(Path(__file__).with_name("_page.html"), title=text(title), body=body)
+    style = STYLE.read_text(encoding="utf-8")
+    return fill(Path(__file__).with_name("_page.html"), title=text(title), style=style, body=body)
 
 
 def fill(template: Path, **parts: str) -> str:

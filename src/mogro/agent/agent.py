@@ -1094,9 +1094,12 @@ class Agent:
         ...     print(alarm.name, alarm.number)
         silence 41
         """
+        return find_alarms(self.freeze(), self._refused)
+
+    def freeze(self) -> State:
+        """Return all that is known, as it is now, to read while the agent goes on."""
         with self._current():
-            state = self._state.freeze()
-        return find_alarms(state, self._refused)
+            return self._state.freeze()
 
     def learn(self, log: Any) -> int:
         """Take over the decisions and rewards in a log of another agent, and return how many.

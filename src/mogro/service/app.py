@@ -196,10 +196,12 @@ class Routes:
         catalogue, agent = room.arms.catalogue, room.agent
         for call in calls:
             self._check(call)
-            if isinstance(call, schema.Choice):
-                room.recent.append((call.arms, call.context))
         works = [partial(call.carry_out, agent, catalogue) for call in calls]
-        return await room.writer.perform(works)
+        results = await room.writer.perform(works)
+        for call, result in zip(calls, results, strict=True):
+            if isinstance(call, schema.Choice) and not isinstance(result, Exception):
+                room.recent.append((call.arms, call.context))
+        return results
 
     async def _carry_out_batch(self, request: Request) -> Response:
         caller, room = self._enter(request)

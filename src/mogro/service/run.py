@@ -13,14 +13,14 @@ from mogro.service.service import Service, write_line
 _LAST = 10  # seconds for requests that are under way when the service stops
 
 
-def serve(config: ServiceConfig, *, started: Callable[[Service], object] | None = None) -> None:
+def serve(config: ServiceConfig, *, started: Callable[[], object] | None = None) -> None:
     """Serve until somebody says stop (SIGTERM or SIGINT): answer what came, write, close."""
     service = Service(config)
     server = make_server(service)
     scheme = "https" if config.certificate else "http"
     write_line({"event": "start", "url": f"{scheme}://{config.host}:{config.port}/"})
     if started is not None:
-        started(service)
+        started()
     for number in (signal.SIGTERM, signal.SIGINT):  # what uvicorn raises again once it has stopped
         signal.signal(number, lambda *_: None)
     server.run()

@@ -1,0 +1,153 @@
+"""What a trade-off would do: by what is believed now, and by what the log can tell."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mogro._intervals import LEVEL
+from mogro._validation import FloatArray
+from mogro.agent.objective import Units
+from mogro.evaluation.whatif import WhatIf, read_trade_offs, what_if
+from mogro.offpolicy.evaluation import MIN_EFFECTIVE_SIZE
+from mogro.service.rooms import Room
+
+_CHOICES = 40  # of the recent ones, that a trade-off is tried on
+_WIDE = 1.96  # standard errors of an interval of 95 %
+_DAY = 86400.0
+
+
+class Tried(NamedTuple):
+    """Arms on offer and what is believed of them, for some recent choices."""
+
+    arms: list[tuple[str, ...]]
+    values: list[FloatArray]  # (K, M) each, in the user's units
+    errors: list[FloatArray]
+    units: Units
+
+    def under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means (M,) of what the arms give that are best for weights, and their errors."""
+        best = [int((self.units.inward(v) @ weights).argmax()) for v in self.values]
+        values = np.mean([v[k] for v, k in zip(self.values, best, strict=True)], axis=0)
+        return values, np.mean([e[k] for e, k in zip(self.errors, best, strict=True)], axis=0)
+
+
+def try_recent(room: Room) -> Tried | None:
+    """Return what is believed of the arms of recent choices; None if there are none.
+
+    Without any since the service was started, the catalogue stands for them where it can.
+    """
+    agent, units = room.agent, room.agent.config.units
+    choices = list(room.recent)[-_CHOICES:]
+    if not choices and room.arms.given and agent.config.context is None:
+        choices = [(None, None)]
+    tried = Tried([], [], [], units)
+    for arms, context in choices:
+        try:
+            known = agent.estimate(room.arms.catalogue if arms is None else arms, context=context)
+        except ValueError:  # from before a change of the settings
+            continue
+        tried.arms.append(known.arms)
+        tried.values.append(known.values)
+        tried.errors.append(known.errors)
+    return tried if tried.arms else None
+
+
+def draw_front(room: Room) -> dict[str, Any]:
+    """Return trade-offs from one end to the other, with what each is believed to give."""
+    units, now = room.agent.config.units, room.agent.weights
+    answer: dict[str, Any] = {
+        "objectives": [{"name": o.name, "direction": o.direction} for o in units.objectives],
+        "points": [],
+        "weights": now,
+        "choices": 0,
+    }
+    tried = try_recent(room)
+    if tried is None:
+        return answer
+    grid = read_trade_offs(None, units)
+    answer["points"] = [_point(tried, weights) for weights in grid]
+    answer["choices"] = len(tried.arms)
+    if now is not None:
+        answer["current"] = _point(tried, _unit(now, units))
+    return answer
+
+
+def _point(tried: Tried, weights: FloatArray) -> dict[str, Any]:
+    values, errors = tried.under(weights)
+    return {
+        "weights": tried.units.named(weights),
+        "values": values.tolist(),
+        "errors": (_WIDE * errors).tolist(),
+    }
+
+
+def _unit(weights: Mapping[str, float], units: Units) -> FloatArray:
+    vector = units.vector(weights, "weights")
+    return np.asarray(vector / vector.sum())
+
+
+class Comparison(NamedTuple):
+    """What another trade-off would change.
+
+    Attributes
+    ----------
+    rows
+        For every objective: its name, what is believed now and with the other trade-off, and what
+        the log says would have been, as it was and with the other, each with an interval.
+    words
+        How much of it can be trusted, and what is missing.
+    """
+
+    rows: list[list[str]]
+    words: str
+
+
+def compare(room: Room, weights: Mapping[str, float]) -> Comparison:
+    """Say what another trade-off would change, by beliefs and by the log."""
+    agent, units = room.agent, room.agent.config.units
+    vector = units.vector(weights, "weights")
+    if (vector < 0).any() or not vector.sum() > 0:
+        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
+    now, tried = agent.weights, try_recent(room)
+    rows = [[name, "", "", "", ""] for name in units.names]
+    if tried is not None:
+        columns = [vector / vector.sum()] if now is None else [_unit(now, units), vector]
+        for place, column in zip((1, 2) if now is not None else (2,), columns, strict=True):
+            values, errors = tried.under(column / column.sum())
+            for row, value, error in zip(rows, values, _WIDE * errors, strict=True):
+                row[place] = f"{value:.4g} ± {error:.2g}"
+    trade_offs = [dict(weights)] if now is None else [now, dict(weights)]
+    try:
+        result = what_if(agent, trade_offs)
+    except ValueError as error:
+        return Comparison(rows, f"Not enough data yet: {error}.")
+    bounds = result.interval()
+    for which, place in ((-1, 4), *([] if now is None else [(0, 3)])):
+        for row, value, (low, high) in zip(rows, result.value[which], bounds[which], strict=True):
+            row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
+    return Comparison(rows, _verdict(room, result))
+
+
+def _verdict(room: Room, result: WhatIf) -> str:
+    """Say how sure the log is about the last trade-off, or when it may be."""
+    chosen = result.evaluations[-1]
+    if not chosen.trusted:
+        return f"Not enough data yet{_needed(room, float(chosen.effective_size.min()))}."
+    if len(result.trade_offs) == 1:
+        return f"By {chosen.rows:,} decisions, with {LEVEL:.0%} confidence."
+    if result.distinguishable()[0, 1]:
+        return f"By {chosen.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
+    return f"By {chosen.rows:,} decisions the two cannot be told apart."
+
+
+def _needed(room: Room, size: float) -> str:
+    """Say how much longer it takes at the present pace, where the agent knows the time."""
+    state = room.agent.freeze()
+    if not size > 0:
+        return ": the present trade-off never draws what the other would; see epsilon"
+    if not state.config.timed:
+        return f": {size:.0f} decisions tell about it, {MIN_EFFECTIVE_SIZE:.0f} are needed"
+    times = state.ledger.gather(state.ledger.live()).time
+    days = (float(times.max()) - float(times.min())) / _DAY * (MIN_EFFECTIVE_SIZE / size - 1)
+    return f": about {days:.1f} days more at this pace"
