@@ -9,7 +9,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 # Compiled code is kept, whatever the environment says: compiling anew doubles what a short run takes to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-fast test-kernels docs bench format clean
+.PHONY: run test test-fast test-kernels test-browser soak docs bench format clean
 
 run: $(READY)
 	$(BIN)/python -m paper main
@@ -74,4 +74,4 @@ $(READY)-for-docs: | $(READY)
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-bench docs/_build
+	rm -rf .venv .venv-bench .venv-soak docs/_build

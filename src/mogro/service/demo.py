@@ -25,7 +25,7 @@ def demo_config(folder: Path, *, port: int) -> ServiceConfig:
         "holdout": 0.1,
         "objectives": [
             {"name": "click", "window": 10, "default": 0},
-            {"name": "minutes", "window": 10, "default": 0},
+            {"name": "minutes", "unit": 8, "window": 10, "default": 0},
         ],
         "arms": {
             "topic": {"type": "category", "values": list(_TOPICS)},

@@ -132,7 +132,7 @@ def show_lift(history: History, state: State) -> str:
         gain = ours.mean() - theirs.mean()
         error = _WIDE * math.sqrt(ours.var(ddof=1) / len(ours) + theirs.var(ddof=1) / len(theirs))
         words.append(
-            f"{name}: {gain:+.4g} [{gain - error:+.4g}, {gain + error:+.4g}] over the baseline, "
+            f"{name}: {gain:+.3g} [{gain - error:+.3g}, {gain + error:+.3g}] over the baseline, "
             f"{ours.mean():.4g} against {theirs.mean():.4g}."
         )
     return "".join(f'<p class="note">{_page.text(line)}</p>' for line in words)
