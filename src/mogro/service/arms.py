@@ -8,6 +8,7 @@ from typing import Any
 
 from mogro._files import write_atomically
 from mogro.agent import Agent, Catalogue
+from mogro.agent.features.encoder import read_records
 from mogro.agent.features.products import FeatureMap
 from mogro.service.problems import Refused
 
@@ -79,6 +80,7 @@ class ArmStore:
         features = self._agent.config.features
         catalogue = Catalogue(features.dim)
         if given:
-            rows = features.encode_arms(list(given.values()))
-            catalogue.add(list(given), rows)
+            rows = list(given.values())
+            records = read_records(rows)
+            catalogue.add(list(given), rows if records is None else features.encode_arms(records))
         return catalogue
