@@ -168,6 +168,7 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
     )
     known: BoolArray = np.isin(states, (LEARNED, DEFAULTED)) & (block.flags & OBSERVED == 0)
     errors = values[known] - state.units.outward(block.estimates)[known, m]
+    least = 1.0 if np.isin(values[known], (0.0, 1.0)).all() else 0.0  # what a rare click may do
     for span in _SPANS:
         before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing
         if len(before) < 2 * span:
@@ -175,7 +176,8 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
         change = float(recent.mean() - before.mean())
         every = errors[_RECENT:]
         spread = float(every.var()) * (span + span**2 / len(before))
-        if _is_off(span * change, spread, float(np.abs(every - every.mean()).max())):
+        largest = max(float(np.abs(every - every.mean()).max()), least)
+        if _is_off(span * change, spread, largest):
             words = (
                 f"{state.units.names[m]}: {abs(change):.3g} {'more' if change > 0 else 'less'} "
                 f"than expected, on average over the last {span}, and not before; the world may "
