@@ -18,7 +18,7 @@ _SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
 _WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
 _WAITING_SUMS = 1 << 20  # bytes of sums to be made together
 _OF_ROUND, _SO_FAR = {"means", "chosen", "reward"}, {"means", "pulls"}
-_TAKEN = {"effective_regret", "pareto_regret"}
+_RESERVED = {"effective_regret", "pareto_regret"}
 
 
 class Recorder:
@@ -36,19 +36,19 @@ class Recorder:
         self._arms = np.empty((rounds, *batch), dtype=np.min_scalar_type(worlds.arms - 1))
         self._checkpoints = checkpoints
         self._row = {int(t) - 1: row for row, t in enumerate(checkpoints)}
-        self._meters = Meters(measures)
-        self._sums = np.zeros((2 + len(self._meters.summed), *batch))
-        self._noted = np.empty((len(checkpoints), *self._sums.shape))
+        self._measures = MeasureSet(measures)
+        self._sums = np.zeros((2 + len(self._measures.summed), *batch))
+        self._at_checkpoints = np.empty((len(checkpoints), *self._sums.shape))
         self._rewards = np.zeros((*batch, worlds.objectives))
-        self._noted_rewards = np.empty((len(checkpoints), *self._rewards.shape))
-        self._earned = np.zeros((*batch, len(self._meters.of_rewards)))  # sums of these measures
-        self._noted_earned = np.empty((len(checkpoints), *self._earned.shape))
-        self._judged, self._at_once = 0, 0  # rounds
-        self._known: FloatArray | None = None  # means that all repeats share
+        self._rewards_at_checkpoints = np.empty((len(checkpoints), *self._rewards.shape))
+        self._earned = np.zeros((*batch, len(self._measures.of_rewards)))  # sums of these measures
+        self._earned_at_checkpoints = np.empty((len(checkpoints), *self._earned.shape))
+        self._scored, self._rounds_at_once = 0, 0  # rounds
+        self._shared_means: FloatArray | None = None  # means that all repeats share
         self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
         self._waiting: list[FloatArray] = []  # means of rounds in which learners have their own
 
-    def note(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def add_round(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take down round t, from 0.
 
         Means are (I, R, K, M), or (I, 1, K, M) if repeats share them, then the very same array as
@@ -56,83 +56,83 @@ class Recorder:
         """
         self._arms[t] = arms
         self._rewards += rewards
-        if self._meters.of_rewards:
-            self._earned += self._meters.of_reward(means, arms, rewards)
+        if self._measures.of_rewards:
+            self._earned += self._measures.of_reward(means, arms, rewards)
         if t in self._row:
-            self._noted_rewards[self._row[t]] = self._rewards
-            self._noted_earned[self._row[t]] = self._earned
-        if means is not self._known or self._changing:
-            self._meet(t, means)
-        if t + 1 - self._judged >= self._at_once:
-            self._judge(t + 1)
+            self._rewards_at_checkpoints[self._row[t]] = self._rewards
+            self._earned_at_checkpoints[self._row[t]] = self._earned
+        if means is not self._shared_means or self._changing:
+            self._set_means(t, means)
+        if t + 1 - self._scored >= self._rounds_at_once:
+            self._score_until(t + 1)
 
     def stop(self, rounds: int) -> None:
         """End the run after fewer rounds, which are the last checkpoint then."""
-        self._judge(rounds)
+        self._score_until(rounds)
         row = int(np.searchsorted(self._checkpoints, rounds))
         self._checkpoints = np.append(self._checkpoints[:row], rounds)
         self._arms = self._arms[:rounds].copy()
         sums = {
-            "_noted": self._sums,
-            "_noted_rewards": self._rewards,
-            "_noted_earned": self._earned,
+            "_at_checkpoints": self._sums,
+            "_rewards_at_checkpoints": self._rewards,
+            "_earned_at_checkpoints": self._earned,
         }
         for name, last in sums.items():
-            noted = getattr(self, name)[: row + 1].copy()
-            noted[row] = last
-            setattr(self, name, noted)
+            kept = getattr(self, name)[: row + 1].copy()
+            kept[row] = last
+            setattr(self, name, kept)
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...], finished: IntArray) -> Trace:
         """Return the whole record."""
-        self._judge(len(self._arms))
+        self._score_until(len(self._arms))
         measured = np.empty((len(self._checkpoints), *self._arms.shape[1:], 0))
-        if self._meters.names:
+        if self._measures.names:
             nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
-            means = nothing if self._known is None else self._known[:, 0]
+            means = nothing if self._shared_means is None else self._shared_means[:, 0]
             pulls = count_pulls(self._arms, self._checkpoints, self._offered)
-            sums, earned = self._noted[:, 2:], self._noted_earned
-            measured = self._meters.measured(sums, earned, means, pulls)
+            sums, earned = self._at_checkpoints[:, 2:], self._earned_at_checkpoints
+            measured = self._measures.measured(sums, earned, means, pulls)
         return Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
-            pareto_regret=self._noted[:, 0].copy(),
-            effective_regret=self._noted[:, 1].copy(),
-            rewards=self._noted_rewards,
+            pareto_regret=self._at_checkpoints[:, 0].copy(),
+            effective_regret=self._at_checkpoints[:, 1].copy(),
+            rewards=self._rewards_at_checkpoints,
             probed=probed[: len(self._checkpoints)],
             measured=measured,
             finished=finished,
             offered=self._offered,
             seed=seed,
-            measures=self._meters.names,
+            measures=self._measures.names,
         )
 
-    def _meet(self, t: int, means: FloatArray) -> None:
+    def _set_means(self, t: int, means: FloatArray) -> None:
         """Judge by other means from round t on."""
         repeats = self._arms.shape[2]
         shared = means.shape[1] == 1 and not self._changing and (t == 0 or repeats > 1)
         if t > 0 or not shared:
-            self._meters.check_changing()
-        if shared or self._known is not None:
-            self._judge(t)
+            self._measures.check_changing()
+        if shared or self._shared_means is not None:
+            self._score_until(t)
         if shared:  # judge every arm once, one instance at a time: no bit depends on the others
-            self._known, rows = means, [self._judge_all(part) for part in means[:, 0]]
+            self._shared_means, rows = means, [self._score_all(part) for part in means[:, 0]]
             self._table = np.concatenate(rows, axis=1)
-            self._at_once = -(-_WAITING_SUMS // self._sums.nbytes)
+            self._rounds_at_once = -(-_WAITING_SUMS // self._sums.nbytes)
         else:
-            self._known = None
+            self._shared_means = None
             self._waiting.append(np.broadcast_to(means, (*self._arms.shape[1:], *means.shape[2:])))
-            self._at_once = -(-_WAITING // self._waiting[0].nbytes)
+            self._rounds_at_once = -(-_WAITING // self._waiting[0].nbytes)
 
-    def _judge_all(self, means: FloatArray) -> FloatArray:
+    def _score_all(self, means: FloatArray) -> FloatArray:
         """Return what is summed for all arms of an instance, (S, K)."""
         everywhere = np.broadcast_to(means, (len(means), *means.shape))
-        judge = _gaps_again if means.nbytes <= _SMALL else _gaps
+        judge = _cached_gaps if means.nbytes <= _SMALL else _gaps
         regrets = judge(means.tobytes(), means.shape[-1])
-        return np.stack([*regrets, *self._meters.of_round(everywhere, means)])
+        return np.stack([*regrets, *self._measures.of_round(everywhere, means)])
 
-    def _judge(self, stop: int) -> None:
+    def _score_until(self, stop: int) -> None:
         """Sum up all rounds before one."""
-        start, self._judged = self._judged, stop
+        start, self._scored = self._scored, stop
         arms = self._arms[start:stop].astype(np.int64)
         if not arms.size:
             return
@@ -140,14 +140,14 @@ class Recorder:
             means, self._waiting = np.stack(self._waiting), []
             chosen = np.take_along_axis(means, arms[..., None, None], axis=-2)[..., 0, :]
             regrets = gaps(means, arms=arms), effective_gaps(means, arms=arms)
-            rows = np.stack([*regrets, *self._meters.of_round(means, chosen)])
+            rows = np.stack([*regrets, *self._measures.of_round(means, chosen)])
         else:
             first = np.arange(0, self._table.shape[1], self._offered)[:, None]
             rows = self._table.take(arms + first, axis=1)
         sums = np.add.accumulate(np.concatenate([self._sums[:, None], rows], axis=1), axis=1)
         self._sums = sums[:, -1].copy()
         noted = (self._checkpoints > start) & (self._checkpoints <= stop)
-        self._noted[noted] = np.moveaxis(sums[:, self._checkpoints[noted] - start], 1, 0)
+        self._at_checkpoints[noted] = np.moveaxis(sums[:, self._checkpoints[noted] - start], 1, 0)
 
 
 def _gaps(means: bytes, objectives: int) -> FloatArray:
@@ -157,19 +157,21 @@ def _gaps(means: bytes, objectives: int) -> FloatArray:
 
 
 # Policies that are compared meet the same instances one after the other.
-_gaps_again = lru_cache(maxsize=512)(_gaps)
+_cached_gaps = lru_cache(maxsize=512)(_gaps)
 
 
-class Meters:
+class MeasureSet:
     """Measures of a run in their order, some summed over rounds, others taken at checkpoints."""
 
     def __init__(self, measures: Measures) -> None:
-        self._measures = _named(measures)
+        self._measures = _read_measures(measures)
         self.names = tuple(self._measures)
-        self._asks = {name: _asks(measure, name) for name, measure in self._measures.items()}
-        self.of_rewards = [name for name, asks in self._asks.items() if "reward" in asks]
-        others = {name: asks for name, asks in self._asks.items() if "reward" not in asks}
-        self.summed = [name for name, asks in others.items() if "chosen" in asks]
+        self._parameters = {
+            name: _read_parameters(measure, name) for name, measure in self._measures.items()
+        }
+        self.of_rewards = [name for name in self.names if "reward" in self._parameters[name]]
+        others = [name for name in self.names if name not in self.of_rewards]
+        self.summed = [name for name in others if "chosen" in self._parameters[name]]
         self._fixed = [name for name in others if name not in self.summed]
 
     def check_changing(self) -> None:
@@ -178,7 +180,7 @@ class Meters:
             raise ValueError(
                 f"measures: expected chosen or reward (and means with them) in a world "
                 f"whose means change, got {self._fixed[0]!r}, which asks for "
-                f"{sorted(self._asks[self._fixed[0]])}"
+                f"{sorted(self._parameters[self._fixed[0]])}"
             )
 
     def of_round(self, means: FloatArray, chosen: FloatArray) -> list[FloatArray]:
@@ -226,7 +228,7 @@ class Meters:
         return np.stack([columns[name] for name in self.names], axis=-1)
 
     def _call(self, name: str, shape: tuple[int, ...], **given: object) -> FloatArray:
-        asked = {key: value for key, value in given.items() if key in self._asks[name]}
+        asked = {key: value for key, value in given.items() if key in self._parameters[name]}
         value = np.asarray(self._measures[name](**asked))
         if value.shape != shape or value.dtype.kind not in "biuf":
             raise ValueError(
@@ -236,7 +238,7 @@ class Meters:
         return value.astype(np.float64)
 
 
-def _named(measures: Measures) -> dict[str, Measure]:
+def _read_measures(measures: Measures) -> dict[str, Measure]:
     if not isinstance(measures, Mapping | Sequence):
         raise ValueError(f"measures: expected a list or dict of functions, got {measures!r}")
     given = (
@@ -244,9 +246,9 @@ def _named(measures: Measures) -> dict[str, Measure]:
         if isinstance(measures, Mapping)
         else {_name(measure): measure for measure in measures}
     )
-    if len(given) != len(measures) or _TAKEN & given.keys():
+    if len(given) != len(measures) or _RESERVED & given.keys():
         raise ValueError(
-            f"measures: expected different names other than {sorted(_TAKEN)}, got {measures!r}"
+            f"measures: expected different names other than {sorted(_RESERVED)}, got {measures!r}"
         )
     return given
 
@@ -257,14 +259,14 @@ def _name(measure: Measure) -> str:
     return str(getattr(bare, "__name__", type(bare).__name__))
 
 
-def _asks(measure: Measure, name: str) -> set[str]:
+def _read_parameters(measure: Measure, name: str) -> set[str]:
     if not callable(measure):
         raise ValueError(f"measures: expected functions, got {measure!r} as {name!r}")
     settings = measure.keywords.keys() if isinstance(measure, partial) else set()
-    asks = inspect.signature(measure).parameters.keys() - settings
-    if not asks or not (asks <= _OF_ROUND or asks <= _SO_FAR):
+    parameters = inspect.signature(measure).parameters.keys() - settings
+    if not parameters or not (parameters <= _OF_ROUND or parameters <= _SO_FAR):
         raise ValueError(
             f"measures: expected {name!r} to have parameters among means, chosen and reward, or "
-            f"among means and pulls, got {sorted(asks)}"
+            f"among means and pulls, got {sorted(parameters)}"
         )
-    return set(asks)
+    return set(parameters)

@@ -128,7 +128,7 @@ def simulate(
     recorder = Recorder(worlds, T, marks, measures)
     learners = _make_learners(make_policy, worlds, probe)
     finish = _Finish(until, worlds.batch)
-    if worlds.staying and isinstance(learners, _OneByOne) and learners.plays_alone:
+    if worlds.staying and isinstance(learners, _SeparateLearners) and learners.plays_alone:
         _play_alone(learners, worlds, recorder, T, finish)
         probed = np.zeros((len(marks), 1, 1))
     else:
@@ -145,7 +145,7 @@ class _Finish:
             raise ValueError(f"until: expected a function of the policy, got {until!r}")
         self.until, self.rounds = until, np.zeros(batch, dtype=np.int64)
 
-    def reached(self, learners: "_Together | _OneByOne", t: int) -> bool:
+    def reached(self, learners: "_BatchedLearners | _SeparateLearners", t: int) -> bool:
         """Note who has finished after round t, from 0; tell whether all have."""
         if self.until is None:
             return False
@@ -159,7 +159,7 @@ class _Finish:
 
 
 def _play(
-    learners: "_Together | _OneByOne",
+    learners: "_BatchedLearners | _SeparateLearners",
     worlds: Worlds,
     recorder: Recorder,
     rounds: int,
@@ -173,7 +173,7 @@ def _play(
         features = worlds.offer(t)
         arms = learners.select(features)
         x, rewards = worlds.observe(features, arms, t)
-        recorder.note(t, worlds.means(features, t), arms, rewards)
+        recorder.add_round(t, worlds.means(features, t), arms, rewards)
         learners.update(x, rewards, arms)
         finished = finish.reached(learners, t)
         if t + 1 in checkpoints or finished:
@@ -188,7 +188,7 @@ def _play(
 
 
 def _play_alone(
-    learners: "_OneByOne", worlds: Worlds, recorder: Recorder, rounds: int, finish: _Finish
+    learners: "_SeparateLearners", worlds: Worlds, recorder: Recorder, rounds: int, finish: _Finish
 ) -> None:
     """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
     (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.alone()
@@ -196,9 +196,9 @@ def _play_alone(
     for t in range(rounds):
         arm = policy.select(arms, rng=rng)
         if not 0 <= arm < len(arms):
-            _checked(arm, (), len(arms))  # an exploration of one's own may be wrong
+            _read_arms(arm, (), len(arms))  # an exploration of one's own may be wrong
         reward = noise() + table[arm]
-        recorder.note(t, means, arm, reward)
+        recorder.add_round(t, means, arm, reward)
         policy.update(arms[arm], reward)
         if finish.reached(learners, t):
             recorder.stop(t + 1)
@@ -224,15 +224,19 @@ def _seeds(seed: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(count(number, "seed", minimum=0) for number in many)
 
 
-def _checkpoints(given: Sequence[int] | None, rounds: int) -> IntArray:
+def _checkpoints(checkpoints: Sequence[int] | None, rounds: int) -> IntArray:
     """Return the checkpoints, increasing, the last being the last round."""
-    if given is None:
+    if checkpoints is None:
         share = np.arange(1, min(rounds, _EVENLY) + 1) / min(rounds, _EVENLY)
         return np.round(share * rounds).astype(np.int64)
-    noted = np.array([count(number, "checkpoints") for number in given] or [rounds], dtype=np.int64)
-    if noted[-1] > rounds or (np.diff(noted) <= 0).any():
-        raise ValueError(f"checkpoints: expected increasing rounds up to {rounds}, got {given!r}")
-    return noted if noted[-1] == rounds else np.append(noted, rounds)
+    marks = np.array(
+        [count(number, "checkpoints") for number in checkpoints] or [rounds], dtype=np.int64
+    )
+    if marks[-1] > rounds or (np.diff(marks) <= 0).any():
+        raise ValueError(
+            f"checkpoints: expected increasing rounds up to {rounds}, got {checkpoints!r}"
+        )
+    return marks if marks[-1] == rounds else np.append(marks, rounds)
 
 
 class WrongPolicyError(ValueError):
@@ -244,24 +248,24 @@ class WrongPolicyError(ValueError):
 
 def _make_learners(
     make_policy: MakePolicy, worlds: Worlds, probe: Probe | None
-) -> "_Together | _OneByOne":
+) -> "_BatchedLearners | _SeparateLearners":
     """Return learners for some worlds, one for each generator (I, R)."""
     if not callable(make_policy):
         raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
     sizes, generators = (worlds.dim, worlds.objectives), worlds.generators(Purpose.POLICY)
     batched = "batch" in inspect.signature(make_policy).parameters
     if not batched or worlds.ragged:
-        policies = [_policy(make_policy(*sizes)) for _ in generators.flat]
+        policies = [_check_playable(make_policy(*sizes)) for _ in generators.flat]
         rngs = [Streams(each, ahead=True) if batched else each for each in generators.flat]
-        return _OneByOne(policies, rngs, worlds, probe)
-    policy = _policy(make_policy(*sizes, batch=worlds.batch))
+        return _SeparateLearners(policies, rngs, worlds, probe)
+    policy = _check_playable(make_policy(*sizes, batch=worlds.batch))
     if generators.size == 1 and probe is None and isinstance(policy, LinearPolicy):
         policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
-        return _OneByOne([policy], [Streams(generators[0, 0], ahead=True)], worlds, None)
-    return _Together(policy, Streams(generators, ahead=True), worlds, probe)
+        return _SeparateLearners([policy], [Streams(generators[0, 0], ahead=True)], worlds, None)
+    return _BatchedLearners(policy, Streams(generators, ahead=True), worlds, probe)
 
 
-class _Together:
+class _BatchedLearners:
     """A policy that steps for all learners at once."""
 
     def __init__(
@@ -273,7 +277,7 @@ class _Together:
         self._takes_arm = takes_arm(policy)
 
     def select(self, features: FloatArray) -> IntArray:
-        return _checked(self._policy.select(features, rng=self._rng), self._batch, self._arms)
+        return _read_arms(self._policy.select(features, rng=self._rng), self._batch, self._arms)
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
         self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
@@ -281,11 +285,11 @@ class _Together:
     def probe(self) -> NDArray[Any]:
         return self.ask(self._probe, "probe")
 
-    def ask(self, what: Probe, name: str) -> NDArray[Any]:
-        return _numbers(what(self._policy), self._batch, name)
+    def ask(self, question: Probe, name: str) -> NDArray[Any]:
+        return _read_numbers(question(self._policy), self._batch, name)
 
 
-class _OneByOne:
+class _SeparateLearners:
     """Policies of single learners, one after the other."""
 
     def __init__(
@@ -305,7 +309,7 @@ class _OneByOne:
         for (i, r), policy, rng in self.learners:
             offer = features[i, 0 if shared else r]
             offer = real_arms(offer) if self._ragged else offer
-            arms[i, r] = _checked(policy.select(offer, rng=rng), (), len(offer))
+            arms[i, r] = _read_arms(policy.select(offer, rng=rng), (), len(offer))
         return arms
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
@@ -316,44 +320,46 @@ class _OneByOne:
     def probe(self) -> NDArray[Any]:
         return self.ask(self._probe, "probe")
 
-    def ask(self, what: Probe, name: str) -> NDArray[Any]:
-        values = np.stack([_numbers(what(policy), (), name) for _, policy, _ in self.learners])
+    def ask(self, question: Probe, name: str) -> NDArray[Any]:
+        values = np.stack(
+            [_read_numbers(question(policy), (), name) for _, policy, _ in self.learners]
+        )
         return values.reshape(*self._batch, *values.shape[1:])
 
 
-def _policy(made: BanditPolicy) -> BanditPolicy:
+def _check_playable(policy: BanditPolicy) -> BanditPolicy:
     """Refuse what cannot play."""
-    able = all(callable(getattr(made, name, None)) for name in ("select", "update"))
-    if not able or isinstance(made, type):
-        raise WrongPolicyError(f"expected an object with select and update, got {made!r}")
-    return made
+    able = all(callable(getattr(policy, name, None)) for name in ("select", "update"))
+    if not able or isinstance(policy, type):
+        raise WrongPolicyError(f"expected an object with select and update, got {policy!r}")
+    return policy
 
 
-def _numbers(answer: object, batch: tuple[int, ...], name: str) -> NDArray[Any]:
+def _read_numbers(answer: object, batch: tuple[int, ...], name: str) -> NDArray[Any]:
     """Refuse an answer about the policy that is not numbers for each learner."""
     try:
         array = np.array(answer)
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind not in "biuf" or array.shape[: len(batch)] != batch:
-        what = f"numbers in the shape {batch}, or {batch} and more axes" if batch else "numbers"
-        raise ValueError(f"{name}: expected it to return {what}, got {answer!r}")
+        expected = f"numbers in the shape {batch}, or {batch} and more axes" if batch else "numbers"
+        raise ValueError(f"{name}: expected it to return {expected}, got {answer!r}")
     return array
 
 
-def _checked(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
+def _read_arms(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
     """Refuse a policy's answer that is not one arm for each learner."""
     array = np.asarray(arms)
     fits = array.shape == batch and array.dtype.kind in "iu"
     # As unsigned integers, those below zero are large.
     if not fits or array.astype(np.uint64, copy=False).max() >= offered:
-        what = f"integers in the shape {batch}" if batch else "one integer"
+        expected = f"integers in the shape {batch}" if batch else "one integer"
         why = (
             "; its constructor takes batch, so it must return one arm for each learner"
             if batch and array.shape != batch
             else ""
         )
         raise WrongPolicyError(
-            f"expected its policy to select {what}, from 0 to {offered - 1}, got {arms!r}{why}"
+            f"expected its policy to select {expected}, from 0 to {offered - 1}, got {arms!r}{why}"
         )
     return array.astype(np.int64, copy=False)
