@@ -44,10 +44,11 @@ def load(folder: Path, seed: int = 0) -> Table:
     rng = np.random.default_rng(seed)
     chosen = rng.choice(sorted(by_user), 4000)
     arms, rewards = np.empty((4000, OFFERED, features.shape[1])), np.empty((4000, OFFERED, 2))
+    ids = np.empty((4000, OFFERED), dtype=int)
     for row, user in enumerate(chosen):
         offered = [by_user[user][k] for k in rng.permutation(len(by_user[user]))[:OFFERED]]
         at = [film for film, _ in offered]
-        arms[row] = features[at]
+        arms[row], ids[row] = features[at], at
         rewards[row, :, 0] = [(rating - 1) / 4 for _, rating in offered]
         rewards[row, :, 1] = novelty[at]
     return Table(
@@ -58,4 +59,5 @@ def load(folder: Path, seed: int = 0) -> Table:
         np.array([[1.0, 0.0], [0.7, 0.3], [0.3, 0.7]]),
         np.array([0] + [1] * len(genres)),
         np.array([0, 1, 1]),
+        ids=ids,
     )

@@ -25,15 +25,17 @@ def load(seed: int = 0, rounds: int = 3000, hits: float = 0.0) -> Table:
         return np.hstack([rng.standard_normal((count, 2)), sections]), rng.normal(0, hits, count)
 
     articles, luck = fresh(ARTICLES)
+    names, ids = np.arange(ARTICLES), np.empty((rounds, OFFERED), dtype=int)
     arms, contexts = np.empty((rounds, OFFERED, A)), np.empty((rounds, C))
     means = np.empty((rounds, OFFERED, 3))
     for visit in range(rounds):
         if visit and visit % DAY == 0:
             gone = rng.permutation(ARTICLES)[: int(0.3 * ARTICLES)]
             articles[gone], luck[gone] = fresh(len(gone))
+            names[gone] = names.max() + 1 + np.arange(len(gone))
         visitor = np.concatenate([rng.standard_normal(1), np.eye(VISITORS)[rng.integers(VISITORS)]])
         offered = rng.permutation(ARTICLES)[:OFFERED]
-        x = articles[offered]
+        x, ids[visit] = articles[offered], names[offered]
         logits = -2.8 + x @ main + x @ (visitor @ sparse) + luck[offered]
         click = 1 / (1 + np.exp(-logits))
         minutes = click * np.exp(0.3 + 0.5 * (x @ slopes))
@@ -53,4 +55,5 @@ def load(seed: int = 0, rounds: int = 3000, hits: float = 0.0) -> Table:
         np.array([0] + [1] * VISITORS),
         ordered=True,
         means=means,
+        ids=ids,
     )

@@ -30,6 +30,8 @@ class Table:
         Whether rounds come in the order of the rows.
     means
         Expected rewards by which choices are judged, (n, K, M); None: the rewards themselves.
+    ids
+        Which arms these are, (n, K), numbered from 0, where the same arms come again.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Table:
     propensities: np.ndarray | None = None
     ordered: bool = False
     means: np.ndarray | None = None
+    ids: np.ndarray | None = None
 
     @property
     def groups(self) -> np.ndarray:
