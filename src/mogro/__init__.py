@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mogro import offpolicy, testing, theory
     from mogro.agent import (
         Agent,
+        Budget,
         Catalogue,
         Category,
         Encoder,
@@ -71,6 +72,7 @@ __all__ = [
     "UCB",
     "Agent",
     "BasisRoundRobin",
+    "Budget",
     "Catalogue",
     "Category",
     "EffectiveFront",

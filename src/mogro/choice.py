@@ -117,6 +117,7 @@ def choose(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
+    prices: FloatArray | None = None,
 ) -> Choice:
     """Choose an arm for each learner: a uniform draw, or one to explore, or the best by its values.
 
@@ -139,6 +140,8 @@ def choose(
         Instead of the policy's own.
     epsilon
         Probability of a uniform draw, besides the policy's own.
+    prices
+        What budgets add to the weights, (M,), where these sum to 1; see :func:`priced`.
     """
     batch, how = beliefs.batch, selection or policy.selection
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
@@ -147,9 +150,9 @@ def choose(
         if share == 1:
             return Choice(drawn, None, np.zeros_like(uniform), uniform)
     if explore is None:
-        choice = _exploit(policy, arms, beliefs, step, rng, how)
+        choice = _exploit(policy, arms, beliefs, step, rng, how, prices)
     else:
-        choice = _explore(policy, listed(arms), beliefs, step, rng, how, explore)
+        choice = _explore(policy, listed(arms), beliefs, step, rng, how, explore, prices)
     if share > 0 and uniform.any():
         arm = np.where(uniform, drawn, choice.arm)
         return Choice(arm, None, choice.exploring & ~uniform, uniform)
@@ -174,6 +177,7 @@ def _explore(
     rng: Rng,
     selection: Selection,
     explore: ExplorationContext,
+    prices: FloatArray | None,
 ) -> Choice:
     """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
     assert policy.exploration is not None
@@ -186,7 +190,7 @@ def _explore(
     if others.size:
         theirs = take_arms(arms, batch, others)
         known, draws = beliefs.take(others), part_of(rng, others)
-        choice = _exploit(policy, theirs, known, step, draws, selection)
+        choice = _exploit(policy, theirs, known, step, draws, selection, prices)
         arm[others], exploring[others] = choice.arm, choice.exploring
     return Choice(
         arm.reshape(batch), None, exploring.reshape(batch), np.zeros(batch, dtype=np.bool_)
@@ -194,19 +198,26 @@ def _explore(
 
 
 def _exploit(
-    policy: Rule, arms: Arms, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+    policy: Rule,
+    arms: Arms,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    prices: FloatArray | None,
 ) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
     optimism = policy.optimism(beliefs, step)
     if hasattr(selection, "members"):
         front = cast("FrontSelection", selection)
-        values, _ = _possible(values_in_round(policy, listed(arms), beliefs, rng, optimism), 1.0)
+        values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
+        values, _ = _possible(priced(values, prices), 1.0)
         no = np.zeros(beliefs.batch, dtype=np.bool_)
         return Choice(draw_member(front, values, rng=rng), None, no | bool(optimism), no)
     if policy.greedy and not is_nonlinear(selection):
-        return _by_weights(arms, beliefs, step, rng, selection, optimism)
+        return _by_weights(arms, beliefs, step, rng, selection, optimism, prices)
     values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
-    return _by_scores(listed(arms), values, beliefs, step, rng, selection, optimism)
+    return _by_scores(listed(arms), values, beliefs, step, rng, selection, optimism, prices)
 
 
 def _by_weights(
@@ -216,21 +227,23 @@ def _by_weights(
     rng: Rng,
     scalarization: Scalarization,
     optimism: Optimism | None,
+    prices: FloatArray | None,
 ) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
     theta, batch = beliefs.theta, beliefs.batch
     no = np.zeros(batch, dtype=np.bool_) if batch else _NO
-    weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
+    drawn = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
+    weights = drawn if prices is None else drawn + drawn.sum(axis=-1, keepdims=True) * prices
     direction = vecmat(weights, theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")
         tied = arms.best(direction)
         best = int(tied[0]) if len(tied) == 1 else _draw(arms.features, tied, rng)
-        return Choice(np.asarray(best), weights, no, no)
+        return Choice(np.asarray(best), drawn, no, no)
     many = bool(batch) and is_shared(listed(arms)) and beliefs.expected.W.shape[-3] == 1
     choose_arms = _screened if many else best_arms
     arm, another = choose_arms(listed(arms), beliefs, weights, direction, rng, optimism)
-    return Choice(arm, weights, another, no)
+    return Choice(arm, drawn, another, no)
 
 
 def best_arms(
@@ -326,15 +339,16 @@ def _by_scores(
     rng: Rng,
     scalarization: Scalarization,
     optimism: Optimism | None,
+    prices: FloatArray | None,
 ) -> Choice:
     """Score the values of the arms (..., K, M)."""
     theta, batch, no = beliefs.theta, beliefs.batch, np.zeros(beliefs.batch, dtype=np.bool_)
     weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
-    sizes = vecmat(np.abs(weights), np.abs(theta))
-    arm = _best(_scores(values, weights, scalarization), arms, sizes, rng)
+    sizes = vecmat(np.abs(weights), np.abs(priced(theta.mT, prices).mT))
+    arm = _best(_scores(priced(values, prices), weights, scalarization), arms, sizes, rng)
     if optimism is None:
         return Choice(arm, weights, no, no)
-    greedy = _scores(beliefs.estimates(arms), weights, scalarization)
+    greedy = _scores(priced(beliefs.estimates(arms), prices), weights, scalarization)
     return Choice(arm, weights, _is_another(greedy, arm), no)
 
 
@@ -363,6 +377,19 @@ def values_in_round(
             raise ValueError("values: expected an arm worth more than -inf, got -inf for all arms")
         values = np.where(never, -math.inf, values)
     return values
+
+
+def priced(values: FloatArray, prices: FloatArray | None) -> FloatArray:
+    """Return values (..., M) of which each objective has the prices (M,) of all added.
+
+    For weights that sum to 1 that is as good as prices added to them. Fronts and scalarisations
+    that are not linear know prices in this way, too: as they rise, what is dear is dominated.
+    """
+    if prices is None:
+        return values
+    with np.errstate(invalid="ignore"):
+        added = values + (values @ prices)[..., None]
+    return np.where(np.isneginf(values[..., :1]), values, added)
 
 
 def _possible(values: FloatArray, below: float) -> tuple[FloatArray, BoolArray | None]:

@@ -8,7 +8,7 @@ from mogro._algebra import distinct, rounding
 from mogro._streams import Rng, part_of
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
-from mogro.choice import Arms, Rule, choose, listed, values_in_round
+from mogro.choice import Arms, Rule, choose, listed, priced, values_in_round
 from mogro.exploration import ExplorationContext
 from mogro.probability import Probabilities, counted, exactly, selection_probabilities
 from mogro.scalarization import FixedWeights, RoundRobin
@@ -28,6 +28,7 @@ def probabilities(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
+    prices: FloatArray | None = None,
     chosen: int | None = None,
 ) -> Probabilities:
     """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
@@ -51,7 +52,7 @@ def probabilities(
         else:
             known = beliefs.take(np.array([learner]))
             how = selection or policy.selection
-            part = _when_exploiting(policy, features, known, step, source, how, chosen)
+            part = _when_exploiting(policy, features, known, step, source, how, prices, chosen)
         parts.append(_mixed(part, share))
     columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
     return Probabilities(*columns)
@@ -66,6 +67,7 @@ def probabilities_of_values(
     rng: Rng,
     selection: Selection,
     epsilon: float = 0.0,
+    prices: FloatArray | None = None,
     chosen: int | None = None,
 ) -> Probabilities:
     """Return what :func:`probabilities` does for one learner, by what arms are worth to it, (K, M).
@@ -73,7 +75,7 @@ def probabilities_of_values(
     It is the same to the bit if the learner did not explore, and its values were not random. Arms
     are (K, d) and estimates (M, d); ``epsilon`` includes the policy's own.
     """
-    part = _by_values(values, arms, theta, step, _source(rng), selection, chosen)
+    part = _by_values(values, arms, theta, step, _source(rng), selection, prices, chosen)
     return _mixed(part, epsilon)
 
 
@@ -108,6 +110,7 @@ def _when_exploiting(
     step: int,
     rng: Rng,
     selection: Selection,
+    prices: FloatArray | None,
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
@@ -117,9 +120,9 @@ def _when_exploiting(
     optimism = policy.optimism(beliefs, step)
     values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
     if source.bit_generator.state != before:  # values that are random themselves
-        drawn = _drawn_choices(policy, arms, beliefs, step, source, selection)
+        drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)
         return counted(np.bincount(drawn, minlength=count), len(drawn), chosen)
-    return _by_values(values, arms, beliefs.theta[0], step, source, selection, chosen)
+    return _by_values(values, arms, beliefs.theta[0], step, source, selection, prices, chosen)
 
 
 def _by_values(
@@ -129,9 +132,11 @@ def _by_values(
     step: int,
     rng: np.random.Generator,
     selection: Selection,
+    prices: FloatArray | None,
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) that are worth (K, M)."""
+    values, theta = priced(values, prices), priced(theta.T, prices).T
     rows = np.flatnonzero(values[:, 0] > -math.inf)
     if not is_front(selection):
         rows = distinct(arms, rows)
@@ -171,13 +176,28 @@ def _as_compared(
 
 
 def _drawn_choices(
-    policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int, rng: Rng, selection: Selection
+    policy: Rule,
+    arms: FloatArray,
+    beliefs: Beliefs,
+    step: int,
+    rng: Rng,
+    selection: Selection,
+    prices: FloatArray | None,
 ) -> IntArray:
     """Return the arms of many selections of one learner, drawn as a batch of equal learners."""
     drawn = []
     at_once = max(1, _DRAWN // arms.size)
     for start in range(0, _CHOICES, at_once):
         copies = beliefs.take(np.zeros(min(at_once, _CHOICES - start), dtype=np.int64))
-        choice = choose(policy, arms, copies, step=step, rng=rng, explore=None, selection=selection)
+        choice = choose(
+            policy,
+            arms,
+            copies,
+            step=step,
+            rng=rng,
+            explore=None,
+            selection=selection,
+            prices=prices,
+        )
         drawn.append(choice.arm[~choice.uniform])
     return np.concatenate(drawn)

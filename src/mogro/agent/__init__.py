@@ -2,6 +2,7 @@
 
 from mogro.agent.agent import Agent
 from mogro.agent.alarms import Alarm
+from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.decision import Decision, DecisionRecord, Propensities, draws
 from mogro.agent.errors import (
     BadReward,
@@ -29,6 +30,8 @@ __all__ = [
     "Agent",
     "Alarm",
     "BadReward",
+    "Budget",
+    "BudgetStatus",
     "Catalogue",
     "Category",
     "ClosedAgent",

@@ -19,6 +19,7 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, share
 from mogro.agent import records, views
 from mogro.agent.alarms import Alarm, find_alarms
+from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.config import AgentChanges, AgentConfig, AgentOptions, Baseline, MakePolicy
 from mogro.agent.decision import (
     Decision,
@@ -132,6 +133,8 @@ class Agent:
         (:class:`~mogro.agent.ImplausibleTime`). By default a hundred times the longest window, so
         that one message in milliseconds does not close every window. A pause that was longer is
         confirmed by :meth:`expire`.
+    budgets
+        Bounds on means over many decisions, each a :class:`~mogro.Budget`: see :attr:`budgets`.
     clock
         Tells the time where a call has no ``now`` and one is needed. None for worlds without time,
         or with one that only callers know.
@@ -186,6 +189,7 @@ class Agent:
         activation_timeout: float | None = None,
         correct_within: float | None = None,
         max_step: float | None = None,
+        budgets: Sequence[Budget] = (),
         clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
     ) -> None:
@@ -205,6 +209,7 @@ class Agent:
             activation_timeout=activation_timeout,
             correct_within=correct_within,
             max_step=max_step,
+            budgets=budgets,
         )
         self._begin(State(config), clock, on_event)
 
@@ -333,6 +338,7 @@ class Agent:
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        certainty: float = 0.5,
         activate: bool = True,
         now: float | None = None,
         subject: str | None = None,
@@ -360,8 +366,14 @@ class Agent:
         eligible
             Which arms may be chosen, K booleans.
         at_least, at_most
-            Constraints: bounds on the estimates by objective, in the user's units. They bind once
-            estimates mean something: not for decisions that explore.
+            Constraints: bounds on what the arm is expected to give, by objective, in the user's
+            units. They bind every decision, also those that explore, once something was observed
+            of the objective. An arm that was never seen keeps every bound, as far as anybody can
+            know; see :attr:`mogro.agent.Decision.certainty`.
+        certainty
+            With what probability, by the posterior, an arm has to keep each bound. Where it is 0.5
+            the estimate has to; with more, arms that were never seen have to prove themselves
+            elsewhere.
         activate
             False if the arm may not be shown, or only later: see :meth:`activate`.
         now
@@ -387,8 +399,8 @@ class Agent:
         <Decision '0-0': arm 'b', expecting sales 0>
         """
         check_new_id(id)
-        about = context, weights, eligible, at_least, at_most, activate, now, subject
-        question = (arms, features, *about)
+        bounds = at_least, at_most, certainty
+        question = (arms, features, context, weights, eligible, *bounds, activate, now, subject)
         if sticky and subject is None:
             raise ValueError("subject: expected one, because of sticky=True, got None")
         asked = self._read(question)
@@ -418,6 +430,7 @@ class Agent:
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        certainty: float = 0.5,
         activate: bool = True,
         now: float | None = None,
         subject: str | None = None,
@@ -439,8 +452,8 @@ class Agent:
         """
         check_new_id(id)
         wanted = count(top, "top")
-        about = context, weights, eligible, at_least, at_most, activate, now, subject
-        question = (arms, features, *about)
+        bounds = at_least, at_most, certainty
+        question = (arms, features, context, weights, eligible, *bounds, activate, now, subject)
         asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
@@ -465,6 +478,7 @@ class Agent:
         eligible: ArrayLike | None = None,
         at_least: Mapping[str, float] | None = None,
         at_most: Mapping[str, float] | None = None,
+        certainty: float = 0.5,
         now: float | None = None,
     ) -> Propensities:
         """Return with what probability :meth:`decide` would choose each arm; nothing happens.
@@ -479,7 +493,8 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        question = (arms, features, context, weights, eligible, at_least, at_most, True, now, None)
+        bounds = at_least, at_most, certainty
+        question = (arms, features, context, weights, eligible, *bounds, True, now, None)
         asked = self._read(question, written=False)
         with self._current():
             state = self._state
@@ -531,7 +546,7 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
         self._read_rewards(given, "rewards")
-        question = (arms, features, context, None, eligible, None, None, True, now, None)
+        question = (arms, features, context, None, eligible, None, None, 0.5, True, now, None)
         asked = self._read(question)
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
@@ -952,6 +967,28 @@ class Agent:
             self._commit(Reconfigured({"weights": named}, time))
 
         self._perform(work)
+
+    @property
+    def budgets(self) -> tuple[BudgetStatus, ...]:
+        """How the budgets stand, in the order in which they were given.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> agent = mogro.Agent([mogro.Objective("quality"), mogro.Objective("cost")], arms=1,
+        ...     seed=0, budgets=[mogro.Budget("cost", at_most=2.0, burst=10)])
+        >>> decision = agent.decide({"a": [1.0]})
+        >>> _ = agent.reward(decision.id, {"cost": 3.0})
+        >>> (status,) = agent.budgets
+        >>> status.target, status.spent, status.in_flight, status.room
+        (2.0, 3.0, 0.0, 19.0)
+        """
+        with self._current():
+            units = self._state.units
+            return tuple(
+                account.status(abs(units.slopes[units.index[account.budget.objective]]))
+                for account in self._state.accounts
+            )
 
     def reconfigure(self, *, now: float | None = None, **changes: Unpack[AgentChanges]) -> bool:
         """Go on with another configuration: one event, in all processes that share a journal.

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
 from mogro._validation import FloatArray, count, real, share
+from mogro.agent.budget import Budget
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
@@ -42,6 +43,7 @@ class _Changeable(TypedDict, total=False):
     activation_timeout: float | None
     max_step: float | None
     correct_within: float | None
+    budgets: Sequence[Budget]
 
 
 class AgentOptions(_Changeable, total=False):
@@ -81,6 +83,7 @@ class AgentConfig:
     max_step: float | None = None
     correct_within: float | None = None
     weights: Mapping[str, float] | None = None  # see Agent.set_weights
+    budgets: Sequence[Budget] = ()
 
     def __post_init__(self) -> None:
         made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
@@ -107,6 +110,7 @@ class AgentConfig:
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
             "correct_within": _duration(self.correct_within, "correct_within", minimum=0),
             "max_step": _duration(self.max_step, "max_step", above=0),
+            "budgets": _budgets(self.budgets, self.units),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -141,7 +145,8 @@ class AgentConfig:
     def timed(self) -> bool:
         """Whether decisions need a time."""
         fading = self.half_life is not None and self.half_life.time is not None
-        return fading or self.windowed or self.max_age < math.inf
+        paced = any(budget.within == "time" for budget in self.budgets)
+        return fading or self.windowed or self.max_age < math.inf or paced
 
     @cached_property
     def max_age(self) -> float:
@@ -197,7 +202,7 @@ class AgentConfig:
 
 # Classes of which all that an agent writes is made.
 KNOWN: tuple[type[Any], ...] = (
-    *(*OWN, AgentConfig, Objective, HalfLife, Retention),
+    *(*OWN, AgentConfig, Objective, HalfLife, Retention, Budget),
     *(Encoder, Number, Category, Tags, Vector),
 )
 
@@ -292,6 +297,18 @@ def _retention(given: float | Retention | None) -> Retention | None:
     if given is None or isinstance(given, Retention):
         return given
     return Retention(age=real(given, "retention", minimum=0))
+
+
+def _budgets(given: Sequence[Budget], units: Units) -> tuple[Budget, ...]:
+    listed = isinstance(given, Sequence)
+    if not listed or not all(isinstance(each, Budget) for each in given):
+        raise ValueError(f"budgets: expected a list of mogro.Budget, got {given!r}")
+    for budget in given:
+        if budget.objective not in units.index:
+            raise ValueError(
+                f"budgets: expected objectives {list(units.names)}, got {budget.objective!r}"
+            )
+    return tuple(given)
 
 
 def _duration(

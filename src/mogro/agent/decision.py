@@ -7,6 +7,7 @@ both are the state of an SFC64 generator.
 
 import math
 import threading
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, final
 
@@ -14,14 +15,16 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
+from mogro.agent.budgeting import Terms, make_terms
 from mogro.agent.config import AgentConfig
-from mogro.agent.events import Decided
+from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.request import Request, hash_subject
+from mogro.agent.request import Constraints, Request, hash_subject
+from mogro.agent.state.accounts import Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
-from mogro.choice import choose
+from mogro.choice import Choice, choose
 from mogro.exploration import (
     ExplorationCache,
     ExplorationContext,
@@ -43,7 +46,7 @@ class DecisionInputs(NamedTuple):
     ----------
     arms
         The arms it was chosen from: eligible ones, and where constraints bind, those that meet
-        them.
+        them; of these, the ones that budgets have room for.
     beliefs
         What was known of them: of arms in a context, where there is one.
     learned
@@ -58,6 +61,10 @@ class DecisionInputs(NamedTuple):
         Number of decisions before.
     epsilon
         Probability of a uniform draw, besides the policy's own.
+    terms
+        Those of the budgets, if there are some.
+    constraints
+        Of this decision, if it had some.
     """
 
     arms: ArmSet
@@ -68,6 +75,13 @@ class DecisionInputs(NamedTuple):
     selection: Selection
     step: int
     epsilon: float
+    terms: Terms | None = None
+    constraints: Constraints | None = None
+
+    @property
+    def prices(self) -> FloatArray | None:
+        """What budgets add to the weights, (M,)."""
+        return None if self.terms is None else self.terms.prices
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
@@ -80,6 +94,7 @@ class DecisionInputs(NamedTuple):
             explore=self.explore,
             selection=self.selection,
             epsilon=self.epsilon,
+            prices=self.prices,
             chosen=chosen,
         )
 
@@ -94,7 +109,7 @@ class WrittenInputs(NamedTuple):
 
     Attributes
     ----------
-    arms, selection, step
+    arms, selection, step, prices
         As for :class:`DecisionInputs`.
     theta
         Estimates, (M, 1 + A), of arms in the context.
@@ -110,6 +125,7 @@ class WrittenInputs(NamedTuple):
     selection: Selection
     step: int
     epsilon: float
+    prices: FloatArray | None = None
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
@@ -121,6 +137,7 @@ class WrittenInputs(NamedTuple):
             rng=rng,
             selection=self.selection,
             epsilon=self.epsilon,
+            prices=self.prices,
             chosen=chosen,
         )
 
@@ -206,10 +223,34 @@ class Decision:
         return None if weights is None else self._config.units.named(weights)
 
     @property
+    def prices(self) -> dict[str, float]:
+        """What the agent's budgets added to the weights, by objective: prices per unit."""
+        units, priced = self._config.units, self._event.priced
+        prices: dict[str, float] = {}
+        if priced is not None:
+            for budget, price in zip(self._config.budgets, priced.prices, strict=True):
+                unit = abs(units.slopes[units.index[budget.objective]])
+                prices[budget.objective] = prices.get(budget.objective, 0.0) + price / unit
+        return prices
+
+    @property
     def estimates(self) -> dict[str, float]:
         """What the arm was expected to give, in the user's units."""
         units = self._config.units
         return units.named(units.outward(self._event.estimates))
+
+    @property
+    def certainty(self) -> float | None:
+        """With what probability, by the posterior, the arm keeps all bounds of this decision.
+
+        The least of all bounds; None without bounds, or where what the decision was made of is
+        gone.
+        """
+        inputs = self._inputs
+        if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
+            return None
+        arm = inputs.arms.arm(inputs.arms.ids.index(self.arm))
+        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.units)
 
     @property
     def propensity(self) -> float:
@@ -345,6 +386,7 @@ def make_decision(
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
+        prices=inputs.prices,
     )
     place, uniform = int(choice.arm), bool(choice.uniform)
     weights = None if uniform or choice.weights is None else np.array(choice.weights)
@@ -365,6 +407,7 @@ def make_decision(
         subject=request.subject,
         record=record,
         context=context,
+        priced=None if inputs.terms is None else _priced(inputs, choice, place),
     )
     return Decision(event, config, inputs)
 
@@ -387,7 +430,7 @@ def _baseline_decision(
 ) -> Decision:
     """Serve the baseline: an arm that is named, or a uniform draw if it is not on offer."""
     config, learner = state.config, state.learner_at(request.time)
-    inputs = make_inputs(state, learner, request, may_explore=False)
+    inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
     arms, named = inputs.arms, config.baseline
     if callable(named):
         named = named(arms.ids, arms.raw, arms.context)
@@ -414,9 +457,27 @@ def _baseline_decision(
         subject=request.subject,
         record=record,
         context=context,
+        priced=_unsteered(state.accounts_at(request.time), inputs, config, request.time),
     )
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
+
+
+def _unsteered(
+    accounts: Sequence[Account], inputs: DecisionInputs, config: AgentConfig, time: float | None
+) -> Priced | None:
+    """Return what is written of budgets that had no say: what was spent counts."""
+    if not accounts:
+        return None
+    _, terms = make_terms(accounts, inputs.arms, inputs.beliefs, config.units, time)
+    return terms.priced(0, None, steered=False)
+
+
+def _priced(inputs: DecisionInputs, choice: Choice, place: int) -> Priced:
+    """Return what budgets had to do with a choice."""
+    assert inputs.terms is not None
+    steered = not choice.uniform and inputs.explore is None
+    return inputs.terms.priced(place, choice.weights, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -434,17 +495,26 @@ def make_inputs(
     *,
     before: int = 0,
     may_explore: bool = True,
+    accounts: Sequence[Account] | None = None,
 ) -> DecisionInputs:
     """Find out from what to choose, and whether to explore.
 
-    ``before`` decisions of the same group come first. Constraints are about estimates, and bind
-    once these mean something: not while exploring, nor before a prior was learned.
+    ``before`` decisions of the same group come first. Constraints bind once something was observed
+    of their objectives. Budgets, by accounts if not those of the state, leave the arms that they
+    have room for. Both bind decisions that explore, too.
     """
     config, arms, step = state.config, request.arms, state.counters.decisions + before
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
     beliefs = arms.project(learned)
-    explore = None
+    explore = terms = None
+    if request.constraints is not None and _mean_something(request, learner):
+        met = request.constraints.are_met(arms.features, beliefs, config.units)
+        arms = arms if met.all() else arms.only(met)
+    if accounts is None:
+        accounts = state.accounts_at(request.time)
+    if accounts:
+        arms, terms = make_terms(accounts, arms, beliefs, config.units, request.time)
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = explorers(
@@ -452,11 +522,17 @@ def make_inputs(
             )
         else:
             explore = _to_explore(policy, arms, beliefs, learned, step, learner.cache)
-    if request.constraints is not None and explore is None and _mean_something(request, learner):
-        met = request.constraints.are_met(beliefs.estimates(arms.features), config.units)
-        arms = arms.only(met)
     return DecisionInputs(
-        arms, beliefs, learned, explore, policy, request.selection, step, config.epsilon
+        arms,
+        beliefs,
+        learned,
+        explore,
+        policy,
+        request.selection,
+        step,
+        config.epsilon,
+        terms,
+        request.constraints,
     )
 
 

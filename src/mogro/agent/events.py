@@ -15,6 +15,7 @@ from mogro.selection import Selection
 
 __all__ = [
     "KINDS",
+    "PARTS",
     "Activated",
     "Decided",
     "Erased",
@@ -23,6 +24,7 @@ __all__ = [
     "Expired",
     "Imported",
     "Offered",
+    "Priced",
     "PriorLearned",
     "Reconfigured",
     "Rewarded",
@@ -55,6 +57,29 @@ class Offered(NamedTuple):
     records: tuple[dict[str, Any], ...] | None = None
 
 
+class Priced(NamedTuple):
+    """What the budgets of an agent had to do with a decision; one entry for each of them.
+
+    Attributes
+    ----------
+    prices
+        Of a unit of the objective.
+    least
+        What the cheapest arm was expected to spend.
+    cheaper, dearer
+        Whether some arm was expected to spend less than the chosen one; whether the arm that would
+        have been chosen without the price was expected to spend more.
+    steered
+        Whether prices had a say: not in uniform draws, nor in decisions that explore.
+    """
+
+    prices: tuple[float, ...]
+    least: tuple[float, ...]
+    cheaper: tuple[bool, ...]
+    dearer: tuple[bool, ...]
+    steered: bool
+
+
 class Evidence(NamedTuple):
     """What the evaluation of a decision wants to know beside it.
 
@@ -78,6 +103,10 @@ class Evidence(NamedTuple):
         With its standard error, where it does not follow from all this: see
         :attr:`mogro.agent.Decision.propensity`. Of a decision that somebody else has made, what
         they say.
+    prices
+        What budgets added to the weights, (M,), if there were some.
+    allowed
+        Which of the eligible arms constraints and budgets left, a mask; None for all.
     """
 
     eligible: BoolArray | None
@@ -88,6 +117,8 @@ class Evidence(NamedTuple):
     theta: FloatArray
     values: FloatArray | None
     propensity: tuple[float, float] | None
+    prices: FloatArray | None = None
+    allowed: BoolArray | None = None
 
 
 class Decided(NamedTuple):
@@ -126,6 +157,8 @@ class Decided(NamedTuple):
         A hash of whom it was made for, if that is known.
     record, context
         The arm and the context as the caller gave them, if these are records.
+    priced
+        Where the agent has budgets; None for decisions that do not count.
     """
 
     id: str
@@ -146,6 +179,7 @@ class Decided(NamedTuple):
     subject: int | None = None
     record: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
+    priced: Priced | None = None
 
 
 class Imported(NamedTuple):
@@ -251,6 +285,7 @@ Event = (
 )
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+PARTS: tuple[type[Any], ...] = (Evidence, Priced)  # of events
 
 
 def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Event:
@@ -263,6 +298,6 @@ def from_plain(plain: Any, types: Sequence[type[Any]] = ()) -> Event:
     >>> from_plain(to_plain(Expired(time=60.0)))
     Expired(time=60.0)
     """
-    known = (*KNOWN, *KINDS.values(), Evidence)
+    known = (*KNOWN, *KINDS.values(), *PARTS)
     event: Event = _codec.from_plain(plain, by_name(known, types))
     return event

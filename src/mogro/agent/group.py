@@ -42,6 +42,7 @@ def make_group(
         if row is not None and ledger.arms[row] in places:
             left[places[ledger.arms[row]]] = False
     made: list[tuple[Decision, bool]] = []
+    accounts = state.accounts_at(request.time)
     before, explored = 0, True
     for number in range(1, min(top, len(offered)) + 1):
         name = id if number == 1 else f"{made[0][0].id}/{number}"
@@ -50,13 +51,16 @@ def make_group(
         elif left.any():
             some = request._replace(arms=offered if left.all() else offered.only(left))
             try:
-                inputs = make_inputs(state, learner, some, before=before, may_explore=explored)
+                inputs = make_inputs(
+                    state, learner, some, before=before, may_explore=explored, accounts=accounts
+                )
             except InfeasibleConstraints:
                 if not made:
                     raise
                 break
             decision, new = make_decision(state, name, some, inputs, grouped=True), True
             decision = with_evidence(state, some, decision, before=before)
+            accounts = state.spending(accounts, decision.event, before)
             explored, before = inputs.explore is not None, before + 1
             if explored:  # what is in flight now need not be explored again
                 learner = learner.copy()

@@ -8,7 +8,7 @@ from more than a journal should hold, and are computed at once.
 
 import numpy as np
 
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, IntArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import (
     UNKNOWN,
@@ -27,7 +27,7 @@ from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import as_record
 from mogro.agent.features.products import View
 from mogro.agent.objective import STATUS
-from mogro.agent.request import Constraints, Request
+from mogro.agent.request import Request
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 from mogro.choice import values_in_round
@@ -72,12 +72,19 @@ def with_evidence(
         theta=inputs.beliefs.theta,
         values=values,
         propensity=propensity,
+        prices=inputs.prices,
+        allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
     )
     place = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offered=place)
     known = propensity or (UNKNOWN if event.observed else None)
     served = decision.propensities if event.holdout else None
     return Decision(event, config, None if event.observed else inputs, known, served)
+
+
+def _rows(arms: ArmSet) -> IntArray | slice:
+    """Return which of all arms on offer these are."""
+    return slice(None) if arms.rows is None else arms.rows
 
 
 def _follows(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
@@ -103,7 +110,8 @@ def observed_decision(
 ) -> Decision:
     """Return a decision that was made elsewhere."""
     number, id = (None, id) if id is not None else unused_id(state)
-    inputs = make_inputs(state, state.learner_at(request.time), request, may_explore=False)
+    learner = state.learner_at(request.time)
+    inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
     place = request.arms.ids.index(arm)
     record, context = request.arms.records(place)
     event = Decided(
@@ -186,14 +194,19 @@ def view_of(event: Decided, config: AgentConfig) -> View:
 
 
 def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSet:
-    """Return the eligible arms on offer to a decision, by the configuration that it was made by."""
+    """Return the eligible arms on offer to a decision that constraints and budgets left.
+
+    By the configuration that it was made by.
+    """
     evidence, features, numbers = event.evidence, config.features, offered.features
     assert evidence is not None
     if numbers is None:
         assert offered.records is not None
         numbers = features.encode_arms(offered.records)
     arms = ArmSet(offered.ids, numbers, view_of(event, config), given=offered.records)
-    return arms if evidence.eligible is None else arms.only(evidence.eligible)
+    for mask in (evidence.eligible, evidence.allowed):
+        arms = arms if mask is None else arms.only(mask)
+    return arms
 
 
 def written_inputs(
@@ -205,8 +218,5 @@ def written_inputs(
     arms = offered_arms(event, offered, config)
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
-    inputs = WrittenInputs(arms, evidence.theta, evidence.values, selection, step, share)
-    if evidence.constraints is None or evidence.propensity is not None:
-        return inputs
-    met = Constraints(*evidence.constraints).are_met(inputs.estimates, config.units)
-    return inputs._replace(arms=arms.only(met))
+    prices = evidence.prices
+    return WrittenInputs(arms, evidence.theta, evidence.values, selection, step, share, prices)

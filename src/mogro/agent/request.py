@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from hashlib import blake2b
 from numbers import Real
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.objective import Units
+from mogro.beliefs import Beliefs
 from mogro.policies.persistence import OWN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
@@ -23,7 +25,7 @@ from mogro.selection import Selection
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
 
 # A choice as a caller asks for it: arms, features, context, weights, eligible, at_least, at_most,
-# activate, now, subject.
+# certainty, activate, now, subject.
 Question = tuple[
     Arms,
     Features | None,
@@ -32,6 +34,7 @@ Question = tuple[
     ArrayLike | None,
     Mapping[str, float] | None,
     Mapping[str, float] | None,
+    float,
     bool,
     float | None,
     str | None,
@@ -43,25 +46,60 @@ _PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
+_UNKNOWN = 10.0  # a variance, in units of the noise, of what was seen less than a tenth of once
+
+
 class Constraints(NamedTuple):
-    """Bounds on the estimates, by objective, in the user's units."""
+    """Bounds by objective, in the user's units, and with what probability they are to be kept."""
 
     at_least: dict[str, float]
     at_most: dict[str, float]
+    certainty: float = 0.5
 
-    def are_met(self, estimates: FloatArray, units: Units) -> BoolArray:
-        """Tell which arms with estimates (K, M), as the learner sees them, meet all bounds."""
-        met: BoolArray = np.ones(len(estimates), dtype=np.bool_)
+    def are_met(self, arms: FloatArray, beliefs: Beliefs, units: Units) -> BoolArray:
+        """Tell which arms (K, d) keep all bounds, as certainly as is asked for.
+
+        What nobody can know yet, of an arm that was never seen, keeps every bound if estimates are
+        enough (certainty 0.5).
+        """
+        met: BoolArray = np.ones(len(arms), dtype=np.bool_)
         best = {}
-        outward = units.outward(estimates)
-        for bounds, sign in ((self.at_least, 1), (self.at_most, -1)):
-            for name, bound in bounds.items():
-                column = outward[:, units.index[name]]
-                met &= sign * column >= sign * bound
-                best[name] = float(sign * (sign * column).max())
+        outward = units.outward(beliefs.estimates(arms))
+        safety = NormalDist().inv_cdf(self.certainty)
+        for name, sign, bound in self._bounds():
+            m = units.index[name]
+            column = sign * outward[:, m]
+            if safety:
+                column = column - safety * self._errors(arms, beliefs, units, m)
+            met &= column >= sign * bound
+            best[name] = float(sign * column.max())
+        if not safety and not met.all():
+            met |= (beliefs.variances(arms) > _UNKNOWN).any(axis=-1)
         if not met.any():
             raise InfeasibleConstraints(str(self), best)
         return met
+
+    def certainty_of(self, arm: FloatArray, beliefs: Beliefs, units: Units) -> float:
+        """Return the least probability with which an arm (d,) keeps a bound."""
+        least = 1.0
+        for name, sign, bound in self._bounds():
+            m = units.index[name]
+            margin = sign * (units.outward(beliefs.estimates(arm[None]))[0, m] - bound)
+            error = self._errors(arm[None], beliefs, units, m).item()
+            kept = float(margin >= 0) if error == 0 else NormalDist().cdf(margin / error)
+            least = min(least, kept)
+        return least
+
+    def _bounds(self) -> list[tuple[str, float, float]]:
+        """Return objectives, 1 for lower bounds and -1 for upper ones, and bounds."""
+        lower = [(name, 1.0, bound) for name, bound in self.at_least.items()]
+        return lower + [(name, -1.0, bound) for name, bound in self.at_most.items()]
+
+    @staticmethod
+    def _errors(arms: FloatArray, beliefs: Beliefs, units: Units, m: int) -> FloatArray:
+        """Return standard errors of the estimates of an objective, (K,), in the user's units."""
+        errors = np.sqrt(beliefs.variances(arms) * beliefs.noise)
+        return np.asarray(errors[:, m] * abs(units.slopes[m]))
 
     def __str__(self) -> str:
         words = [f"{name} >= {bound:g}" for name, bound in self.at_least.items()]
@@ -93,7 +131,8 @@ def read_request(
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    arms, features, context, weights, eligible, at_least, at_most, activate, now, subject = question
+    arms, features, context, weights, eligible, *bounds, activate, now, subject = question
+    at_least, at_most, certainty = bounds
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
@@ -101,7 +140,7 @@ def read_request(
         config,
         offered,
         config.selection if weights is None else read_weights(weights, config.units),
-        read_constraints(at_least, at_most, config.units) if at_least or at_most else None,
+        read_constraints(at_least, at_most, certainty, config.units),
         read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
         activate,
         offered.written() if written else None,
@@ -118,10 +157,19 @@ def hash_subject(seed: int, subject: str) -> int:
 
 
 def read_constraints(
-    at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None, units: Units
-) -> Constraints:
-    """Check bounds on estimates."""
-    bounds = []
+    at_least: Mapping[str, float] | None,
+    at_most: Mapping[str, float] | None,
+    certainty: float,
+    units: Units,
+) -> Constraints | None:
+    """Check bounds, and with what probability they are to be kept."""
+    if certainty != 0.5:
+        certainty = real(certainty, "certainty", above=0)
+        if not certainty < 1:
+            raise ValueError(f"certainty: expected a number between 0 and 1, got {certainty}")
+    if not at_least and not at_most:
+        return None
+    bounds: list[dict[str, float]] = []
     for argument, given in (("at_least", at_least), ("at_most", at_most)):
         for name in given or ():
             if name not in units.index:
@@ -129,7 +177,7 @@ def read_constraints(
                     f"{argument}: expected objectives {list(units.names)}, got {name!r}"
                 )
         bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (given or {}).items()})
-    return Constraints(*bounds)
+    return Constraints(bounds[0], bounds[1], certainty)
 
 
 def read_weights(weights: Weights, units: Units) -> Selection:

@@ -9,7 +9,7 @@ from mogro._codec import by_name, to_plain
 from mogro._validation import folder_or_file, real
 from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedJournal, DifferentConfig
-from mogro.agent.events import KINDS, Evidence
+from mogro.agent.events import KINDS, PARTS
 from mogro.agent.journal.queue import CommitQueue
 from mogro.agent.journal.tables import Journal
 
@@ -36,7 +36,7 @@ def open_journal(
     try:
         others = (*types, *(() if config is None else config.types))
         first = config_from_plain(journal.config, others)
-        journal.types = by_name((*KNOWN, *KINDS.values(), Evidence), others)
+        journal.types = by_name((*KNOWN, *KINDS.values(), *PARTS), others)
     except Exception as error:  # damaged ones can fail in any way
         journal.close()
         raise DamagedJournal(f"{journal.path}: no settings of an agent in it: {error}") from error

@@ -26,8 +26,10 @@ _FEWEST, _MOST = 5, 12  # rows of a block, as powers of two
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
-# somebody else; it was given a time; served by the baseline; taken over from another agent.
+# somebody else; it was given a time; served by the baseline; taken over from another agent; it
+# counts for the budgets.
 EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT, IMPORTED = 1, 2, 4, 8, 16, 32, 64
+COUNTED = 128
 
 
 class Block(NamedTuple):

@@ -82,6 +82,9 @@ def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
     learned = state.learner.save_state()
     arrays: Arrays = {f"learner.{name}": array for name, array in learned.items()}
     arrays["time"] = np.array([state.time])
+    for number, account in enumerate(state.accounts):
+        saved = account.save_state()
+        arrays |= {f"accounts.{number}.{name}": array for name, array in saved.items()}
     arrays |= _saved_defaults(state)
     last, changes, offers = state.position, state.changes, state.offers
     if not placed:
@@ -221,11 +224,15 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
     state.defaults = {
         (number, names[m]): default for (number, m), default in zip(learned, kept, strict=True)
     }
-    prefix = "learner."
-    state.learner.load_state(
-        {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-    )
+    state.learner.load_state(_under("learner.", arrays))
+    for number, account in enumerate(state.accounts):
+        account.load_state(_under(f"accounts.{number}.", arrays))
     state.find_windows()
+
+
+def _under(prefix: str, arrays: Arrays) -> dict[str, Any]:
+    """Return the arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
 
 def _whole(number: Any) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
+from mogro.agent.budget import Budget
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
@@ -28,9 +29,11 @@ from mogro.agent.objective import (
     WITHDRAWN,
     Units,
 )
+from mogro.agent.state.accounts import Account, Amount, new_accounts
 from mogro.agent.state.counters import Counters, Outcome
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import (
+    COUNTED,
     EXPLORED,
     FREE,
     GROUPED,
@@ -56,6 +59,7 @@ class State:
         self.learner = new_learner(config)
         self.ledger = Ledger(config.size, len(self.units), stamped=self.units.stamped)
         self.counters = Counters()
+        self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
         self.numbers = 0  # of ids that the agent made up
         self.position = 0  # of the last event
@@ -92,6 +96,7 @@ class State:
         other = copy.copy(self)
         other.ledger, other.learner = self.ledger.freeze(), self.learner.copy()
         other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
+        other.accounts = [account.copy() for account in self.accounts]
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
         return other
 
@@ -109,6 +114,33 @@ class State:
             learner.learn_block(*closing.block)
         self._learner_ahead = now, learner, closing
         return learner
+
+    def accounts_at(self, time: float | None) -> list[Account]:
+        """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
+        ahead = self._learner_ahead
+        if not self.accounts or time is None or ahead is None or ahead[0] != max(time, self.time):
+            return self.accounts
+        accounts, closing = [account.copy() for account in self.accounts], ahead[2]
+        for row, states in closing.states.items() if closing is not None else ():
+            block, i = self.ledger.readable(row)
+            before, after = (self._amounts(block, i, each) for each in (None, states))
+            _recount(accounts, block.serial.item(i), before, after)
+        return accounts
+
+    def spending(
+        self, accounts: list[Account], event: events.Decided, before: int
+    ) -> list[Account]:
+        """Return accounts after a decision that is not made yet; so many come before it."""
+        copies = [account.copy() for account in accounts]
+        self._spend(copies, event, self.counters.decisions + before)
+        return copies
+
+    def _spend(self, accounts: list[Account], event: events.Decided, serial: int) -> None:
+        priced, time = event.priced, 0.0 if event.time is None else event.time
+        for place, account in enumerate(accounts if priced is not None else ()):
+            assert priced is not None
+            expected = self._expected(account.budget, event.estimates)
+            account.decide(serial, expected, priced, place, time)
 
     def _decided(self, event: events.Decided) -> bool:
         if event.id in self.ledger.rows:
@@ -136,6 +168,7 @@ class State:
             + OBSERVED * event.observed
             + TIMED * (event.time is not None)
             + HOLDOUT * event.holdout
+            + COUNTED * (event.priced is not None)
         )
         if event.subject is not None:
             block.subject[i] = event.subject
@@ -148,6 +181,7 @@ class State:
         if end < math.inf:
             self._windows.add(end, serial, row)
         self.learner.add_pending(serial, block.features[i], made)
+        self._spend(self.accounts, event, serial)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
@@ -220,8 +254,10 @@ class State:
         """Learn every objective of a decision at once."""
         units, given, (block, i) = self.units, event.values, self.ledger.writable(row)
         values = [given[name] for name in units.names]
+        amounts = self._amounts(block, i)
         block.values[i] = values
         block.state[i] = LEARNED
+        self._recount(block, i, amounts)
         if not units.standard:
             scales = zip(values, units.offsets, units.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
@@ -236,6 +272,7 @@ class State:
     ) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
         states, start = block.state[i].tolist(), block.start.item(i)
+        amounts = self._amounts(block, i)
         new, revised, repeated, late = [], 0, 0, 0
         old, corrected = values.copy(), set[int]()  # of final objectives: by values that came late
         for name, value in event.values.items():
@@ -268,6 +305,7 @@ class State:
                 block.stamps[i, m] = max(event.time, block.stamps.item(i, m))
         block.values[i] = values
         before_now = states.copy()
+        self._recount(block, i, amounts)
         final = (
             self.units.resolve(states, values, start, self.time) if start < math.inf else NOTHING
         )
@@ -317,6 +355,7 @@ class State:
                 affected.add(m)
                 states[m] = PENDING
         units.resolve(states, values, start, self.time)
+        amounts = self._amounts(block, i)
         was = self._learned_values(before, old, serial)
         for m in affected:
             self.defaults.pop((serial, units.names[m]), None)
@@ -335,6 +374,7 @@ class State:
             if not waited.any():
                 self.ledger.reopen(row)
         block.state[i] = states
+        self._recount(block, i, amounts)
         self.counters.count(before, states)
         self.counters.corrected += len({m for m, _ in (*taken_out, *put_in)})
         if waited.any() and not waits.any():
@@ -410,6 +450,8 @@ class State:
         if "objectives" in event.changes:
             self._reshape(config)
         self.config, self.units = config, config.units
+        if "budgets" in event.changes:
+            self._renew_accounts()
         if event.changes.keys() & {"objectives", "activation_timeout"}:
             self.find_windows()
         return True
@@ -431,6 +473,7 @@ class State:
         learner = new_learner(config)
         learner.copy_objectives(self.learner, places, factors)
         self.learner, self._learner_ahead = learner, None
+        self._renew_accounts()
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
         for row in self.ledger.live().tolist():
             if row not in waiting and row not in done:
@@ -471,7 +514,9 @@ class State:
         unobserved: list[int],
     ) -> None:
         """Learn what became final of one decision."""
+        amounts = self._amounts(block, i)
         block.state[i] = states
+        self._recount(block, i, amounts)
         time = block.time.item(i)
         if learned:
             values, which = self._inward(learned)
@@ -520,13 +565,58 @@ class State:
             if PENDING not in before:  # all of it had come before its last window closed
                 continue
             self.counters.count(before, states)
+            amounts = self._amounts(block, i)
             block.state[i] = states
+            self._recount(block, i, amounts)
             if PENDING not in states:
                 self._complete(row, block, i)
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
             self._windows.add(end, block.serial.item(i), row)
         return closing.resolved
+
+    def _renew_accounts(self) -> None:
+        """Have an account for every budget; those of budgets that stay go on."""
+        since, half_life = self.counters.decisions, self.config.half_life
+        self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
+
+    def _expected(self, budget: Budget, estimates: FloatArray) -> float:
+        """Return what a budget expects of estimates (M,)."""
+        m = self.units.index[budget.objective]
+        return budget.sign * (estimates.item(m) * self.units.slopes[m] + self.units.offsets[m])
+
+    def _amounts(
+        self, block: Block, i: int, states: list[int] | None = None
+    ) -> list[Amount | None]:
+        """Return what a decision spends of every budget, in states if not its own.
+
+        An empty list if it does not count.
+        """
+        if not self.accounts or not block.flags.item(i) & COUNTED:
+            return []
+        now = block.state[i].tolist() if states is None else states
+        return [self._amount(account.budget, block, i, now) for account in self.accounts]
+
+    def _amount(self, budget: Budget, block: Block, i: int, states: list[int]) -> Amount | None:
+        """Return what a decision spends; what nobody told counts as it was expected."""
+        m = self.units.index[budget.objective]
+        value = block.values.item(i, m)
+        if states[m] in (WITHDRAWN, UNMET):
+            return None
+        if value == value:
+            return Amount(budget.sign * value, 0.0)
+        if states[m] == DEFAULTED:
+            key = block.serial.item(i), budget.objective
+            default = self.defaults.get(key, self.units.defaults[m])
+            assert default is not None
+            return Amount(budget.sign * default, 0.0)
+        expected = self._expected(budget, block.estimates[i])
+        return Amount(0.0, expected) if states[m] == PENDING else Amount(expected, 0.0)
+
+    def _recount(self, block: Block, i: int, before: list[Amount | None]) -> None:
+        """Count for the budgets what has become of a decision."""
+        if before:
+            _recount(self.accounts, block.serial.item(i), before, self._amounts(block, i))
 
     def _complete(self, row: int, block: Block, i: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -609,6 +699,18 @@ def _is_untouched(block: Block, i: int) -> bool:
     if any(block.state[i].tolist()):  # PENDING is 0
         return False
     return all(value != value for value in block.values[i].tolist())
+
+
+def _recount(
+    accounts: list[Account],
+    serial: int,
+    before: list[Amount | None],
+    after: list[Amount | None],
+) -> None:
+    """Count in accounts what has become of a decision."""
+    for account, old, new in zip(accounts, before, after, strict=True):
+        if old != new:
+            account.change(serial, old, new)
 
 
 def _unknown(id: str) -> UnknownDecision:

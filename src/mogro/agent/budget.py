@@ -1,0 +1,160 @@
+"""Budgets: bounds that the mean of an objective keeps over many decisions."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, NamedTuple
+
+from mogro._validation import real
+
+_WITHIN = ("decisions", "time")
+
+
+class BudgetStatus(NamedTuple):
+    """How a budget stands; see :attr:`mogro.Agent.budgets`.
+
+    Attributes
+    ----------
+    budget
+        What was asked for.
+    target
+        The bound on the mean, in the objective's own units.
+    decisions
+        How many count; of a window, those in it.
+    spent
+        The sum of what came back.
+    in_flight
+        The sum of what is expected of those whose value has not come.
+    room
+        What may still be spent, the burst included; below 0 it is overdrawn.
+    price
+        What a unit of the objective (as rewards are given, not its ``unit``) costs now, beside
+        weights of sum 1.
+    forecast
+        The mean, once all that is in flight has come as expected; NaN before the first decision.
+    feasible
+        False if even the cheapest arms were expected to miss the bound, on average.
+    """
+
+    budget: "Budget"
+    target: float
+    decisions: int
+    spent: float
+    in_flight: float
+    room: float
+    price: float
+    forecast: float
+    feasible: bool
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A bound that the mean of an objective keeps, over all decisions or the last of them.
+
+    Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
+    came back if it has, else what was expected of it. Two things keep the account in balance. A
+    price on the objective, added to its weight, rises as the account falls and falls as it
+    fills. And an arm that is expected to overdraw the account by more than ``burst``
+    decisions' worth is not chosen, not even to explore; if all are, the cheapest arm is.
+
+    Parameters
+    ----------
+    objective
+        The name of the objective.
+    at_most, at_least
+        The bound, a mean for each decision in the objective's own units. Give one of the two.
+    burst
+        By how many decisions' worth (``burst`` times the size of the bound) the account may be
+        overdrawn. About so much unspent money is carried over, too: what was saved long ago
+        does not make things cheap now.
+    window
+        Over how many of the last decisions the bound holds; without it, over all.
+    within
+        ``"time"`` if the window is in the caller's time.
+    max_cost
+        The most that a decision can cost, if somebody knows, where none costs less than nothing.
+        See the notes.
+
+    Notes
+    -----
+    *What is promised.* At every decision the spend that came back, plus what was expected of what
+    is in flight, plus what is expected of the chosen arm, is at most n times the bound plus
+    ``burst`` decisions' worth, unless there was no such arm: then it is the cheapest, and
+    :attr:`mogro.Agent.budgets` says whether even that one is too dear. So the expected mean keeps
+    the bound but for ``burst / n``, if the cheapest arms do. An arm counts at its estimate plus
+    one standard error, which shrinks as costs are seen. The error counts for at most half the
+    burst, so that an arm of which nothing is known can be tried: what it costs then, nobody could
+    know.
+
+    With ``max_cost`` realised spend is promised, too: whenever an arm other than the cheapest is
+    chosen, all that is spent up to then, with what is in flight and this arm, is within n times
+    the bound plus ``burst`` decisions' worth with a probability of at least 95 %, by Bernstein's
+    inequality for costs from 0 to ``max_cost``, if the expectations are right. It takes a burst
+    that is worth more than ``max_cost``.
+
+    What was decided by others (:meth:`mogro.Agent.observe`, :meth:`mogro.Agent.learn`) does not
+    count, nor do decisions that were withdrawn or whose condition was not met.
+
+    Examples
+    --------
+    >>> Budget("cost", at_most=0.0005, burst=20).reserve
+    0.01
+    """
+
+    objective: str
+    _: KW_ONLY
+    at_most: float | None = None
+    at_least: float | None = None
+    burst: float = 20.0
+    window: float | None = None
+    within: Literal["decisions", "time"] = "decisions"
+    max_cost: float | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.objective) is not str or not self.objective:
+            raise ValueError(f"objective: expected the name of one, got {self.objective!r}")
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError(
+                "budgets: expected at_most or at_least, got "
+                f"at_most={self.at_most}, at_least={self.at_least}"
+            )
+        for name in ("at_most", "at_least"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real(getattr(self, name), name))
+        object.__setattr__(self, "burst", real(self.burst, "burst", above=0))
+        if self.bound == 0:
+            raise ValueError(
+                f"budgets: expected a bound other than 0 for {self.objective!r}, because the burst "
+                "is measured by it; shift the objective, or give a small bound"
+            )
+        if self.within not in _WITHIN:
+            raise ValueError(f"within: expected 'decisions' or 'time', got {self.within!r}")
+        if self.window is not None:
+            object.__setattr__(self, "window", real(self.window, "window", above=0))
+        elif self.within == "time":
+            raise ValueError("within: expected a window in time, got no window")
+        if self.max_cost is not None:
+            object.__setattr__(self, "max_cost", real(self.max_cost, "max_cost", above=0))
+            if self.at_most is None or self.at_most < 0:
+                raise ValueError("max_cost: expected at_most above 0 beside it")
+
+    @property
+    def sign(self) -> float:
+        """1 if large values are dear, -1 if small ones are: spend is the value times this."""
+        return 1.0 if self.at_most is not None else -1.0
+
+    @property
+    def bound(self) -> float:
+        """The most that a decision may spend on average."""
+        if self.at_most is not None:
+            return self.at_most
+        assert self.at_least is not None
+        return -self.at_least
+
+    @property
+    def worth(self) -> float:
+        """What a decision's worth is."""
+        return abs(self.bound)
+
+    @property
+    def reserve(self) -> float:
+        """What the burst is worth."""
+        return self.burst * self.worth

@@ -1,0 +1,304 @@
+"""Budgets: accounts that follow from events, arms that there is room for, prices that steer."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.agent.replaying import replayed
+
+import mogro
+from mogro.agent.events import Event
+
+QUALITY = mogro.Objective("quality")
+COST = mogro.Objective("cost", direction="min", unit=0.1)
+ARMS = dict(zip("abc", np.eye(3).tolist(), strict=True))
+MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
+ROUNDING = 1e-9
+
+
+def router(*budgets: mogro.Budget, seed: int = 0, **options: Any) -> mogro.Agent:
+    return mogro.Agent([QUALITY, COST], arms=3, seed=seed, budgets=budgets, **options)
+
+
+def taught(agent: mogro.Agent, times: int = 4) -> mogro.Agent:
+    for n in range(times):
+        for arm, (quality, cost) in MEANS.items():
+            shift = 0.02 * (-1) ** n
+            agent.observe(ARMS, arm=arm, rewards={"quality": quality + shift, "cost": cost + shift})
+    return agent
+
+
+class Book:
+    """What a budget's account should hold, added up anew from all decisions."""
+
+    def __init__(self, budget: mogro.Budget) -> None:
+        self.budget, self.objective = budget, budget.objective
+        self.sign = 1.0 if budget.at_most is not None else -1.0
+        bound = budget.at_most if budget.at_most is not None else budget.at_least
+        assert bound is not None
+        self.bound = self.sign * bound
+        self.expected: dict[str, float] = {}  # by id, of those that count
+        self.values: dict[str, float] = {}
+
+    def make_place(self) -> None:
+        """Leave out what falls out of the window with the next decision."""
+        while self.budget.window is not None and len(self.expected) >= self.budget.window:
+            del self.expected[next(iter(self.expected))]
+
+    @property
+    def spent(self) -> float:
+        return sum(self.values[id] for id in self.expected if id in self.values)
+
+    @property
+    def in_flight(self) -> float:
+        return sum(value for id, value in self.expected.items() if id not in self.values)
+
+    @property
+    def room(self) -> float:
+        allowed = self.bound * len(self.expected) + self.budget.burst * abs(self.bound)
+        return allowed - self.sign * (self.spent + self.in_flight)
+
+
+def check_accounts(agent: mogro.Agent, books: list[Book]) -> None:
+    for status, book in zip(agent.budgets, books, strict=True):
+        assert status.decisions == len(book.expected)
+        assert math.isclose(status.spent, book.spent, rel_tol=1e-9, abs_tol=1e-9)
+        assert math.isclose(status.in_flight, book.in_flight, rel_tol=1e-9, abs_tol=1e-9)
+        assert math.isclose(status.room, book.room, rel_tol=1e-9, abs_tol=1e-8)
+
+
+def decide_strictly(agent: mogro.Agent, books: list[Book], **options: Any) -> mogro.agent.Decision:
+    """Decide, and check that there was room, or for no arm: also for its standard error."""
+    known, allowed = agent.estimate(ARMS), agent.probabilities(ARMS, **options).arms
+    decision = agent.decide(ARMS, **options)
+    assert decision.arm in allowed
+    place = known.arms.index(decision.arm)
+    within, possible = True, np.ones(len(ARMS), dtype=bool)
+    for book in books:
+        book.make_place()
+        m = known.objectives.index(book.objective)
+        spends, room = book.sign * known.values[:, m], book.room + book.bound
+        within = within and bool(spends[place] <= room + ROUNDING)
+        possible &= spends + known.errors[:, m] <= room - ROUNDING
+        book.expected[decision.id] = decision.estimates[book.objective]
+    if not within:
+        assert len(allowed) == 1
+        assert not possible.any()
+    return decision
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["decide", "reward", "cost", "withdraw"]), st.integers(0, 30)),
+        min_size=5,
+        max_size=50,
+    ),
+    bounds=st.tuples(st.floats(0.11, 3.0), st.floats(0.3, 0.95)),
+    burst=st.floats(0.5, 30.0),
+    window=st.sampled_from([None, 1, 7]),
+    epsilon=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 99),
+)
+def test_strict_in_every_life(
+    steps: list[tuple[str, int]],
+    bounds: tuple[float, float],
+    burst: float,
+    window: int | None,
+    epsilon: float,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    budgets = [mogro.Budget("cost", at_most=bounds[0], burst=burst, window=window)]
+    if seed % 2:
+        budgets.append(mogro.Budget("quality", at_least=bounds[1], burst=burst))
+    flat: dict[str, Any] = (
+        {"policy": mogro.MOGRO, "prior": mogro.priors.Flat()} if seed % 5 == 0 else {}
+    )
+    agent = taught(router(*budgets, seed=seed, epsilon=epsilon, **flat), seed % 4)
+    books, waiting = [Book(budget) for budget in budgets], list[mogro.agent.Decision]()
+    for what, number in steps:
+        if what == "decide" or not waiting:
+            waiting.append(decide_strictly(agent, books))
+        else:
+            decision = waiting.pop(number % len(waiting))
+            quality, cost = MEANS[decision.arm] + 0.1 * rng.standard_normal(2)
+            if what == "withdraw":
+                agent.withdraw(decision.id)
+                for book in books:
+                    book.expected.pop(decision.id, None)
+            else:
+                values = {"cost": cost} | ({"quality": quality} if what == "reward" else {})
+                agent.reward(decision.id, values)
+                for book in books:
+                    if book.objective in values:
+                        book.values[decision.id] = values[book.objective]
+        check_accounts(agent, books)
+
+
+def live(agent: mogro.Agent, decisions: int, *, delay: int = 0, seed: int = 0) -> list[float]:
+    """Let an agent decide, with costs that come later, and return the costs."""
+    rng = np.random.default_rng(seed)
+    waiting: list[tuple[str, dict[str, float]]] = []
+    costs = []
+    for _ in range(decisions):
+        decision = agent.decide(ARMS, weights={"quality": 1})
+        quality, cost = MEANS[decision.arm] + np.array([0.1, 0.05]) * rng.standard_normal(2)
+        waiting.append((decision.id, {"quality": quality, "cost": cost}))
+        costs.append(float(cost))
+        if len(waiting) > delay:
+            agent.reward(*waiting.pop(0))
+    return costs
+
+
+@pytest.mark.parametrize("delay", [0, 40])
+def test_all_of_the_budget_is_spent_and_no_more(delay: int) -> None:
+    for bound, best in ((0.25, 0.6), (1.0, 0.775)):  # halfway from a to b, a part from b to c
+        agent = router(mogro.Budget("cost", at_most=bound, burst=10), seed=1)
+        costs = live(agent, 500, delay=delay)
+        assert 0.93 < np.mean(costs) / bound < 1.01
+        (status,) = agent.budgets
+        assert status.feasible
+        assert math.isclose(status.forecast, np.mean(costs), rel_tol=0.05)
+        quality = agent.log().column("reward_quality").to_pylist()[150:-41]
+        assert np.mean(quality) > best - 0.05
+
+
+def test_replay_and_files_keep_accounts_to_the_bit(tmp_path: Path) -> None:
+    events: list[Event] = []
+    budgets = [
+        mogro.Budget("cost", at_most=0.5, burst=5, window=20),
+        mogro.Budget("quality", at_least=0.6, burst=8, window=30.0, within="time"),
+    ]
+    options: dict[str, Any] = {"half_life": mogro.HalfLife(updates=50), "clock": None}
+    agent = router(*budgets, on_event=events.append, **options)
+    rng = np.random.default_rng(0)
+    for n in range(120):
+        decision = agent.decide(ARMS, now=0.7 * n, weights={"quality": 1})
+        if n % 7 == 3:
+            agent.withdraw(decision.id, now=0.7 * n)
+        elif n % 5:
+            agent.reward(decision.id, {"cost": rng.random(), "quality": rng.random()}, now=0.7 * n)
+    agent.save(tmp_path / "saved")
+    replayed(router(*budgets, **options), events, tmp_path / "replayed")
+    assert (tmp_path / "saved").read_bytes() == (tmp_path / "replayed").read_bytes()
+    again = mogro.Agent.load(tmp_path / "saved", clock=None)
+    assert again.budgets == agent.budgets
+    assert again.decide(ARMS, now=90.0).prices == agent.decide(ARMS, now=90.0).prices
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [mogro.RandomWeights(), mogro.RandomChebyshev(), mogro.FixedWeights([0.5, 0.5])],
+)
+def test_probabilities_know_prices_and_room(selection: Any) -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.3, burst=3), epsilon=0.1))
+    live(agent, 40)
+    told = agent.probabilities(ARMS, weights=selection)
+    counts = dict.fromkeys(ARMS, 0)
+    for n in range(300):
+        counts[copy.deepcopy(agent).decide(ARMS, weights=selection, id=f"visit {n}").arm] += 1
+    assert set(told.arms) >= {arm for arm, number in counts.items() if number}
+    for arm, chance, error in zip(told.arms, told.values, told.errors, strict=True):
+        sure = 4.5 * math.sqrt(chance * (1 - chance) / 300) + 4 * error + 1e-9
+        assert abs(counts[arm] / 300 - chance) <= sure
+
+
+def test_a_journal_knows_the_propensities_of_priced_decisions(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    options: dict[str, Any] = {"budgets": [mogro.Budget("cost", at_most=0.3, burst=2)]}
+    path, rng = tmp_path / "shop.db", np.random.default_rng(1)
+    with mogro.Agent.open(path, [QUALITY, COST], arms=3, seed=3, epsilon=0.2, **options) as agent:
+        taught(agent)
+        made = []
+        for _ in range(40):
+            made.append(agent.decide(ARMS))
+            quality, cost = MEANS[made[-1].arm] + 0.05 * rng.standard_normal(2)
+            agent.reward(made[-1].id, {"quality": quality, "cost": cost})
+        left_out = sum(len(decision.propensities.arms) < 3 for decision in made)
+        assert left_out  # so that the test is about something
+        status = agent.budgets
+    with mogro.Agent.open(path) as agent:
+        assert agent.budgets == status
+        for decision in made:
+            again = agent.decision(decision.id).decision
+            assert again.propensity == decision.propensity
+            assert again.propensities.arms == decision.propensities.arms
+            assert again.prices == decision.prices
+        log = agent.log().to_pylist()[-len(made) :]
+        assert [row["propensity"] for row in log] == [decision.propensity for decision in made]
+        assert [tuple(row["offered"]) for row in log] == [d.propensities.arms for d in made]
+
+
+def test_one_arm_and_a_budget_that_nobody_can_keep() -> None:
+    agent = mogro.Agent(
+        [QUALITY, COST], arms=1, seed=0, budgets=[mogro.Budget("cost", at_most=0.1, burst=1)]
+    )
+    for _ in range(30):
+        agent.reward(agent.decide({"only": [1.0]}).id, {"quality": 1.0, "cost": 0.5})
+    (status,) = agent.budgets
+    assert not status.feasible
+    assert status.room < 0
+    assert math.isclose(status.forecast, 0.5)
+
+
+def test_several_arms_of_one_call_share_the_room() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.5, burst=2)))
+    group = agent.decide_top(ARMS, top=3, weights={"quality": 1})
+    book = Book(mogro.Budget("cost", at_most=0.5, burst=2))
+    for decision in group:
+        book.expected[decision.id] = decision.estimates["cost"]
+    check_accounts(agent, [book])
+    assert group[0].arm != "c"  # which would take 2.0 of 1.5
+
+
+def test_what_others_decide_does_not_count() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.5)))
+    assert agent.budgets[0].decisions == 0
+    agent.decide(ARMS)
+    assert agent.budgets[0].decisions == 1
+
+
+def test_max_cost_leaves_room_for_the_worst() -> None:
+    for burst, affordable in ((3, "a"), (40, "abc")):  # 40 are worth ten times the dearest
+        agent = taught(router(mogro.Budget("cost", at_most=0.5, burst=burst, max_cost=2.1)), 30)
+        assert "".join(agent.probabilities(ARMS).arms) == affordable
+
+
+def test_objectives_come_and_go_with_their_budgets() -> None:
+    agent = router(mogro.Budget("cost", at_most=0.5), mogro.Budget("quality", at_least=0.1))
+    agent.reward(agent.decide(ARMS).id, {"cost": 0.4})
+    agent.add(mogro.Objective("seconds", direction="min"))
+    assert [status.spent for status in agent.budgets] == [0.4, 0.0]
+    agent.retire("quality", policy=None)
+    (status,) = agent.budgets
+    assert (status.budget.objective, status.spent) == ("cost", 0.4)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({}, "at_most or at_least"),
+        ({"at_most": 1.0, "at_least": 0.5}, "at_most or at_least"),
+        ({"at_most": 0.0}, "other than 0"),
+        ({"at_most": 1.0, "burst": 0}, "burst"),
+        ({"at_most": 1.0, "window": 0}, "window"),
+        ({"at_most": 1.0, "within": "time"}, "window"),
+        ({"at_least": 1.0, "max_cost": 3.0}, "max_cost"),
+        ({"at_most": math.nan}, "at_most"),
+    ],
+)
+def test_budgets_that_make_no_sense(made: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mogro.Budget("cost", **made)
+
+
+def test_budgets_of_unknown_objectives() -> None:
+    with pytest.raises(ValueError, match=r"budgets: .*'price'"):
+        router(mogro.Budget("price", at_most=1.0))
+    with pytest.raises(ValueError, match="budgets: expected a list"):
+        router("cost")  # type: ignore[arg-type]
