@@ -160,7 +160,7 @@ def test_all_of_the_budget_is_spent_and_no_more(delay: int) -> None:
     for bound, best in ((0.25, 0.6), (1.0, 0.775)):  # halfway from a to b, a part from b to c
         agent = router(mogro.Budget("cost", at_most=bound, burst=10), seed=1)
         costs = live(agent, 500, delay=delay)
-        assert 0.93 < np.mean(costs) / bound < 1.01
+        assert 0.9 < np.mean(costs) / bound < 1.01
         (status,) = agent.budgets
         assert status.feasible
         assert math.isclose(status.forecast, np.mean(costs), rel_tol=0.05)

@@ -112,7 +112,7 @@ def _overdrawn(
     worst: FloatArray | None = None
     for place, account in enumerate(accounts):
         budget, spend, room = account.budget, spends[:, place], account.room(time)
-        if budget.max_cost is None:
+        if budget.max_cost is None or most == math.inf:
             limit = most * budget.reserve
             if spend.max() + limit <= room:
                 continue
