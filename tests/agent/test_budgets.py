@@ -269,14 +269,37 @@ def test_max_cost_leaves_room_for_the_worst() -> None:
         assert "".join(agent.probabilities(ARMS).arms) == affordable
 
 
-def test_objectives_come_and_go_with_their_budgets() -> None:
+def test_budgets_are_changed_by_an_event(tmp_path: Path) -> None:
+    events: list[Event] = []
+    first = mogro.Budget("cost", at_most=0.5), mogro.Budget("quality", at_least=0.1)
+    agent = router(*first, on_event=events.append)
+    agent.reward(agent.decide(ARMS).id, {"cost": 0.4})
+    waiting = agent.decide(ARMS)
+    agent.reconfigure(budgets=[mogro.Budget("cost", at_most=1.0), mogro.Budget("cost", at_most=9)])
+    raised, new = agent.budgets
+    assert (raised.spent, raised.decisions, raised.target) == (0.4, 2, 1.0)
+    assert math.isclose(raised.room, 1.0 + 20 * 1.0 - 0.4 - raised.in_flight)  # 0.5 for each so far
+    assert (new.spent, new.decisions) == (0.0, 0)
+    agent.reward(waiting.id, {"cost": 0.3})
+    assert [status.spent for status in agent.budgets] == [0.7, 0.0]
+    agent.save(tmp_path / "saved")
+    replayed(router(*first), events, tmp_path / "replayed")
+    assert (tmp_path / "saved").read_bytes() == (tmp_path / "replayed").read_bytes()
+
+
+def test_budgets_go_with_their_objectives() -> None:
     agent = router(mogro.Budget("cost", at_most=0.5), mogro.Budget("quality", at_least=0.1))
     agent.reward(agent.decide(ARMS).id, {"cost": 0.4})
-    agent.add(mogro.Objective("seconds", direction="min"))
-    assert [status.spent for status in agent.budgets] == [0.4, 0.0]
-    agent.retire("quality", policy=None)
+    agent.reconfigure(objectives=[COST])
     (status,) = agent.budgets
     assert (status.budget.objective, status.spent) == ("cost", 0.4)
+
+
+def test_the_spend_of_a_holdout_counts() -> None:
+    agent = taught(router(mogro.Budget("cost", at_most=0.3), holdout=1.0, baseline="c"))
+    for _ in range(3):
+        agent.reward(agent.decide(ARMS).id, {"cost": 2.0})
+    assert agent.budgets[0].spent == 6.0
 
 
 @pytest.mark.parametrize(

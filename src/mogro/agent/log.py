@@ -1,7 +1,7 @@
 """Decisions joined with their rewards, as an Arrow table: one row a decision, in their order.
 
-The columns, with M objectives, K eligible arms on offer, A features of an arm as the caller gave
-them, C of a context, p of an arm as the learner sees it::
+The columns, with M objectives, K arms on offer (those eligible that bounds and budgets left), A
+features of an arm as the caller gave them, C of a context, p of an arm as the learner sees it::
 
     id, arm             string; a lone surrogate is escaped, because UTF-8 has none
     time                float64; null if the caller gave none
@@ -239,13 +239,14 @@ class _Offers:
 
     def __init__(self) -> None:
         self.arms: list[ArmSet] = []
-        self._places: dict[tuple[int, bytes | None, int], int] = {}
+        self._places: dict[tuple[int, tuple[bytes | None, ...], int], int] = {}
 
     def place(self, event: Decided, offered: Offered, config: AgentConfig) -> int:
         """Return where the arms are that were on offer to a decision."""
         assert event.evidence is not None
-        eligible = event.evidence.eligible
-        key = event.offered, None if eligible is None else eligible.tobytes(), id(config)
+        masks = event.evidence.eligible, event.evidence.allowed
+        left = tuple(None if mask is None else mask.tobytes() for mask in masks)
+        key = event.offered, left, id(config)
         if key not in self._places:
             self._places[key] = len(self.arms)
             self.arms.append(offered_arms(event, offered, config))

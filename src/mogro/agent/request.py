@@ -131,8 +131,8 @@ def read_request(
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    arms, features, context, weights, eligible, *bounds, activate, now, subject = question
-    at_least, at_most, certainty = bounds
+    arms, features, context, weights, eligible, at_least, at_most = question[:7]
+    certainty, activate, now, subject = question[7:]
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     offered = reader.read(arms, features, context=context, eligible=eligible)
