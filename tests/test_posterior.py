@@ -13,6 +13,7 @@ from tests.properties import examples, mostly_slow
 from mogro._reshaping import merged, with_features, with_objectives
 from mogro._validation import FloatArray
 from mogro.posterior import Posterior
+from mogro.priors import _FLAT as FLAT
 from mogro.priors import Fixed, Flat, Prior
 
 KINDS = ("random", "duplicate", "zero", "collinear", "subspace", "axes", "mixed", "constant")
@@ -70,7 +71,8 @@ def root_mean_squares(x: FloatArray) -> FloatArray:
 
 def sizes_of(posterior: Posterior) -> FloatArray:
     """Return the root mean squares of features to which a flat prior is relative, (d,)."""
-    return np.asarray(np.sqrt(np.broadcast_to(posterior._sizes, (1, posterior.dim))[0]))
+    sizes = np.where(posterior._precision > 1e-120, posterior._precision, 0.0) / FLAT
+    return np.asarray(np.sqrt(np.broadcast_to(sizes, (1, posterior.dim))[0]))
 
 
 def is_covered(x: FloatArray) -> bool:
@@ -99,7 +101,7 @@ def assert_same(
     size = np.sqrt(np.einsum("...ii->...i", expected.V))
     bound = size[..., :, None] * size[..., None, :]
     assert (np.abs(posterior.V - expected.V) <= 1e-13 * (len(x) + 1) * bound).all()
-    for name in ("n", "_y2", "_sizes"):
+    for name in ("n", "_y2", "_precision"):
         np.testing.assert_allclose(getattr(posterior, name), getattr(expected, name), rtol=1e-9)
     assert_inverse(posterior)
     reward = np.sqrt(expected._y2.max(initial=0)) or 1.0
@@ -145,7 +147,7 @@ def test_sums_are_those_of_the_history(case: tuple[FloatArray, FloatArray]) -> N
         assert posterior.n == len(x)
         for found, expected, bound in (
             (posterior.V[0], x.T @ x, np.abs(x).T @ np.abs(x)),
-            (posterior._sums[x.shape[1] :], y.T @ x, np.abs(y).T @ np.abs(x)),
+            (posterior.b, y.T @ x, np.abs(y).T @ np.abs(x)),
             (posterior._y2, np.square(y).sum(axis=0), np.square(y).sum(axis=0)),
         ):
             assert (np.abs(found - expected) <= 1e-14 * len(x) * bound).all()

@@ -78,22 +78,7 @@ def diagonals(matrices: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("...ii->...i", matrices[..., : matrices.shape[-1], :]))
 
 
-def solve(sums: FloatArray, precision: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return W above theta, (..., d + m, d), for V above b, a diagonal Lambda and a mean.
-
-    ``W' W = (V + Lambda)^-1`` and ``theta = mean + W' W (b - V mean)``, for Lambda (..., d).
-    """
-    d = sums.shape[-1]
-    V = sums[..., :d, :]
-    root = _inverse_root(V, precision)
-    solution = np.empty_like(sums)
-    solution[..., :d, :] = root
-    left = (sums[..., d:, :] - mean @ V) @ np.swapaxes(root, -1, -2)
-    solution[..., d:, :] = mean + left @ root
-    return solution
-
-
-def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
+def inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
     """Return W (..., d, d) with ``W' W = (V + Lambda)^-1``, for a diagonal Lambda (..., d).
 
     Columns are brought to one scale first. Where rounding has made V less than it should be in a
@@ -106,9 +91,9 @@ def _inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
         return np.asarray(np.linalg.inv(np.linalg.cholesky(scaled)) / size[..., None, :])
     except np.linalg.LinAlgError:
         if V.ndim == 2:
-            return _inverse_root(V, np.maximum(8 * precision, 64 * _EPS * size**2))
+            return inverse_root(V, np.maximum(8 * precision, 64 * _EPS * size**2))
         parts = zip(V.reshape(-1, *V.shape[-2:]), precision.reshape(-1, V.shape[-1]), strict=True)
-        return np.stack([_inverse_root(*part) for part in parts]).reshape(V.shape)
+        return np.stack([inverse_root(*part) for part in parts]).reshape(V.shape)
 
 
 def largest(numbers: FloatArray) -> float:

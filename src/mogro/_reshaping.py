@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mogro._algebra import diagonals
 from mogro._validation import FloatArray
 from mogro.posterior import STATE, Posterior
 from mogro.priors import Learned
@@ -20,7 +21,7 @@ def merged(one: Posterior, other: Posterior) -> Posterior:
     if one.apart or other.apart:
         for posterior in (one, other, both):
             posterior.separate()
-    both._n, both._sums, both._y2 = one._n + other._n, one._sums + other._sums, one._y2 + other._y2
+    both._n, both._sums = one._n + other._n, one._sums + other._sums
     both._uses, both._count = one._uses + other._uses, one._count + other._count
     _learn_prior_again(both)
     both._renew()
@@ -46,10 +47,12 @@ def corrected(
     weight: FloatArray = np.asarray(each[0][..., 0] if other.apart else n[0])
     other._n = other._n + weight
     left = np.asarray(other._n > _ROUNDING)  # otherwise nothing is, but for rounding
-    V = weight[..., None, None] * np.outer(x, x)
-    change = np.concatenate((V, each[1][..., None] * x), axis=-2)
-    other._sums = (other._sums + change) * left[..., None, None]
-    other._n, other._y2 = other._n * left, np.maximum(other._y2 + each[2], 0) * left[..., None]
+    d, sums = other.dim, other._sums
+    sums[..., :d, :d] += weight[..., None, None] * np.outer(x, x)
+    sums[..., d:, :d] += each[1][..., None] * x
+    diagonals(sums)[..., d:] = np.maximum(diagonals(sums)[..., d:] + each[2], 0)
+    sums *= left[..., None, None]
+    other._n = other._n * left
     if isinstance(other.prior, Learned):
         uses = other._uses + weight[..., None] * (x != 0)
         other._uses = np.maximum(uses, 0) * left[..., None]
@@ -67,7 +70,7 @@ def expecting(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:
     ``V`` is the sum of x x' of these, (*batch, G, d, d), and ``n`` says how many, (*batch, G).
     """
     other = posterior.copy()
-    V_now = other._sums[..., : posterior.dim, :]
+    V_now = other._V
     V_now += V.reshape(V_now.shape)
     other._n = other._n + n.reshape(np.shape(other._n))
     other._renew()
@@ -82,10 +85,10 @@ def with_features(posterior: Posterior, places: Sequence[int | None]) -> Posteri
     if posterior.apart:
         other.separate()
     new, old = _matched(places)
-    rows = [*new, *range(other.dim, other._sums.shape[-2])]
-    former = [*old, *range(posterior.dim, posterior._sums.shape[-2])]
-    other._sums[(..., *np.ix_(rows, new))] = posterior._sums[(..., *np.ix_(former, old))]
-    other._n, other._y2, other._count = posterior._n, posterior._y2, posterior._count
+    rows = [*new, *range(other.dim, other._sums.shape[-1])]
+    former = [*old, *range(posterior.dim, posterior._sums.shape[-1])]
+    other._sums[(..., *np.ix_(rows, rows))] = posterior._sums[(..., *np.ix_(former, former))]
+    other._n, other._count = posterior._n, posterior._count
     if other._uses.size:
         other._uses[..., new] = posterior._uses[..., old]
         other._learned[..., new] = posterior._learned[..., old]
@@ -113,14 +116,13 @@ def with_objectives(
     before = (slice(None),) * len(posterior.batch)
     for name in STATE:
         getattr(other, name)[(*before, new)] = getattr(known, name)[(*before, old)]
-    other._y2 *= factor**2
     other._squares *= factor**2
     for array in (other._sums, other._solution):
         array[..., dim:, :] *= factor[..., None]
+    other._sums[..., dim:] *= factor[..., None]
+    other._mean *= factor[..., None]
     if not posterior.prior.relative:  # the mean of the prior is not in the unit of the rewards
         scaled = other.copy()
-        scaled._mean = other._mean.copy()
-        scaled._mean[new] = factor[new, None] * known._mean[old]
         other._renew()
         other._set_residual(scaled._residual(other._theta))
     return other

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._algebra import diagonals, solve
+from mogro._algebra import diagonals, inverse_root
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.beliefs import covariance
 from mogro.pareto import _games
@@ -168,11 +168,8 @@ def least_squares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
     rows = b[..., None, :, :] if V.shape[-3] == 1 else b[..., :, None, :]
     diagonal = diagonals(V)
     sizes = np.where(diagonal > 0, diagonal / np.where(n > 0, n, 1.0), 1.0)
-    solution = solve(
-        np.concatenate((V, rows), axis=-2), Flat().precisions(sizes, diagonal), np.zeros_like(rows)
-    )
-    d = posterior.dim
-    return solution[..., d:, :].reshape(b.shape), covariance(solution[..., :d, :])
+    W = inverse_root(V, Flat().precisions(sizes, diagonal))
+    return ((rows @ np.swapaxes(W, -1, -2)) @ W).reshape(b.shape), covariance(W)
 
 
 def check_noise(noise: float | Sequence[float], objectives: int) -> FloatArray:

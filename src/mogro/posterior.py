@@ -3,12 +3,13 @@
 ::
 
     prior        precision Lambda, a diagonal, and mean m0                (mogro.priors)
-    sums         n, V = sum x x', b = sum y x', y2 = sum y^2              the truth
+    sums         n, and those of z z' for z = (x, y): V, b and y2         the truth
     posterior    S = (V + Lambda)^-1, theta = m0 + S (b - V m0), noise    a view of the two
 
 S is kept as a root W, ``S = W' W``: it stays positive, and has digits for a variance of 1 beside
 one of 1e9. An observation changes W and theta by a matrix of rank one. Every few hundred updates,
-and where the prior in force no longer fits the sums, both are made anew from the sums.
+and where the prior in force no longer fits the sums, both are made anew from the sums. The mean of
+a flat prior is the estimate itself then, so that what is left of the prior is its square.
 """
 
 import math
@@ -21,12 +22,12 @@ from mogro import _evidence
 from mogro._algebra import (
     diagonals,
     dot,
+    inverse_root,
     largest,
     matvec,
     outer,
     outer_sums,
     smallest,
-    solve,
     vecmat,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
@@ -34,18 +35,17 @@ from mogro.beliefs import Beliefs
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at again
+_REVIEW = 4.0  # growth of det(V + Lambda) after which the prior is looked at again
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
-_OUTGROWN_LEARNED = 1.5  # the same for one that was learned, and fades with the sums
+_FADED = 1.5  # the same for one that was learned, and fades with the sums
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _NEXT_LOOK = 1.5  # times as many
 _LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _FREE = 0.999  # observations left free: one, but for rounding
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
 _FLAT = Flat()
-_SUMS = ("_n", "_sums", "_y2", "_uses", "_count", "_due", "_learned")
-_RENEWED = ("_solution", "_squares", "_sizes", "_precision", "_growth")
-STATE = _SUMS + _RENEWED
+_RENEWED = ("_solution", "_squares", "_mean", "_precision", "_growth")
+STATE = ("_n", "_sums", "_uses", "_count", "_due", "_learned", *_RENEWED)
 
 
 class Posterior:
@@ -82,25 +82,26 @@ class Posterior:
         self.batch = lead = tuple(count(size, "batch") for size in batch)
         if isinstance(prior, type) or not hasattr(prior, "means"):
             raise ValueError(f"prior: expected one of mogro.priors, got {prior!r}")
-        self.prior, self._mean = prior, prior.means(m, d)
+        self.prior, self._stated = prior, prior.means(m, d)
         self.apart, self.version = False, 0  # is each objective alone; rises when S may have grown
         self._n: FloatArray = np.zeros(lead)
-        self._sums: FloatArray = np.zeros((*lead, d + m, d))  # V above b
-        self._y2: FloatArray = np.zeros((*lead, m))
+        self._sums: FloatArray = np.zeros((*lead, d + m, d + m))
         self._groups = prior.members(d) if isinstance(prior, Learned) else None
+        self._flat = prior.relative and self._groups is None
         size, first = (0, math.inf) if self._groups is None else (d, _FIRST_LOOK)
         self._uses: FloatArray = np.zeros((*lead, size))  # weight of values that are not zero
         self._count: FloatArray = np.zeros(lead)  # observations; they never fade
         self._due: FloatArray = np.full(lead, first)  # how many until the prior is learned anew
         self._learned: FloatArray = np.full((*lead, size), _evidence.START)  # Lambda, as learned
         self._solution: FloatArray = np.zeros((*lead, d + m, d))  # W above theta
-        self._solution[..., d:, :] = self._mean
+        self._solution[..., d:, :] = self._stated
         self._squares: FloatArray = np.zeros((*lead, m))  # of residuals, and the prior's penalty
-        self._sizes: FloatArray = np.zeros((*lead, d))  # mean squares of features, when renewed
+        self._mean: FloatArray = np.zeros((*lead, m, d))  # of the prior, in force
         self._precision: FloatArray = np.ones((*lead, d))  # Lambda
         self._growth: FloatArray = np.ones(lead)  # of det(V + Lambda) since it was looked at
         self._since = 0  # updates since all was renewed
         self._looks_in = 0  # observations until the prior may be due
+        self._complete = False  # whether each feature has been seen, or needs no look
         if self._groups is not None:
             self.separate()
         self._renew()
@@ -113,12 +114,12 @@ class Posterior:
     @property
     def V(self) -> FloatArray:  # noqa: N802
         """Sum of x x', (*batch, G, d, d)."""
-        return self._sums[..., : self.dim, :].copy().reshape(*self.batch, -1, self.dim, self.dim)
+        return self._V.reshape(*self.batch, -1, self.dim, self.dim)
 
     @property
     def b(self) -> FloatArray:
         """Sum of y x', (*batch, M, d)."""
-        return self._sums[..., self.dim :, :].copy().reshape(self.theta.shape)
+        return self._b.reshape(self.theta.shape)
 
     @property
     def y2(self) -> FloatArray:
@@ -152,7 +153,8 @@ class Posterior:
         if self._groups is None:
             variances = np.add.reduce(np.square(self._solution[..., : self.dim, :]), -2)
             free: FloatArray = np.asarray(n - self.dim + dot(self._precision, variances)[..., None])
-            noise = np.maximum(self._squares - self._penalty(), 0) / np.maximum(free, _FREE)
+            penalty = _penalty(self._theta, self._mean, self._precision)
+            noise = np.maximum(self._squares - penalty, 0) / np.maximum(free, _FREE)
         else:
             free = np.asarray(n - np.count_nonzero(self._groups < 0))
             noise = self._squares / np.maximum(free, _FREE)
@@ -178,9 +180,12 @@ class Posterior:
         By ``weights`` (*batch, M) it counts for more or less; not at all for objectives with 0.
         """
         x, y, weight = self._observed(x, y, weights, "reward")
-        self._sums += outer(np.concatenate((x, y), axis=-1), x)
-        self._n, self._y2 = self._n + weight, self._y2 + y * y
-        d, product = self.dim, matvec(self._solution, x)
+        if not self._complete:
+            self._meet(x, weight)
+        d, z, product = self.dim, np.concatenate((x, y), axis=-1), matvec(self._solution, x)
+        sums = outer(z, z)
+        sums += self._sums
+        self._sums, self._n = sums, self._n + weight
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
         errors -= y
         gain = vecmat(part, self._solution[..., :d, :])  # S x
@@ -192,7 +197,8 @@ class Posterior:
         part /= root * (1 + root)
         change = outer(product, gain)
         self._solution = np.subtract(self._solution, change, out=change)
-        self._count_uses(x, weight)
+        if self._groups is not None:
+            self._count_uses(x, weight)
         self._growth, self._since = self._growth * more, self._since + 1
         if self._since >= max(_RENEW_EVERY, 2 * d):
             self._renew()
@@ -203,10 +209,10 @@ class Posterior:
         """Learn from a block of observations: (*batch, n, d), (*batch, n, M), and their weights."""
         x, y, weight = self._observed(x, y, weights, "rewards")
         before = self._frozen()
-        self._sums = self._sums + outer_sums(np.concatenate((x, y), axis=-1))[..., : self.dim]
+        self._sums = self._sums + outer_sums(np.concatenate((x, y), axis=-1))
         self._n = self._n + (weight * np.ones(x.shape[:-1])).sum(axis=-1)
-        self._y2 = self._y2 + np.square(y).sum(axis=-2)
-        self._count_uses(x, weight)
+        if self._groups is not None:
+            self._count_uses(x, weight)
         self._renew()
         residuals = y - x @ np.swapaxes(self._theta, -1, -2)
         self._set_residual(before._residual(self._theta) + np.square(residuals).sum(axis=-2))
@@ -219,7 +225,7 @@ class Posterior:
         each = each[..., None] if self.apart and each.ndim == len(self.batch) else each
         row, matrix = each[..., None], each[..., None, None]
         self._uses = self._uses * row
-        self._n, self._y2, self._sums = self._n * each, self._y2 * row, self._sums * matrix
+        self._n, self._sums = self._n * each, self._sums * matrix
         self._squares, self._precision = self._squares * row, self._precision * row
         self._solution = self._solution.copy()
         self._solution[..., : self.dim, :] /= np.sqrt(matrix)  # the prior fades with the sums
@@ -245,9 +251,9 @@ class Posterior:
 
     def evidence(self) -> FloatArray:
         """Return the precisions of a learned prior that the sums make most likely, (..., M, d)."""
-        d, groups = self.dim, self._groups
+        groups = self._groups
         assert groups is not None
-        V, b, y2 = self._sums[..., :d, :], self._sums[..., d, :], self._y2[..., 0]
+        V, b, y2 = self._V, self._b[..., 0, :], self._y2[..., 0]
         sizes = _evidence.feature_sizes(diagonals(V), self._uses, groups)
         n, residual = np.asarray(self._n), lambda theta: self._residual(theta[..., None, :])[..., 0]
         return _evidence.precisions(V, b, y2, n, sizes, groups, residual)
@@ -265,15 +271,14 @@ class Posterior:
         """Give every objective a V and an S of its own."""
         if self.apart:
             return
-        self.apart, self.version, self._mean = True, self.version + 1, self._mean[:, None]
+        self.apart, self.version, self._stated = True, self.version + 1, self._stated[:, None]
         d, m, axis = self.dim, self.objectives, len(self.batch)
-        for name in set(STATE) - {"_sums", "_solution", "_y2", "_squares"}:
+        for name in ("_n", "_uses", "_count", "_due", "_learned", "_precision", "_growth"):
             setattr(self, name, np.repeat(np.expand_dims(getattr(self, name), axis), m, axis))
-        for name in ("_sums", "_solution"):
-            array = getattr(self, name)
-            shared = np.repeat(np.expand_dims(array[..., :d, :], axis), m, axis)
-            setattr(self, name, np.concatenate((shared, array[..., d:, None, :]), axis=-2))
-        self._y2, self._squares = self._y2[..., None].copy(), self._squares[..., None].copy()
+        rows = np.array([[*range(d), d + k] for k in range(m)], dtype=np.intp).reshape(m, d + 1)
+        self._sums = self._sums[..., rows[:, :, None], rows[:, None, :]]
+        self._solution = self._solution[..., rows, :]
+        self._squares, self._mean = self._squares[..., None], self._mean[..., None, :]
 
     def copy(self) -> Self:
         """Return a posterior that goes on by itself."""
@@ -297,6 +302,7 @@ class Posterior:
             check_shape(arrays[name], name, kept.shape)
             setattr(other, f"_{name}", arrays[name].astype(kept.dtype))
         other._since, other.version = int(other._since), self.version + 1
+        other._complete = False
         self.__dict__ = other.__dict__
 
     @property
@@ -304,8 +310,20 @@ class Posterior:
         """Estimates, with the leading axes of the sums."""
         return self._solution[..., self.dim :, :]
 
+    @property
+    def _V(self) -> FloatArray:  # noqa: N802
+        return self._sums[..., : self.dim, : self.dim]
+
+    @property
+    def _b(self) -> FloatArray:
+        return self._sums[..., self.dim :, : self.dim]
+
+    @property
+    def _y2(self) -> FloatArray:
+        return diagonals(self._sums)[..., self.dim :]
+
     def _frozen(self) -> Self:
-        """Return a view of what is known now: but for the sums, nothing in it changes any more."""
+        """Return a view of what is known now, which nothing changes any more."""
         other = object.__new__(type(self))
         other.__dict__ = self.__dict__.copy()
         return other
@@ -331,8 +349,6 @@ class Posterior:
 
     def _count_uses(self, x: FloatArray, weight: Any) -> None:
         """Count observations (..., d), or blocks (..., n, d), and where they are not zero."""
-        if self._groups is None:
-            return
         self._looks_in -= 1 if x.ndim == self._uses.ndim else self._looks_in
         if isinstance(weight, float):
             self._uses, self._count = self._uses + (x != 0), self._count + 1
@@ -342,50 +358,81 @@ class Posterior:
             uses, counted = uses.sum(axis=-2), np.sign(weight).sum(axis=-1)
         self._uses, self._count = self._uses + uses, self._count + counted
 
-    def _penalty(self) -> FloatArray:
-        """Return ``(theta - m0)' Lambda (theta - m0)``."""
-        return dot(np.square(self._theta - self._mean), self._precision[..., None, :])
-
-    def _residual(self, theta: FloatArray) -> FloatArray:
+    def _residual(self, theta: FloatArray, where: Any = ...) -> FloatArray:
         """Return the squares of residuals from other estimates; no difference of large sums."""
-        change = theta - self._theta
-        pull = self._precision[..., None, :] * (self._theta - self._mean)  # b - V theta
-        spread = dot(change @ self._sums[..., : self.dim, :], change) - 2 * dot(change, pull)
-        return np.asarray(self._squares - self._penalty() + spread)
+        now, mean, precision = self._theta[where], self._mean[where], self._precision[where]
+        change, pull = theta - now, precision[..., None, :] * (now - mean)  # b - V theta
+        spread = dot(change @ self._V[where], change) - 2 * dot(change, pull)
+        return np.asarray(self._squares[where] - _penalty(now, mean, precision) + spread)
 
     def _set_residual(self, residual: FloatArray) -> None:
-        self._squares = np.maximum(residual, 0) + self._penalty()
+        penalty = _penalty(self._theta, self._mean, self._precision)
+        self._squares = np.maximum(residual, 0) + penalty
 
-    def _wanted(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean squares of features, those that have vanished as before, and Lambda."""
-        diagonal = diagonals(self._sums)
-        sizes = diagonal / np.where(self._n > 0, self._n, 1.0)[..., None]
-        sizes = np.where(sizes > _TINY, sizes, self._sizes)
+    def _meet(self, x: FloatArray, weight: Any) -> None:
+        """Give features (..., d) that are seen for the first time the precision that they want."""
+        n, squares = np.asarray(self._n + weight)[..., None], x * x
+        seen = diagonals(self._V) > _TINY * n
+        new = (squares > _TINY) & ~seen
+        self._complete = bool((seen | new).all())
+        if not np.count_nonzero(new):
+            return
+        assert not isinstance(self.prior, Learned)
+        wanted = self.prior.precisions(squares / np.where(n > 0, n, 1.0), squares)
+        self._precision = np.where(new, wanted, self._precision)
+        self._solution = self._solution.copy()  # W has nothing else in their rows and columns
+        diagonals(self._solution)[new] = 1 / np.sqrt(self._precision[new])
+
+    def _wanted(self, where: Any = ...) -> FloatArray:
+        """Return the Lambda that fits the sums."""
         if isinstance(self.prior, Learned):
-            return sizes, self._learned
-        return sizes, self.prior.precisions(sizes, diagonal)
+            return np.asarray(self._learned[where])
+        diagonal, n = diagonals(self._V)[where], np.asarray(self._n)[where]
+        sizes = diagonal / np.where(n > 0, n, 1.0)[..., None]
+        return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
 
     def _review(self) -> None:
-        """Renew the learners whose prior no longer fits, and those that have lost digits."""
-        slack = _OUTGROWN if self._groups is None else _OUTGROWN_LEARNED
-        outgrown = (self._wanted()[1] > slack * self._precision).any(axis=-1)
-        stale = np.asarray((self._growth > _REVIEW) & (outgrown | (self._growth > _LOSSY)))
-        self._growth = np.where(self._growth > _REVIEW, 1.0, self._growth)
+        """Renew learners whose prior no longer fits, or that have lost digits; settle others."""
+        grown, slack = self._growth > _REVIEW, _OUTGROWN if self._groups is None else _FADED
+        precision = self._precision[grown]
+        stale = np.array(grown)
+        stale[grown] = (self._wanted(grown) > slack * precision).any(axis=-1)
+        stale |= self._growth > _LOSSY
+        self._settle(grown, self._solution[grown][..., : self.dim, :], precision)
         if np.count_nonzero(stale):
             self._renew(stale)
 
-    def _renew(self, stale: BoolArray | None = None) -> None:
-        """Make W and theta anew from the sums: of all learners, or of those that are stale."""
-        where: Any = ... if stale is None else stale
-        sizes, precision = self._wanted()
-        mean, new = np.broadcast_to(self._mean, self._theta.shape), self._frozen()
-        new._solution, new._sizes, new._precision = self._solution.copy(), sizes, precision
-        new._solution[where] = solve(self._sums[where], precision[where], mean[where])
-        new._set_residual(self._residual(new._theta))
-        new._growth = np.ones(self._n.shape)
-        for name in _RENEWED:
-            array = np.array(getattr(self, name))
-            array[where] = getattr(new, name)[where]
-            setattr(self, name, array)
-        self._since = 0 if stale is None else self._since
+    def _renew(self, where: Any = ...) -> None:
+        """Make W and theta anew from the sums: of all learners, or of some."""
+        precision = self._wanted(where)
+        self._settle(where, inverse_root(self._V[where], precision), precision)
+        self._complete = not self._flat
+        self._since = 0 if where is ... else self._since
         self.version += 1
+
+    def _settle(self, where: Any, W: FloatArray, precision: FloatArray) -> None:
+        """Take over W and Lambda, with the estimates that follow from the sums."""
+        V, b, mean = (
+            self._V[where],
+            self._b[where],
+            np.broadcast_to(self._stated, self._theta.shape)[where],
+        )
+        theta = _solved(W, V, b, mean)
+        if self._flat:
+            mean, theta = theta, _solved(W, V, b, theta)
+        squares = np.maximum(self._residual(theta, where), 0) + _penalty(theta, mean, precision)
+        solution, growth = np.concatenate((W, theta), axis=-2), np.ones(precision.shape[:-1])
+        for name, array in zip(_RENEWED, (solution, squares, mean, precision, growth), strict=True):
+            whole = np.array(getattr(self, name))
+            whole[where] = array
+            setattr(self, name, whole)
+
+
+def _solved(W: FloatArray, V: FloatArray, b: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return the estimates (..., M, d) for a prior with this mean."""
+    return np.asarray(mean + ((b - mean @ V) @ np.swapaxes(W, -1, -2)) @ W)
+
+
+def _penalty(theta: FloatArray, mean: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return ``(theta - m0)' Lambda (theta - m0)``, (..., M)."""
+    return dot(np.square(theta - mean), precision[..., None, :])

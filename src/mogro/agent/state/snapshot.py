@@ -191,7 +191,10 @@ def _state(
 
 def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
-    objectives, size = len(arrays["learner.posterior.y2"]), arrays["learner.pending_sums"].shape[-1]
+    objectives, size = (
+        len(arrays["learner.posterior.squares"]),
+        arrays["learner.pending_sums"].shape[-1],
+    )
     policy, known = config["policy"], by_name(KNOWN)
     sides = (from_plain(config[name], known) for name in ("arms", "context", "interactions"))
     learned = FeatureMap(*sides).size
