@@ -153,7 +153,7 @@ def probabilities(policy: MOGRO, arms: np.ndarray) -> np.ndarray:
     never = (~equal & (steeper == 0) & (ahead < 0)).any(axis=-1)
     chances = np.where(never, 0.0, (high.clip(0, 1) - low.clip(0, 1)).clip(0)) / equal.sum(axis=-1)
     assert isinstance(policy.exploration, WeakestDirection)
-    context = policy.explorers(arms, beliefs, step=step, cache=None)
+    context = policy.needed_exploration(arms, beliefs, step=step, cache=None)
     if context is not None:
         chances[context.learners] = policy.exploration.probabilities(context)
     return np.asarray(chances)

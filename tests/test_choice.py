@@ -526,7 +526,7 @@ def test_one_s_or_one_each_is_the_same(name: str) -> None:
         apart.separate()
         step, found = policy.step, []
         for beliefs in (policy.beliefs(), apart.beliefs()):
-            explore = policy.explorers(arms, beliefs, step=step, cache=None)
+            explore = policy.needed_exploration(arms, beliefs, step=step, cache=None)
             rng = np.random.default_rng(step)
             found.append(choose(policy, arms, beliefs, step=step, rng=rng, explore=explore))
         assert found[0].arm == found[1].arm

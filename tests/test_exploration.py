@@ -11,7 +11,12 @@ from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
-from mogro.exploration import ExplorationCache, ExplorationContext, explorers, largest_variance
+from mogro.exploration import (
+    ExplorationCache,
+    ExplorationContext,
+    largest_variance,
+    needed_exploration,
+)
 from mogro.posterior import Posterior
 from mogro.priors import Fixed
 
@@ -237,7 +242,7 @@ def test_without_a_threshold_it_ends_soon(x: FloatArray, dtype: type) -> None:
     x = x.astype(dtype)
     policy, rng = mogro.MOGRO(x.shape[1], 2), np.random.default_rng(0)
     pulls: list[int] = []  # without what optimistic rounds try
-    while policy.explorers(x, policy.beliefs(), step=policy.step, cache=None) is not None:
+    while policy.needed_exploration(x, policy.beliefs(), step=policy.step, cache=None) is not None:
         pulls.append(int(policy.select(x, rng=rng)))
         policy.update(x[pulls[-1]], rng.standard_normal(2))
         assert len(pulls) <= 2 * x.shape[1]
@@ -477,12 +482,12 @@ def test_the_objective_that_is_known_least_decides() -> None:
     posterior.update(np.array([1.0, 0.0]), np.ones(2))
     posterior.update(np.array([0.0, 1.0]), np.ones(2), np.array([1.0, 0.0]))
     for threshold in (None, 0.5):
-        context = explorers(np.eye(2), posterior.beliefs(), threshold, step=0)
+        context = needed_exploration(np.eye(2), posterior.beliefs(), threshold, step=0)
         assert context is not None
         assert mogro.WeakestDirection().choose(context, rng=np.random.default_rng(0)) == [1]
     posterior.update(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]))
     for threshold in (None, 0.5):
-        assert explorers(np.eye(2), posterior.beliefs(), threshold, step=0) is None
+        assert needed_exploration(np.eye(2), posterior.beliefs(), threshold, step=0) is None
 
 
 # What is remembered never changes an answer

@@ -10,7 +10,7 @@ from mogro._validation import FloatArray, IntArray
 UNSEEN = 1e63  # a standard deviation of what was never seen, whatever its unit
 
 
-class Known(Protocol):
+class FrozenPosterior(Protocol):
     """What beliefs are about: a posterior that nothing changes any more, or a part of one."""
 
     @property
@@ -46,7 +46,9 @@ class Beliefs:
         What was observed or is still in flight, by which to explore.
     """
 
-    def __init__(self, theta: FloatArray, observed: Known, expected: Known) -> None:
+    def __init__(
+        self, theta: FloatArray, observed: FrozenPosterior, expected: FrozenPosterior
+    ) -> None:
         self.theta, self.observed, self.expected = theta, observed, expected
 
     @property
@@ -90,7 +92,7 @@ class Beliefs:
 class _Part:
     """What is known of some learners of a batch."""
 
-    def __init__(self, whole: Known, batch: tuple[int, ...], learners: IntArray) -> None:
+    def __init__(self, whole: FrozenPosterior, batch: tuple[int, ...], learners: IntArray) -> None:
         self._whole, self._batch, self._learners = whole, batch, learners
         self.version = whole.version
 

@@ -29,7 +29,7 @@ from mogro._validation import (
     unwarned,
 )
 from mogro.beliefs import Beliefs, covariance, take, take_arms, variances
-from mogro.exploration import Exploration, ExplorationContext, turn_of
+from mogro.exploration import Exploration, ExplorationContext, arms_in_turn
 from mogro.scalarization import Scalarization, is_nonlinear
 from mogro.selection import FrontSelection, Selection, draw_member
 
@@ -135,7 +135,7 @@ def choose(
     rng
         Where random numbers come from.
     explore
-        The learners that have to explore; see :func:`mogro.exploration.explorers`.
+        The learners that have to explore; see :func:`mogro.exploration.needed_exploration`.
     selection
         Instead of the policy's own.
     epsilon
@@ -316,7 +316,7 @@ def _screened_optimism(
     optimism: Optimism,
 ) -> tuple[IntArray, BoolArray, IntArray]:
     """Return the best arms (n,), whether optimism made them others, and where this is doubtful."""
-    turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
+    turn = arms_in_turn(arms.shape[-2], optimism.turn, _AT_ONCE)
     width = optimism.width * np.vecdot(np.sqrt(beliefs.noise), weights)
     S = covariance(beliefs.expected.W[..., 0, :, :])
     squares, error = shared_variances(arms[..., turn, :], S, width * width)
@@ -413,7 +413,7 @@ def _bonus(
     in flight counts as if it had been observed. Of many arms, a round is optimistic about some,
     evenly spaced, and the next one about others: it costs about as much as any round.
     """
-    turn = turn_of(arms.shape[-2], optimism.turn, _AT_ONCE)
+    turn = arms_in_turn(arms.shape[-2], optimism.turn, _AT_ONCE)
     errors = np.sqrt(variances(arms[..., turn, :], beliefs.expected.W))
     return turn, errors, optimism.width * np.sqrt(beliefs.noise)
 

@@ -23,7 +23,7 @@ from mogro._algebra import largest, smallest
 from mogro._screening import clearly_best, is_shared, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
-from mogro.beliefs import Beliefs, Known, covariance, take_arms, unseen_scale, variances
+from mogro.beliefs import Beliefs, FrozenPosterior, covariance, take_arms, unseen_scale, variances
 
 UNKNOWN = 10.0  # variance of an arm, in units of the noise, that calls for exploration
 _AT_ONCE = 64  # arms that a round looks at, without a threshold
@@ -290,7 +290,7 @@ class ExplorationCache:
         self._outside = np.swapaxes(np.where(whole[..., None], 0.0, mixed[..., 0]), -1, -2)
 
 
-def explorers(
+def needed_exploration(
     arms: FloatArray,
     beliefs: Beliefs,
     threshold: float | None,
@@ -304,7 +304,7 @@ def explorers(
     """
     known = beliefs.expected
     if threshold is None:
-        looked_at = arms_to_look_at(arms.shape[-2], arms.shape[-1], known, step)
+        looked_at = arms_to_test(arms.shape[-2], arms.shape[-1], known, step)
         if looked_at is None:
             return None
     elif cache is not None and cache.covers(arms, known.version):
@@ -351,11 +351,11 @@ def _check_squares(arms: FloatArray) -> None:
             raise ValueError("features: expected values whose squares are finite")
 
 
-def arms_to_look_at(arms: int, dim: int, known: Known, step: int) -> slice | None:
+def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
     """Return which arms a round looks at, without a threshold; None in rounds that do not look."""
     if smallest(known.n) < _ENOUGH * dim:
-        return turn_of(arms, step, _AT_ONCE)
-    return None if step % _EVERY else turn_of(arms, step // _EVERY, _AT_ONCE)
+        return arms_in_turn(arms, step, _AT_ONCE)
+    return None if step % _EVERY else arms_in_turn(arms, step // _EVERY, _AT_ONCE)
 
 
 def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
@@ -366,7 +366,7 @@ def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
     return bool(needs.max() + 2 * error < UNKNOWN)
 
 
-def turn_of(arms: int, turn: int, at_once: int) -> slice:
+def arms_in_turn(arms: int, turn: int, at_once: int) -> slice:
     """Return which of many arms a round looks at: some, evenly spaced, the next round others."""
     every = -(-arms // at_once)
     return slice(turn % every, None, every)

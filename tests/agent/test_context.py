@@ -17,7 +17,7 @@ from mogro._validation import FloatArray
 from mogro.agent import events
 from mogro.agent.decision import DecisionInputs
 from mogro.agent.features.products import FeatureMap
-from mogro.exploration import explorers
+from mogro.exploration import needed_exploration
 
 A, C, K = 3, 2, 6
 NAMES = ("a", "b", "c")
@@ -269,8 +269,8 @@ def test_beliefs_about_arms_are_those_about_their_products(
     assert inside.estimates(arms) == pytest.approx(known.estimates(wide), abs=1e-5)
     assert inside.variances(arms) == pytest.approx(known.variances(wide), rel=1e-5, abs=1e-6)
     for threshold in (None, 0.3):
-        mine = explorers(arms, inside, threshold, step=0)
-        theirs = explorers(wide, known, threshold, step=0)
+        mine = needed_exploration(arms, inside, threshold, step=0)
+        theirs = needed_exploration(wide, known, threshold, step=0)
         assert (mine is None) == (theirs is None)
         if mine is not None and theirs is not None:
             gains, expected = mine.gains / mine.gains.max(), theirs.gains / theirs.gains.max()

@@ -28,8 +28,8 @@ from mogro.choice import Choice, choose
 from mogro.exploration import (
     ExplorationCache,
     ExplorationContext,
-    arms_to_look_at,
-    explorers,
+    arms_to_test,
+    needed_exploration,
 )
 from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities
@@ -517,11 +517,11 @@ def make_inputs(
         arms, terms = make_terms(accounts, arms, beliefs, config.units, request.time)
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
-            explore = explorers(
+            explore = needed_exploration(
                 arms.features, learned, policy.threshold, step=step, cache=learner.cache
             )
         else:
-            explore = _to_explore(policy, arms, beliefs, learned, step, learner.cache)
+            explore = _explore_in_context(policy, arms, beliefs, learned, step, learner.cache)
     return DecisionInputs(
         arms,
         beliefs,
@@ -544,7 +544,7 @@ def _mean_something(request: Request, learner: Learner) -> bool:
     return all(informed[request.config.units.index[name]] for name in names)
 
 
-def _to_explore(
+def _explore_in_context(
     policy: LinearPolicy,
     arms: ArmSet,
     beliefs: Beliefs,
@@ -559,15 +559,15 @@ def _to_explore(
     """
     threshold = policy.threshold
     if threshold is not None:
-        first = explorers(arms.spanning, learned, threshold, step=step, cache=cache)
+        first = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
     elif arms.version is not None:
-        places = arms_to_look_at(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
+        places = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if places is None:
             return None
-        first = explorers(arms.some(places).features, beliefs, threshold, step=step)
+        first = needed_exploration(arms.some(places).features, beliefs, threshold, step=step)
     else:
-        return explorers(arms.features, beliefs, threshold, step=step)
-    return first and explorers(arms.features, beliefs, threshold, step=step)
+        return needed_exploration(arms.features, beliefs, threshold, step=step)
+    return first and needed_exploration(arms.features, beliefs, threshold, step=step)
 
 
 def compute_propensities(

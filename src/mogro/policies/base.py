@@ -25,7 +25,7 @@ from mogro._validation import (
 from mogro.beliefs import Beliefs
 from mogro.certainty import FrontConfidence, check_noise, front_confidence
 from mogro.choice import Optimism, check_finite, choose
-from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, explorers
+from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, needed_exploration
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
 from mogro.probability import Probabilities
@@ -181,13 +181,13 @@ class LinearPolicy(ABC):
         known = self.threshold is None and isinstance(self.prior, Learned)
         return self.exploration is not None and not known
 
-    def explorers(
+    def needed_exploration(
         self, arms: FloatArray, beliefs: Beliefs, *, step: int, cache: ExplorationCache | None
     ) -> ExplorationContext | None:
         """Return the learners that have to explore arms (..., K, d); None if nobody has to."""
         if not self.explores:
             return None
-        return explorers(arms, beliefs, self.threshold, step=step, cache=cache)
+        return needed_exploration(arms, beliefs, self.threshold, step=step, cache=cache)
 
     def beliefs(self) -> Beliefs:
         """Return what the policy knows now; later updates do not change it."""
@@ -211,13 +211,13 @@ class LinearPolicy(ABC):
             The index of the arm; with a batch, an integer array of its shape.
         """
         check_rng(rng)
-        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
-        explore = self.explorers(arms, beliefs, step=step, cache=self._cache)
+        arms, beliefs, step = self._read_features(features), self.beliefs(), self.step
+        explore = self.needed_exploration(arms, beliefs, step=step, cache=self._cache)
         choice = choose(self, arms, beliefs, step=step, rng=rng, explore=explore)
-        self._selected(choice.exploring)
+        self._count_round(choice.exploring)
         return choice.arm if self.batch else int(choice.arm)
 
-    def _selected(self, exploring: BoolArray) -> None:
+    def _count_round(self, exploring: BoolArray) -> None:
         """Count a round, and note who explored in it."""
         object.__setattr__(self, "step", self.step + 1)
         object.__setattr__(self, "_exploring", exploring)
@@ -239,9 +239,9 @@ class LinearPolicy(ABC):
         """
         source = np.random.default_rng(0) if rng is None else rng
         check_rng(source)
-        arms, beliefs, step = self._offered(features), self.beliefs(), self.step
+        arms, beliefs, step = self._read_features(features), self.beliefs(), self.step
         check_finite(arms, arms)
-        explore = self.explorers(arms, beliefs, step=step, cache=None)
+        explore = self.needed_exploration(arms, beliefs, step=step, cache=None)
         return probabilities(self, arms, beliefs, step=step, rng=source, explore=explore)
 
     @property
@@ -326,7 +326,7 @@ class LinearPolicy(ABC):
             for an arm with a part in a direction never seen. Errors are honest for arms that
             were not chosen for their rewards; a policy's own choices make them somewhat too small.
         """
-        arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
+        arms = self._read_features(floats(features, "features", shape=(..., "K", self.dim)))
         beliefs = self.beliefs()
         variance = beliefs.noise if noise is None else real(noise, "noise", minimum=0) ** 2
         spread = beliefs.variances(arms)
@@ -389,7 +389,7 @@ class LinearPolicy(ABC):
                 f"half_life: expected None, got {self.half_life!r}: about what may have changed "
                 "nothing is certain"
             )
-        arms = self._offered(floats(features, "features", shape=(..., "K", self.dim)))
+        arms = self._read_features(floats(features, "features", shape=(..., "K", self.dim)))
         return front_confidence(
             self.posterior,
             arms,
@@ -471,7 +471,7 @@ class LinearPolicy(ABC):
                 shown[field.name] = f"<array {value.shape}>" if large else whole
         return shown
 
-    def _offered(self, features: ArrayLike) -> FloatArray:
+    def _read_features(self, features: ArrayLike) -> FloatArray:
         """Check the shape of the arms on offer."""
         arms = as_floats(features, "features")
         if arms.ndim == 2 and arms.shape[1] == self.dim and arms.shape[0] > 0:

@@ -105,13 +105,13 @@ class FrontIdentification(LinearPolicy):
         The more is known, the less often it looks: at least 200 times while n doubles.
         """
         check_rng(rng)
-        arms, n, look = self._offered(features), largest(self.posterior.n), self._look
+        arms, n, look = self._read_features(features), largest(self.posterior.n), self._look
         if n >= look.until or not np.array_equal(arms, look.arms):
             told, known = self._told(arms, self.beliefs(), self._known(arms))
             check_finite(told, arms)
             until = np.array(int(n) + max(1, int(n) // _LOOKS))
             look = _Look(arms.copy(), told.argmax(-1), *known, until)
-        self._selected(np.zeros(self.batch, dtype=np.bool_))
+        self._count_round(np.zeros(self.batch, dtype=np.bool_))
         object.__setattr__(self, "_look", look)
         return look.arm.copy() if self.batch else int(look.arm)
 

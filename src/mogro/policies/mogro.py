@@ -123,18 +123,18 @@ class MOGRO(LinearPolicy):
         if self.batch or is_nonlinear(self.scalarization):
             return super().select(features, rng=rng)
         check_rng(rng)
-        arms, known, step = self._offered(features), self.posterior, self.step
-        beliefs = Beliefs(known.theta, known, known)  # nothing is learned while it is in use
-        unknown = self.explorers(arms, beliefs, step=step, cache=self._cache)
+        arms, posterior, step = self._read_features(features), self.posterior, self.step
+        beliefs = Beliefs(posterior.theta, posterior, posterior)  # nobody learns meanwhile
+        explore = self.needed_exploration(arms, beliefs, step=step, cache=self._cache)
         exploring: BoolArray = _YES
-        if unknown is not None:
-            arm = self.exploration.choose(unknown, rng=part_of(rng, unknown.learners))[0]
+        if explore is not None:
+            arm = self.exploration.choose(explore, rng=part_of(rng, explore.learners))[0]
         else:
             weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
             theta = vecmat(weights, beliefs.theta)
             optimism = self.optimism(beliefs, step)
             arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
-        self._selected(exploring)
+        self._count_round(exploring)
         return int(arm)
 
     def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
@@ -198,7 +198,7 @@ class MOGRO(LinearPolicy):
             width=optimism.width if optimism else 0.0,
             rng=rng,
         )
-        self._selected(np.asarray(exploring))
+        self._count_round(np.asarray(exploring))
         return action
 
     def _check_choose(self) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from mogro._validation import BoolArray, FloatArray, as_floats, check_shape, count, floats
 from mogro.agent.features.encoder import Encoder, Record, record_text
 from mogro.agent.objective import LARGEST
-from mogro.beliefs import UNSEEN, Beliefs, Known, unseen_scale
+from mogro.beliefs import UNSEEN, Beliefs, FrozenPosterior, unseen_scale
 
 FeatureSpec = int | Encoder  # a number of features, or how records become features
 Interactions = bool | Sequence[tuple[str, str]]
@@ -222,8 +222,8 @@ class View:
         if not self.contextual:
             return beliefs
         theta = self.project_rows(beliefs.theta)
-        observed = KnownInContext(beliefs.observed, self)
-        return Beliefs(theta, observed, KnownInContext(beliefs.expected, self, arms))
+        observed = PosteriorInContext(beliefs.observed, self)
+        return Beliefs(theta, observed, PosteriorInContext(beliefs.expected, self, arms))
 
     def project_rows(self, rows: FloatArray) -> FloatArray:
         """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
@@ -264,7 +264,7 @@ class View:
         return np.asarray(np.sqrt(np.square(self._extended) @ self.features.kept))
 
 
-class KnownInContext:
+class PosteriorInContext:
     """What is known about arms in one context; S is computed when it is asked for.
 
     With arms, (K, 1 + A) as a policy sees them, features that were never seen have the size that
@@ -272,7 +272,7 @@ class KnownInContext:
     """
 
     def __init__(
-        self, whole: Known, view: View, arms: Callable[[], FloatArray] | None = None
+        self, whole: FrozenPosterior, view: View, arms: Callable[[], FloatArray] | None = None
     ) -> None:
         self._whole, self._view, self._arms = whole, view, arms
         self.version = whole.version

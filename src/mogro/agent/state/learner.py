@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mogro._reshaping import corrected, expecting, with_objectives
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
-from mogro.beliefs import Beliefs, Known
+from mogro.beliefs import Beliefs, FrozenPosterior
 from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
@@ -105,7 +105,7 @@ class Learner:
             expected = _Expected(self.observed.copy(), self._sums, recent, self._pending)
         expected.version += self._losses << 32
         if self._roots is not None and self.observed.apart:
-            expected = _KnownOfRoots(expected, self._roots)
+            expected = _PosteriorOfRoots(expected, self._roots)
         beliefs.expected = expected
         return beliefs
 
@@ -411,10 +411,10 @@ class _Expected:
         return getattr(self._posterior, name)
 
 
-class _KnownOfRoots:
+class _PosteriorOfRoots:
     """What is known of the conditions of objectives, in their place."""
 
-    def __init__(self, whole: Known, roots: IntArray) -> None:
+    def __init__(self, whole: FrozenPosterior, roots: IntArray) -> None:
         self._whole, self._roots = whole, roots
         self.version = whole.version
 
