@@ -16,14 +16,15 @@ from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro._wins import SINGLE, TINY, Floats, Scores, Wins, compare
 
 _NETS = 8  # independent copies of a net of weights
-_SIZES = (64, 2048)  # weights in a net, fewest and most
+_SIZES = (64, 1536)  # weights in a net, fewest and most
 _WORK = 1.1e7  # nanoseconds for all nets
 # Nanoseconds for an arm at a weight, and more for each objective: sums, minima, both.
 _COSTS = ((0.2, 0.025), (0.5, 0.08), (0.5, 0.13))
 _SPREAD = 100  # wins from which an arm's own spread is its error
 _SEVERAL = 150  # wins from which an arm that was chosen is known well enough
 _WANTED = 300  # wins of other arms that were
-_DRAWS = (1 << 14, 1_280_000)  # weights for that at least, and values in them at most
+_DRAWS = (1 << 14, 200_000)  # weights for that, fewest and most
+_VALUES = 1_280_000  # numbers in them, at most
 _CHUNK = 2048  # weights at a time
 _RIVALS, _CLOSE = 192, 1024  # arms that beat it, at weights where it is hardly behind
 _STAGES = (4, 24)  # rivals that it meets first, and next
@@ -160,7 +161,8 @@ def _net(dim: int) -> NDArray[np.uint32]:
     """Return a Sobol net as integers, its matrices scrambled once and for all."""
     from scipy.stats import qmc
 
-    points = qmc.Sobol(dim, bits=_BITS, rng=np.random.default_rng(0)).random(_SIZES[1])
+    size = 1 << (_SIZES[1] - 1).bit_length()
+    points = qmc.Sobol(dim, bits=_BITS, rng=np.random.default_rng(0)).random(size)
     return np.asarray((points * (1 << _BITS)).astype(np.uint32))
 
 
@@ -180,8 +182,8 @@ def _seldom(
     objectives = weights.shape[1]
     turns = objectives if law.is_exchangeable else 1
     wanted = _WANTED * len(weights) / (1 + np.count_nonzero(wins.share))
-    most = max(_DRAWS[0], _DRAWS[1] // objectives)
-    chunks = -(-int(np.clip(wanted, _DRAWS[0], most)) // (_CHUNK * turns))
+    most = min(_DRAWS[1], _VALUES // objectives)
+    chunks = -(-int(np.clip(wanted, _DRAWS[0], max(most, _DRAWS[0]))) // (_CHUNK * turns))
     draws = chunks * _CHUNK * turns
     fast, rivals = scores.in_single_precision(), _rivals(scores, arm, weights, wins)
     stages = [np.append(arm, some) for some in np.split(rivals, _STAGES)]

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._algebra import rows_alone
 from mogro._validation import FloatArray, IntArray
 
 SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
 SINGLE = 2e-6  # what single precision may be off
 TINY = 1e-30  # below, it loses digits
 _MINIMA = 5e-7  # the most by which equal minima may differ, of their size
-_PRODUCTS = 1 << 18  # at a time: they stay in the cache, and BLAS starts no threads
+_SCORES = 1 << 16  # at a time, so that they stay in the cache
 _FEWEST = 16  # rows of a table
 _STRONG, _PILOT = 64, 256  # arms that set a level for the others, and weights that name them
 _STEP = 16  # arms that are left out at once
@@ -41,28 +42,36 @@ class Scores:
         """Return the same for other arms."""
         return Scores(values, self.bend, self.total, self.sizes)
 
-    @property
-    def at_once(self) -> int:
-        """For how many weights a table should be made."""
-        return max(_FEWEST, _PRODUCTS // (1 + self.values.size))
+    def tables(self, weights: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Give the scores (n, K) for weights (n, M), a few at a time, in the precision of these.
+
+        They are good until the next ones, and may be overwritten.
+        """
+        arms, objectives = self.values.shape
+        values = np.ascontiguousarray(self.values.T, dtype=weights.dtype)
+        block = min(max(_FEWEST, _SCORES // (1 + arms)), len(weights))
+        whole, other = np.empty((2, block, arms), dtype=weights.dtype)
+        if self.bend:  # a column times a row is fastest for BLAS if zeros are beside both
+            rows = np.zeros((objectives, 2, arms), dtype=weights.dtype)
+            columns = np.zeros((objectives, len(weights), 2), dtype=weights.dtype)
+            rows[:, 0], columns[:, :, 0] = values, weights.T
+        for start in range(0, len(weights), max(1, block)):
+            part = slice(start, min(start + block, len(weights)))
+            scores, term = whole[: part.stop - start], other[: part.stop - start]
+            if not self.bend:
+                yield part, _product(weights[part], values, scores)
+                continue
+            np.matmul(columns[0, part], rows[0], out=scores)
+            for m in range(1, objectives):
+                np.minimum(scores, np.matmul(columns[m, part], rows[m], out=term), out=scores)
+            if self.total:
+                weighted = weights[part] * weights.dtype.type(self.total)
+                scores += _product(weighted, values, term)
+            yield part, scores
 
     def table(self, weights: Floats) -> Floats:
-        """Return the scores (n, K) for weights (n, M), in the precision of both."""
-        if not self.bend:
-            return np.asarray(self.total * weights @ self.values.T)
-        # A column times a row is fastest for BLAS if zeros are beside both.
-        count, objectives = weights.shape
-        columns = np.zeros((objectives, count, 2), dtype=weights.dtype)
-        rows = np.zeros((objectives, 2, len(self.values)), dtype=weights.dtype)
-        columns[:, :, 0], rows[:, 0] = weights.T, self.values.T
-        least = columns[0] @ rows[0]
-        term = np.empty_like(least)
-        for m in range(1, objectives):
-            np.minimum(least, np.matmul(columns[m], rows[m], out=term), out=least)
-        if self.total:
-            weighted = weights * weights.dtype.type(self.total)
-            least += np.matmul(weighted, self.values.T, out=term)
-        return np.asarray(least)
+        """Return all scores (n, K) for a few weights (n, M)."""
+        return np.concatenate([table.copy() for _, table in self.tables(weights)])
 
     def pairs(self, arms: IntArray, weights: FloatArray) -> FloatArray:
         """Return the score (n,) of one arm for each of the weights (n, M)."""
@@ -71,9 +80,10 @@ class Scores:
 
     def best(self, weights: Floats) -> IntArray:
         """Return the first of the best arms (n,) at weights (n, M)."""
-        steps = range(0, len(weights), self.at_once)
-        tables = (self.table(weights[start : start + self.at_once]) for start in steps)
-        return np.concatenate([np.empty(0, np.int64), *(table.argmax(axis=1) for table in tables)])
+        best = np.empty(len(weights), dtype=np.int64)
+        for part, table in self.tables(weights):
+            table.argmax(axis=1, out=best[part])
+        return best
 
     def in_single_precision(self) -> "Scores":
         """Return scores of another size, and of sums another level, that order arms alike."""
@@ -133,30 +143,37 @@ def compare(
         unit = SINGLE * np.abs(fast.values).max(axis=0) if signs else 2 * SLACK * fast.sizes
         off += (scores.bend + scores.total) * (np.abs(weights) @ unit)
     groups = list(_groups(scores, fast, weights, single, strong))
-    for rows, some in groups:
-        first, top, second = _leaders(fast.of(fast.values[some]).table(single[rows]))
-        ahead = top - second > off[rows] + SINGLE * (np.abs(top) + np.abs(second))
-        best[rows] = np.where(ahead, some[first], -1)
     for group, some in groups:
-        rows = group[best[group] < 0]
-        if not len(rows):
-            continue
-        table = scores.of(scores.values[some]).table(weights[rows])
-        first, top, second = _leaders(table)
-        level = top - scores.slack(weights[rows], top)
-        best[rows] = np.where(second < level, some[first], -1)
-        close = np.flatnonzero(second >= level)
-        tied, rows = table[close] >= level[close, None], rows[close]
-        each = sizes[rows] / np.count_nonzero(tied, axis=1)
-        parts = np.zeros((nets, len(rows)))
-        parts[net[rows], np.arange(len(rows))] = each
-        won[:, some] += parts @ tied
-        share[rows] = each * tied[:, some == arm].any(axis=1)
+        for part, table in fast.of(fast.values[some]).tables(single[group]):
+            rows, (first, top, second) = group[part], _leaders(table)
+            ahead = top - second > off[rows] + SINGLE * (np.abs(top) + np.abs(second))
+            best[rows] = np.where(ahead, some[first], -1)
+    for group, some in groups:
+        doubtful = group[best[group] < 0]
+        for part, table in scores.of(scores.values[some]).tables(weights[doubtful]):
+            rows, (first, top, second) = doubtful[part], _leaders(table)
+            level = top - scores.slack(weights[rows], top)
+            best[rows] = np.where(second < level, some[first], -1)
+            close = np.flatnonzero(second >= level)
+            tied, rows = table[close] >= level[close, None], rows[close]
+            each = sizes[rows] / np.count_nonzero(tied, axis=1)
+            parts = np.zeros((nets, len(rows)))
+            parts[net[rows], np.arange(len(rows))] = each
+            won[:, some] += parts @ tied
+            share[rows] = each * tied[:, some == arm].any(axis=1)
     clear = np.flatnonzero(best >= 0)
     places = net[clear] * arms + best[clear]
     won += np.bincount(places, sizes[clear], nets * arms).reshape(nets, arms)
     share[best == arm] = sizes[best == arm]
     return Wins(won, share, best)
+
+
+def _product(left: Floats, right: Floats, out: Floats) -> Floats:
+    """Write a product in parts for which BLAS starts no threads."""
+    step = rows_alone(*right.shape)
+    for start in range(0, len(left), step):
+        np.matmul(left[start : start + step], right, out=out[start : start + step])
+    return out
 
 
 def _leaders(table: Floats) -> tuple[IntArray, Floats, Floats]:
@@ -180,8 +197,7 @@ def _groups(
     """
     count, (arms, objectives) = len(weights), scores.values.shape
     if not scores.bend or scores.total or arms <= 2 * _STRONG:
-        for start in range(0, count, scores.at_once):
-            yield np.arange(start, min(start + scores.at_once, count)), np.arange(arms)
+        yield np.arange(count), np.arange(arms)
         return
     if strong is None:
         wins = np.bincount(fast.best(single[:: max(1, count // _PILOT)]), minlength=arms)
@@ -201,6 +217,6 @@ def _groups(
         rows = rows[np.argsort(-number[rows], kind="stable")]
         while len(rows):
             some = order[: number[rows[0]], m]
-            block = max(_FEWEST, _PRODUCTS // (len(some) * 2))
+            block = max(_FEWEST, _SCORES // len(some))
             yield rows[:block], some
             rows = rows[block:]
