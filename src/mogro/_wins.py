@@ -137,17 +137,8 @@ def compare(
     net = np.arange(count) // max(1, count // nets)
     won, share, best = np.zeros((nets, arms)), np.zeros(count), np.full(count, -1)
     fast, single = scores.in_single_precision(), weights.astype(np.float32)
-    off = np.full(count, TINY)
-    if scores.total:  # terms of both signs lose digits
-        signs = bool(scores.bend) or bool((weights < 0).any())
-        unit = SINGLE * np.abs(fast.values).max(axis=0) if signs else 2 * SLACK * fast.sizes
-        off += (scores.bend + scores.total) * (np.abs(weights) @ unit)
     groups = list(_groups(scores, fast, weights, single, strong))
-    for group, some in groups:
-        for part, table in fast.of(fast.values[some]).tables(single[group]):
-            rows, (first, top, second) = group[part], _leaders(table)
-            ahead = top - second > off[rows] + SINGLE * (np.abs(top) + np.abs(second))
-            best[rows] = np.where(ahead, some[first], -1)
+    _write_clear_wins(best, fast, single, groups)
     for group, some in groups:
         doubtful = group[best[group] < 0]
         for part, table in scores.of(scores.values[some]).tables(weights[doubtful]):
@@ -168,9 +159,28 @@ def compare(
     return Wins(won, share, best)
 
 
+def _write_clear_wins(
+    best: IntArray, fast: Scores, single: Floats, groups: list[tuple[IntArray, IntArray]]
+) -> None:
+    """Write who wins where single precision can tell; where ties are usual it does not try."""
+    sizes = np.abs(single)
+    off = np.full(len(single), TINY)
+    if fast.total:
+        off += 2 * SLACK * (fast.bend + fast.total) * (sizes @ fast.sizes)
+    if fast.total and (fast.bend or (single < 0).any()):  # terms of both signs
+        off += SINGLE * fast.total * (sizes @ np.abs(fast.values).max(axis=0))
+    for group, some in groups:
+        for part, table in fast.of(fast.values[some]).tables(single[group]):
+            rows, (first, top, second) = group[part], _leaders(table)
+            ahead = top - second > off[rows] + SINGLE * (np.abs(top) + np.abs(second))
+            best[rows] = np.where(ahead, some[first], -1)
+            if 4 * np.count_nonzero(ahead) < len(rows):
+                return
+
+
 def _product(left: Floats, right: Floats, out: Floats) -> Floats:
     """Write a product in parts for which BLAS starts no threads."""
-    step = rows_alone(*right.shape)
+    step = rows_alone(len(right), max(1, right.shape[1]))
     for start in range(0, len(left), step):
         np.matmul(left[start : start + step], right, out=out[start : start + step])
     return out
