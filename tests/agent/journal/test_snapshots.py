@@ -1,12 +1,15 @@
 """Snapshots in the journal are taken by themselves, and say what the events say."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.agent.journal.worlds import live, opened, query, saved
+from tests.agent.journal.worlds import ARMS, live, opened, query, saved
 
 import mogro
+from mogro.agent.journal.tables import Index, Journal
+from mogro.agent.state import ledger
 
 
 def snapshot_position(shop: str) -> int:
@@ -52,3 +55,77 @@ def test_two_processes_do_not_take_the_same_snapshot_twice(shop: str) -> None:
         ((events,),) = query(shop, "SELECT max(position) FROM mogro_events")
         assert len(positions) == 1
         assert events - positions[0][0] < 12
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "_MOST", 2)  # four decisions in each
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_commit_takes_one_part_along_however_much_has_changed(
+    tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = opened(shop, snapshot_every=60)
+    made = [agent.decide(ARMS, now=0.0).id for _ in range(40)]
+    while agent.counters["learned"] < 40:
+        agent.reward(made[agent.counters["learned"]], {"click": 1.0}, now=0.0)
+    written, dropped = Journal.write_part, Journal.drop_parts
+    parts: list[int] = []
+
+    def write(journal: Journal, part: int, position: int, content: bytes) -> None:
+        parts[-1] += part != 0
+        written(journal, part, position, content)
+
+    def drop(journal: Journal, some: Iterable[tuple[int, int]]) -> None:
+        listed = list(some)
+        parts[-1] += len(listed)
+        dropped(journal, listed)
+
+    monkeypatch.setattr(Journal, "write_part", write)
+    monkeypatch.setattr(Journal, "drop_parts", drop)
+    for n in range(80):  # all blocks change, and change again
+        parts.append(0)
+        agent.reward(made[n % 40], {"watch": float(n % 40)}, now=0.0)
+    while len(parts) < 160:
+        parts.append(0)
+        agent.decide(ARMS, now=0.0)
+    assert max(parts) == 1
+    assert sum(parts) > 40
+    monkeypatch.undo()
+    expected = saved(agent, tmp_path / "one")
+    agent.close()
+    ((content,),) = query(shop, "SELECT content FROM mogro_snapshots WHERE part = 0")
+    index = Index(**json.loads(bytes(content)))
+    there = query(shop, "SELECT part, position FROM mogro_snapshots WHERE part <> 0")
+    assert sorted(there) == sorted(index.parts)  # nothing is left of earlier ones
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "_MOST", 2)
+        with mogro.Agent.open(shop) as again:
+            assert saved(again, tmp_path / "two") == expected
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_snapshot_that_is_replaced_while_somebody_reads_it(
+    tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = opened(shop, retention=mogro.Retention(decisions=10))
+    live(agent, 0, 40)
+    agent.close()
+    agent = mogro.Agent.open(shop)
+    read, snapshots = Journal._content, 0
+
+    def content(journal: Journal, part: int, position: int) -> bytes:
+        nonlocal snapshots
+        if part == 2 and snapshots < 2:  # by others, between two parts
+            snapshots += 1
+            live(agent, 40 * snapshots, 40)
+            assert agent._queue is not None
+            agent._queue._write_snapshot()
+        return read(journal, part, position)
+
+    monkeypatch.setattr(Journal, "_content", content)
+    with mogro.Agent.open(shop) as again:
+        assert snapshots == 2
+        assert saved(again, tmp_path / "one") == saved(agent, tmp_path / "two")
+    agent.close()

@@ -13,7 +13,6 @@ alone says what happened.
 
 import math
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -238,7 +237,7 @@ class CommitQueue:
             self.apply(event)
             self._journal.remove({*known, *(referred - now.ledger.references.keys())})
             self._snapshots.begin(now)
-            self._snapshots.step(sys.maxsize)
+            self._snapshots.finish()
         with self._lock:
             self._journal.scrub()
         return event
@@ -267,7 +266,7 @@ class CommitQueue:
             self.apply(Voided(position))
             state.ledger.versions = [state.position] * len(state.ledger.versions)  # write them all
             self._snapshots.begin(state)
-            self._snapshots.step(sys.maxsize)
+            self._snapshots.finish()
 
     def _replay_all(self, state: State, journal: Journal, voided: Collection[int]) -> None:
         for place, event in journal.read(state.position, evidence=False):
@@ -431,12 +430,15 @@ class CommitQueue:
 
         A damaged one counts as none: the events have it all, perhaps.
         """
-        state = State(self.config)
         position, head, blocks = journal.snapshot()
-        if 0 < position < before:
-            with suppress(DamagedSnapshot):
-                state = join(head, blocks, self.config.restored, where=journal.path)
-        return state
+        if not 0 < position < before:
+            return State(self.config)
+        try:
+            return join(head, blocks, self.config.restored, where=journal.path)
+        except DamagedSnapshot:
+            if journal.index().position == position:
+                return State(self.config)
+        return self._last_state(journal, before)  # another one took its place meanwhile
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""

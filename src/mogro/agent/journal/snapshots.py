@@ -3,13 +3,15 @@
 A snapshot begins with the state as it is, which is kept while the agent goes on. Every commit takes
 one piece of it along, so that nobody waits for the whole; with the last piece it counts, and
 takes the place of the one before. Where it fails, or its process is killed, the one before counts,
-and pieces that were written are deleted by the next.
+and pieces that were written are deleted by the next. What an earlier one had beside it goes a few
+parts with every commit, too.
 
 Where decisions are forgotten, events go out that a snapshot stands for: all but those of decisions
 that are held, and the last. They are listed with the snapshot, and deleted a few with every commit.
 """
 
 import json
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,6 +44,7 @@ class Snapshots:
         self._every = every
         self._index: Index | None = None  # of the one that is being written
         self._pieces: deque[tuple[int, Callable[[], bytes]]] = deque()
+        self._unused: set[tuple[int, int]] = set()  # parts of earlier ones, to be deleted
         self.next = every  # the position from which on another one may be due
         self.under_way = False  # there is something to write or to delete
 
@@ -84,7 +87,7 @@ class Snapshots:
     def step(self, pieces: int = 1) -> None:
         """Write some pieces, or delete a few events: what a commit takes along."""
         if self._index is None:
-            self._delete(pieces * _DELETED)
+            self._delete(pieces)
             return
         if self._journal.index().position >= self._index.position:  # a later one counts
             self.cancel()
@@ -95,15 +98,26 @@ class Snapshots:
         if not self._pieces:
             self._journal.write_index(self._index)
             self._index = None
+            self._unused = self._journal.unused_parts()
+
+    def finish(self) -> None:
+        """Write all that is left of a snapshot, and delete what it takes the place of."""
+        self.step(sys.maxsize)
+        self._journal.drop_parts(self._unused)
+        self._unused.clear()
 
     def cancel(self) -> None:
         """Leave it: the last one counts."""
         self._index = None
         self._pieces.clear()
 
-    def _delete(self, most: int) -> None:
-        """Delete events that the last snapshot stands for."""
-        listed = self._journal.listed()
+    def _delete(self, pieces: int) -> None:
+        """Delete some of what the last snapshot stands for: parts of earlier ones, or events."""
+        if self._unused:
+            some = [self._unused.pop() for _ in range(min(pieces, len(self._unused)))]
+            self._journal.drop_parts(some)
+            return
+        listed, most = self._journal.listed(), pieces * _DELETED
         self.under_way = listed is not None
         if listed is not None:
             part, position, events = listed

@@ -14,6 +14,7 @@ parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events
 deleted once a snapshot counts that stands for them.
 """
 
+import itertools
 import json
 import re
 import zlib
@@ -249,14 +250,18 @@ class Journal(ABC):
         )
 
     def write_index(self, index: Index) -> None:
-        """Let a snapshot count, in place of the last, whose parts go if they are not in it."""
+        """Let a snapshot count, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
+
+    def unused_parts(self) -> set[tuple[int, int]]:
+        """Return parts of earlier snapshots that the last one, or another to come, does not use."""
+        index = self.index()
         versions = self._query(
             "SELECT part, position FROM mogro_snapshots"
             " WHERE agent = ? AND part <> 0 AND part > ? AND position <= ?",
             *(self._agent, LISTS, index.position),
         )
-        self.drop_parts({(part, position) for part, position in versions} - set(index.parts))
+        return {(part, position) for part, position in versions} - set(index.parts)
 
     def listed(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
@@ -265,15 +270,20 @@ class Journal(ABC):
             return part, position, json.loads(content)
         return None
 
-    def snapshot(self) -> tuple[int, bytes, list[bytes]]:
+    def snapshot(self) -> tuple[int, bytes, Iterator[bytes]]:
         """Return the position of the last snapshot that is whole, its head, and its blocks.
 
-        Position 0 if there is none.
+        Position 0 if there is none. Blocks are read when they are asked for: if another snapshot
+        counts by then, some may be empty.
         """
-        contents = {(part, position): content for part, position, content in self._parts("TRUE")}
-        index = Index(**json.loads(contents.get((0, 0), b"{}")))
-        parts = [contents.get(key, b"") for key in index.parts]
-        return index.position, b"".join(parts[: index.pieces]), parts[index.pieces :]
+        index = self.index()
+        contents = (self._content(*part) for part in index.parts)
+        head = b"".join(itertools.islice(contents, index.pieces))
+        return index.position, head, contents
+
+    def _content(self, part: int, position: int) -> bytes:
+        rows = self._parts(f"part = {part} AND position = {position}")
+        return rows[0][2] if rows else b""
 
     def last_started(self) -> int:
         """Return the position of the last snapshot that somebody has begun to write."""

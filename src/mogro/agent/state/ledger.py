@@ -10,8 +10,9 @@ an agent that goes on.
 import copy
 import heapq
 import math
+import sys
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -105,6 +106,7 @@ class Ledger:
 
         What is not written stands as in an empty row: nothing is learned, and no time is known.
         """
+        arm = sys.intern(arm)  # many decisions choose the same
         if self._free:
             row = heapq.heappop(self._free)
             for texts, text in zip(self.texts, (id, arm, record, context), strict=True):
@@ -214,8 +216,11 @@ class Ledger:
     def _where(self, masks: list[Any]) -> IntArray:
         """Return the rows where masks of the blocks are true, in the order of their decisions."""
         rows = np.flatnonzero(np.concatenate(masks))
-        serial = np.concatenate([block.serial for block in self.blocks])[rows]
-        return rows[np.argsort(serial, kind="stable")]
+        return rows[np.argsort(self.column("serial")[rows], kind="stable")]
+
+    def column(self, name: str) -> Any:
+        """Return what stands in all rows under a name of :class:`Block`."""
+        return np.concatenate([getattr(block, name) for block in self.blocks])[: len(self.ids)]
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
@@ -230,23 +235,31 @@ class Ledger:
                 mine[chosen] = theirs[inside]
         return part
 
-    def fill(self, texts: Sequence[list[str]], block: Block) -> None:
-        """Take over decisions as they stand in a block, with free rows perhaps, where none are."""
-        self.ids, self.arms, self.records, self.contexts = texts
-        ids = self.ids
-        self.rows = {id: row for row, id in enumerate(ids) if id}
-        self.blocks, self.versions = [], []
-        for start in range(0, max(len(ids), 1), self.block_size):
-            mine = empty_block(self.block_size, self.shape)
-            for target, source in zip(_arrays(mine), _arrays(block), strict=True):
-                part = source[start : start + self.block_size]
-                target[: len(part)] = part
-            self.blocks.append(mine)
-            self.versions.append(self.position)
-        done = np.flatnonzero(block.completed >= 0)
-        self.completed.extend(done[np.argsort(block.completed[done])].tolist())
-        self._free = np.flatnonzero(block.serial < 0).tolist()
-        offers, counts = np.unique(block.offer[block.offer > 0], return_counts=True)
+    def fill(self, parts: Iterable[tuple[Sequence[list[str]], Block]]) -> None:
+        """Take over decisions: texts and rows, of which some may be free, where none are held.
+
+        Every part but the last is a whole number of blocks, once free rows are added to it.
+        """
+        self.blocks = []
+        for texts, part in parts:
+            missing = [""] * (len(self.blocks) * self.block_size - len(self.ids))
+            for mine, theirs in zip(self.texts, texts, strict=True):
+                mine += missing + theirs
+            for start in range(0, len(part.serial), self.block_size):
+                block = empty_block(self.block_size, self.shape)
+                for target, source in zip(_arrays(block), _arrays(part), strict=True):
+                    some = source[start : start + self.block_size]
+                    target[: len(some)] = some
+                self.blocks.append(block)
+        self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
+        self.versions = [self.position] * len(self.blocks)
+        rows = list(range(len(self.ids)))  # shared by all that refer to them
+        self.rows = {id: row for row, id in zip(rows, self.ids, strict=True) if id}
+        completed, offer = self.column("completed"), self.column("offer")
+        done = np.flatnonzero(completed >= 0)
+        self.completed.extend(rows[row] for row in done[np.argsort(completed[done])].tolist())
+        self._free = np.flatnonzero(self.column("serial") < 0).tolist()
+        offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
 
     def changed(self, places: Sequence[int | None], factors: FloatArray, *, stamped: bool) -> None:
@@ -272,7 +285,7 @@ class Ledger:
                 new.estimates[:, n] = factors[n] * old.estimates[:, m]
                 if stamped and old.stamps.shape[1]:
                     new.stamps[:, n] = old.stamps[:, m]
-        self.fill(held, new)
+        self.fill([(held, new)])
         self.references = references
 
 

@@ -14,7 +14,7 @@ itself is refused.
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from sys import intern
@@ -29,7 +29,7 @@ from mogro.agent.errors import DamagedSnapshot
 from mogro.agent.features.products import FeatureMap
 from mogro.agent.objective import PENDING, WITHDRAWN
 from mogro.agent.state.counters import Counters
-from mogro.agent.state.ledger import FREE, Block, Ledger, empty_block
+from mogro.agent.state.ledger import Block, Ledger, empty_block
 from mogro.agent.state.state import State
 
 VERSION = 5
@@ -48,8 +48,10 @@ def write(path: str | os.PathLike[str], state: State) -> None:
 
 def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
     """Read what :func:`write` wrote; a damaged file is refused with the reason."""
+    content = Path(path).read_bytes()
     return _state(
-        lambda: unpack(Path(path).read_bytes()),
+        lambda: unpack(content),
+        lambda arrays: (arrays,),
         lambda plain: config_from_plain(plain, types),
         where=f"at {path}",
     )
@@ -67,15 +69,12 @@ def block(ledger: Ledger, number: int) -> bytes:
 
 
 def join(
-    first: bytes, blocks: Sequence[bytes], make: Callable[[Any], AgentConfig], *, where: str
+    first: bytes, blocks: Iterable[bytes], make: Callable[[Any], AgentConfig], *, where: str
 ) -> State:
     """Return the state that :func:`head` and :func:`block` were given."""
-
-    def parts() -> tuple[dict[str, Any], Arrays]:
-        header, arrays = unpack(first)
-        return header, arrays | _joined(blocks, header["block_size"])
-
-    return _state(parts, make, where=where)
+    return _state(
+        lambda: unpack(first), lambda _: (unpack(block)[1] for block in blocks), make, where=where
+    )
 
 
 def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
@@ -142,46 +141,26 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
     return arrays
 
 
-def _joined(blocks: Sequence[bytes], size: int) -> Arrays:
-    """Return the rows of all blocks, each of a size; rows that are not in one are free."""
-    read = [unpack(block)[1] for block in blocks]
-    joined: Arrays = {}
-    for name in read[0]:
-        columns = [arrays[name] for arrays in read]
-        for n, column in enumerate(columns[:-1]):
-            if name.removeprefix("ledger.") not in _TEXTS:
-                missing = (size - len(column), *column.shape[1:])
-                free = np.full(missing, _FREE.get(name, 0), dtype=column.dtype)
-                columns[n] = np.concatenate([column, free])
-        joined[name] = np.concatenate(columns)
-    return joined
-
-
 _TEXTS = ("ids", "arms", "records", "contexts")
-_FREE = {
-    "ledger.state": FREE,
-    "ledger.serial": -1,
-    "ledger.completed": -1,
-    "ledger.weights": math.nan,
-    "ledger.values": math.nan,
-    "ledger.stamps": -math.inf,
-}
 
 
 def _state(
-    parts: Callable[[], tuple[dict[str, Any], Arrays]],
+    read_head: Callable[[], tuple[dict[str, Any], Arrays]],
+    read_rows: Callable[[Arrays], Iterable[Arrays]],
     make: Callable[[Any], AgentConfig],
     *,
     where: str,
 ) -> State:
     try:
-        header, arrays = parts()
+        header, arrays = read_head()
         if header["version"] != VERSION:
             version = str(header["version"])[:40]
             raise ValueError(f"version {version!r} is not known here, only {VERSION}")
         _check_sizes(header["config"], arrays)
         state = State(make(header["config"]))
-        _load(state, header["numbers"], arrays)
+        if header["block_size"] != state.ledger.block_size:
+            raise ValueError(f"its blocks are of {header['block_size']} decisions")
+        _load(state, header["numbers"], arrays, read_rows(arrays))
     except OSError:
         raise
     except Exception as error:  # a damaged file can fail in any way
@@ -206,7 +185,7 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
         raise ValueError(f"its policy is of {str(sizes)[:80]}, its sums of {wanted}")
 
 
-def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
+def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
     counted = dict(numbers)
     state.numbers = _whole(counted.pop("numbers"))
     state.position = state.ledger.position = _whole(counted.pop("position"))
@@ -218,7 +197,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays) -> None:
         raise ValueError("its counters are not those of an agent")
     state.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
     state.time = float(arrays["time"].astype(np.float64).item())
-    _load_ledger(state.ledger, arrays, decisions=state.counters.decisions, completions=completions)
+    _load_ledger(state.ledger, rows, decisions=state.counters.decisions, completions=completions)
     for digest, place in offers.items():
         state.offers[digest] = place
         state.ledger.add_reference(place)
@@ -244,38 +223,46 @@ def _whole(number: Any) -> int:
     return number
 
 
-def _load_ledger(ledger: Ledger, arrays: Arrays, *, decisions: int, completions: int) -> None:
+def _load_ledger(
+    ledger: Ledger, parts: Iterable[Arrays], *, decisions: int, completions: int
+) -> None:
     """Fill a ledger, of so many decisions made and completed."""
+    ledger.completions = completions
+    ledger.fill(_checked_rows(arrays, ledger.shape) for arrays in parts)
+    used = ledger.column("serial") >= 0
+    if len(ledger.rows) != used.sum():
+        raise ValueError("decisions and their ids do not fit together")
+    done = (ledger.column("state") != PENDING).all(axis=1) & used
+    for name, which, most in (("serial", used, decisions), ("completed", done, completions)):
+        numbers = np.sort(ledger.column(name)[which])
+        if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= most).any():
+            raise ValueError("the numbers of its decisions are not in order")
+
+
+def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[list[str]], Block]:
+    """Return texts and rows of some decisions; what contradicts itself is refused."""
     columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
     texts = [_texts(arrays, name) for name in _TEXTS]
     ids = texts[0]
-    for name, usual in empty_block(0, ledger.shape)._asdict().items():
+    for name, usual in empty_block(0, shape)._asdict().items():
         column = columns[name]
         if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
             raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
-    rows = Block(**columns)  # type: ignore[arg-type]
-    used = rows.serial >= 0
-    if [bool(id) for id in ids] != used.tolist() or len(set(ids)) < used.sum():
+    block = Block(**columns)  # type: ignore[arg-type]
+    used = block.serial >= 0
+    if [bool(id) for id in ids] != used.tolist():
         raise ValueError("decisions and their ids do not fit together")
-    _check_decisions(Block._make(column[used] for column in rows), decisions, completions)
     if any(len(each) != len(ids) for each in texts):
         raise ValueError("decisions and their texts do not fit together")
-    ledger.completions = completions
-    ledger.fill([ids, *(list(map(intern, each)) for each in texts[1:])], rows)
-
-
-def _check_decisions(rows: Block, decisions: int, completions: int) -> None:
-    """Refuse rows in use that contradict each other."""
+    rows = Block._make(column[used] for column in block)
     done = (rows.state != PENDING).all(axis=1)
-    for numbers, most in ((rows.serial, decisions), (rows.completed[done], completions)):
-        if len(set(numbers.tolist())) < len(numbers) or ((numbers < 0) | (numbers >= most)).any():
-            raise ValueError("the numbers of its decisions are not in order")
     if (rows.state > WITHDRAWN).any() or not np.isfinite(rows.features).all():
         raise ValueError("its decisions are in no state that an agent could bring about")
     if (rows.completed[~done] >= 0).any():
         raise ValueError("its completed decisions are not the completed ones")
     if not np.isfinite(rows.time).all() or not (rows.start > -math.inf).all():
         raise ValueError("the times of its decisions are not finite")
+    return [ids, *(list(map(intern, each)) for each in texts[1:])], block
 
 
 def _texts(arrays: Arrays, name: str) -> list[str]:
