@@ -302,7 +302,7 @@ class Posterior:
             check_shape(arrays[name], name, kept.shape)
             setattr(other, f"_{name}", arrays[name].astype(kept.dtype))
         other._since, other.version = int(other._since), self.version + 1
-        other._complete = False
+        other._complete = not other._flat
         self.__dict__ = other.__dict__
 
     @property
