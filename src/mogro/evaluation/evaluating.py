@@ -140,12 +140,17 @@ class ScannedLog:
         self._numbers: dict[str, int] = {}
         self._missing = False
         self._early = 0  # rows from before an objective was added
+        first, last, rows = np.inf, -np.inf, 0
         for records in log.records():
             usable = records.with_estimates()
             self._early += len(records) - len(usable)
             self._missing |= bool(np.isnan(usable.rewards[:, log.judged]).any())
             for arm in dict.fromkeys(usable.arms):
                 self._numbers.setdefault(arm, len(self._numbers))
+            rows += len(usable)
+            first = min(first, float(usable.times.min(initial=np.inf)))
+            last = max(last, float(usable.times.max(initial=-np.inf)))
+        self.pace = rows / (last - first) if last > first else np.nan  # decisions in a unit of time
         if not self._numbers:
             raise ValueError(
                 "log: expected rows with propensities and closed windows, got none; agents with a "
@@ -177,6 +182,13 @@ class ScannedLog:
             rows = weighted_rows(rewards, logged, values, errors=uncertain)
         arms = [self._numbers[arm] for arm in records.arms] if self._missing else None
         return replace(rows, arms=None if arms is None else np.array(arms), mass=None)
+
+    def logged(self, records: Records) -> Rows:
+        """Return what an estimate of the logged choices themselves needs of some rows."""
+        every = np.ones(len(records))
+        rows = weighted_rows(records.rewards[:, self.judged], every, every)
+        arms = [self._numbers[arm] for arm in records.arms] if self._missing else None
+        return replace(rows, arms=None if arms is None else np.array(arms))
 
     def sums(self, rows: Rows, *, self_normalised: bool) -> Sums:
         """Return empty sums for such rows."""

@@ -1,16 +1,22 @@
 """The front that one could have had: a grid of trade-offs, evaluated together."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
+from mogro import _page
 from mogro._validation import BoolArray, FloatArray, count, real
 from mogro.agent.objective import Units
 from mogro.evaluation.evaluating import ScannedLog
 from mogro.evaluation.logs import read_log
+from mogro.evaluation.model import LogModel
+from mogro.evaluation.needs import MIN_ROWS, decisions_needed, standard_errors
+from mogro.evaluation.records import Records
 from mogro.evaluation.targets import (
     Greedy,
     TargetProbabilities,
@@ -23,7 +29,7 @@ from mogro.offpolicy.evaluation import read_level
 
 _GRID = 21  # trade-offs at most, unless asked for more
 _MOST = 200
-_MIN_DIFFERENT_ROWS = 100.0  # effective rows that tell two trade-offs apart
+_DAY = 86400.0  # seconds
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
 
 
@@ -69,6 +75,17 @@ class Recommendation:
     __repr__ = __str__
 
 
+class Need(NamedTuple):
+    """How many more decisions an answer needs, with what share of uniform draws, and for what.
+
+    A share of 0 is the log's own way of choosing.
+    """
+
+    decisions: int
+    epsilon: float
+    objective: str
+
+
 @dataclass(frozen=True, eq=False)
 class WhatIf:
     """What trade-offs would have been worth; made by :func:`what_if`.
@@ -84,7 +101,18 @@ class WhatIf:
     sizes
         Effective numbers of rows in which two trade-offs differ, (W, W).
     units
-        The objectives.
+        The objectives that were judged.
+    as_it_was
+        What the logged choices themselves were worth.
+    model
+        By the model: values (W, M) and intervals of 95 % (W, M, 2) that a linear model with a
+        learned prior gives which has learned the whole log. It answers where weights are few, and
+        is right as far as rewards are linear in the features. None where a log has no features.
+    differing, arms
+        For each pair of trade-offs, the share of decisions in which they differ, and the mean
+        number of arms on offer there, (W, W).
+    pace
+        Decisions in a unit of time; NaN where no time is known.
     """
 
     trade_offs: tuple[dict[str, float], ...]
@@ -92,6 +120,11 @@ class WhatIf:
     covariance: FloatArray
     sizes: FloatArray
     units: Units
+    as_it_was: Evaluation
+    model: tuple[FloatArray, FloatArray] | None
+    differing: FloatArray
+    arms: FloatArray
+    pace: float
 
     @property
     def value(self) -> FloatArray:
@@ -135,7 +168,7 @@ class WhatIf:
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
             there = error > 0
-            if there.any() and self.sizes[i, j] >= _MIN_DIFFERENT_ROWS:
+            if there.any() and self.sizes[i, j] >= MIN_ROWS:
                 steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
@@ -214,24 +247,77 @@ class WhatIf:
             constraints,
         )
 
+    def needed(
+        self, first: int, second: int, *, epsilon: float = 0.02, power: float = 0.8
+    ) -> Need | None:
+        """Return how many more decisions would tell two trade-offs apart; None if nothing would.
+
+        With a share of uniform draws by :func:`mogro.evaluation.decisions_needed`; or without any,
+        if the error of this log says that going on as it is takes fewer. For a level of 95 % of all
+        pairs together, in the objective that needs the fewest. The difference is that of the model,
+        or of the estimates where there is none.
+        """
+        values, size = self.value if self.model is None else self.model[0], len(self.trade_offs)
+        gaps = np.abs(values[first] - values[second])
+        noises = self.as_it_was.error * np.sqrt(self.as_it_was.rows)
+        differing, level = float(self.differing[first, second]), 1 - 0.1 / (size * (size - 1))
+        there, needs = self.as_it_was.rows, []
+        enough = there * MIN_ROWS / max(self.sizes[first, second], _ROUNDING)
+        for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
+            gap, name = float(gaps[m]), self.units.names[m]
+            about = {"level": level, "power": power}
+            drawn = decisions_needed(
+                gap,
+                noise=noises[m],
+                arms=round(self.arms[first, second]),
+                epsilon=epsilon,
+                differing=differing,
+                **about,
+            )
+            needs.append(Need(drawn, epsilon, name))
+            error = float(self._difference_error(first, second)[m])
+            if error > 0:
+                as_it_is = there * (error * standard_errors(**about) / gap) ** 2
+                needs.append(Need(math.ceil(max(as_it_is, enough) - there), 0.0, name))
+        return min(needs, default=None)
+
+    @property
+    def advice(self) -> str:
+        """What would tell the two ends of the grid apart, in a sentence; empty if they are."""
+        last = len(self.trade_offs) - 1
+        if not last or self.distinguishable()[0, last]:
+            return ""
+        need = self.needed(0, last)
+        ends = " from ".join(format_weights(self.trade_offs[place]) for place in (0, last))
+        if need is None:
+            return f"The model does not tell {ends}."
+        time = need.decisions / self.pace
+        span = f" for {time / _DAY:.3g} days" if time > 0.1 * _DAY else f" for {time:.3g}"
+        how = f"{100 * need.epsilon:.2g} % uniform draws" if need.epsilon else "Going on as it is"
+        return (
+            f"{how}{'' if np.isnan(time) else span} ({max(need.decisions, 0):,} decisions) would "
+            f"tell {ends}, in {need.objective}, if the model is right."
+        )
+
     def __str__(self) -> str:
-        names = self.units.names
-        lines = list(self.warnings)
-        lines += self.evaluations[0].notes
+        lines = [*self.warnings, *self.evaluations[0].notes]
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
-        lines.append("  ".join([f"{'weights':<28}", *(f"{name:<30}" for name in names), "size"]))
-        for weights, evaluation, bounds in zip(
-            self.trade_offs, self.evaluations, self.interval(), strict=True
+        heads = [f"{name:<30}" for name in self.units.names]
+        lines.append("  ".join([f"{'weights':<28}", *heads, "size"]))
+        was = self.as_it_was
+        lines.append(_line("as it was", was.value, was.interval(), f"{was.rows}"))
+        bounds = self.interval()
+        for place, (weights, each) in enumerate(
+            zip(self.trade_offs, self.evaluations, strict=True)
         ):
-            cells = [
-                "no estimate" if np.isnan(v) else f"{v:.4g} [{a:.4g}, {b:.4g}]"
-                for v, (a, b) in zip(evaluation.value, bounds, strict=True)
-            ]
-            shown = [f"{format_weights(weights):<28}", *(f"{cell:<30}" for cell in cells)]
-            lines.append("  ".join([*shown, f"{evaluation.effective_size.min():.0f}"]))
+            size = f"{each.effective_size.min():.0f}"
+            lines.append(_line(format_weights(weights), each.value, bounds[place], size))
+            if self.model is not None and not each.trusted:
+                values, regions = self.model
+                lines.append(_line("  by the model", values[place], regions[place], ""))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
-        return "\n".join(lines)
+        return "\n".join([*lines, *([self.advice] if self.advice else [])])
 
     __repr__ = __str__
 
@@ -278,6 +364,8 @@ def what_if(
     log: object,
     /,
     trade_offs: Sequence[Mapping[str, float]] | int | None = None,
+    *,
+    objectives: Sequence[str] | None = None,
 ) -> WhatIf:
     """Estimate what other trade-offs would have been worth, all from one log.
 
@@ -292,6 +380,9 @@ def what_if(
     trade_offs
         Weights per unit by objective; or a number of steps from 0 to 1, for a grid of all weights
         of sum 1. Without it, the finest such grid of at most 21.
+    objectives
+        Names of those that are to be judged; all without it. Rows with an open window of another
+        objective then count. Trade-offs are among all.
 
     Notes
     -----
@@ -311,23 +402,30 @@ def what_if(
     >>> result.best("reward 0", at_least={"reward 1": 0.2}).weights
     {'reward 0': 0.0, 'reward 1': 1.0}
     """
-    known = read_log(log)
+    known = read_log(log, objectives)
     scanned = ScannedLog(known)
     vectors = read_trade_offs(trade_offs, known.units)
     targets = [Greedy(weights, known.units) for weights in vectors]
+    model = LogModel(len(targets), len(known.judged))
     sums: list[Sums] = []
-    for rows in _rows(scanned, targets):
+    differing, wide = np.zeros((2, len(targets), len(targets)))
+    for records, chosen, rows in _rows(scanned, targets):
+        was = scanned.logged(records)
         if not sums:
-            sums = [scanned.sums(rows[0], self_normalised=True) for _ in targets]
-        for each, some in zip(sums, rows, strict=True):
+            sums = [scanned.sums(some, self_normalised=True) for some in (*rows, was)]
+        for each, some in zip(sums, (*rows, was), strict=True):
             each.add(some)
-    evaluations = tuple(scanned.named(each.result()) for each in sums)
-    size = len(targets) * len(known.units)
+        model.add(records, records.rewards[:, known.judged], chosen)
+        some_differing, some_wide = _differing(chosen, records)
+        differing, wide = differing + some_differing, wide + some_wide
+    *judged, logged = sums
+    evaluations = tuple(scanned.named(each.result()) for each in judged)
+    size = len(targets) * len(known.judged)
     products = np.zeros((size, size))
     apart, squares = np.zeros((2, len(targets), len(targets)))
-    for rows in _rows(scanned, targets):
+    for _, _, rows in _rows(scanned, targets):
         influences = np.hstack(
-            [each.influences(some) for each, some in zip(sums, rows, strict=True)]
+            [each.influences(some) for each, some in zip(judged, rows, strict=True)]
         )
         products += influences.T @ influences
         weights = np.stack([some.weights for some in rows])  # (W, n)
@@ -336,8 +434,18 @@ def what_if(
             apart[place] += difference.sum(axis=1)
             squares[place] += np.vecdot(difference, difference)
     sizes = np.divide(apart**2, squares, out=np.zeros_like(apart), where=squares > 0)
-    named = tuple(known.units.named(weights) for weights in vectors)
-    return WhatIf(named, evaluations, _consistent(products, evaluations), sizes, known.units)
+    return WhatIf(
+        tuple(known.units.named(weights) for weights in vectors),
+        evaluations,
+        _consistent(products, evaluations),
+        sizes,
+        Units([replace(known.units.objectives[m], given=None) for m in known.judged]),
+        scanned.named(logged.result()),
+        model.answer(),
+        differing / len(logged),
+        np.divide(wide, differing, out=np.ones_like(wide), where=differing > 0),
+        scanned.pace,
+    )
 
 
 def read_trade_offs(
@@ -377,16 +485,26 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-def _rows(scanned: ScannedLog, targets: list[Greedy]) -> Iterator[list[Rows]]:
-    """Yield rows for every target, some at a time."""
+def _rows(
+    scanned: ScannedLog, targets: list[Greedy]
+) -> Iterator[tuple[Records, list[TargetProbabilities], list[Rows]]]:
+    """Yield records, what every target chooses, and its rows, some at a time."""
     for records in scanned.records():
         values, on_offer = read_estimates(records, targets[0].units)
-        yield [
-            scanned.rows(
-                records, TargetProbabilities(target.best(values, on_offer)), predictions=True
-            )
-            for target in targets
-        ]
+        chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
+        yield records, chosen, [scanned.rows(records, each, predictions=True) for each in chosen]
+
+
+def _differing(
+    chosen: list[TargetProbabilities], records: Records
+) -> tuple[FloatArray, FloatArray]:
+    """Return in how many rows two targets differ, and the arms on offer there: (W, W), sums."""
+    assert records.on_offer is not None
+    arms = records.on_offer.sum(axis=1).astype(float)
+    both = [each.values for each in chosen]
+    rows = [[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both]
+    differ = np.where(np.array(rows) > _ROUNDING, rows, 0.0)  # (W, W, n)
+    return differ.sum(axis=-1), differ @ arms
 
 
 def _consistent(products: FloatArray, evaluations: tuple[Evaluation, ...]) -> FloatArray:
@@ -402,6 +520,11 @@ def _kind(warning: str) -> str:
     """Return a warning without its numbers."""
     kind, said = warning.split(": ", 1)
     return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"
+
+
+def _line(label: str, values: FloatArray, bounds: FloatArray, size: str) -> str:
+    cells = [_page.interval(v, b) for v, b in zip(values, bounds, strict=True)]
+    return "  ".join([f"{label:<28}", *(f"{cell:<30}" for cell in cells), size]).rstrip()
 
 
 def format_weights(weights: Mapping[str, float]) -> str:
