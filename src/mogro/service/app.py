@@ -245,7 +245,10 @@ class Routes:
     async def _log(self, request: Request) -> Response:
         _, room = self._enter(request, "read")
         path = await self._service.readers.perform(partial(pages.write_parquet, room.agent))
-        headers = {"content-disposition": f'attachment; filename="{room.name}.parquet"'}
+        headers = {
+            "content-disposition": f'attachment; filename="{room.name}.parquet"',
+            "content-length": str(path.stat().st_size),
+        }
         return StreamingResponse(
             pages.stream_file(path, _CHUNK),
             headers=headers,

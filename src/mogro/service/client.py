@@ -4,10 +4,8 @@ It needs the standard library alone, so that whoever has mogro can ask a service
 where arms are in the catalogue of the service, and there a faster JSON would gain little.
 """
 
-import http.client
 import json
 import os
-import ssl
 import threading
 import time
 import uuid
@@ -22,6 +20,7 @@ import numpy as np
 from mogro._files import write_atomically
 from mogro._validation import FloatArray
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, Rival, errors
+from mogro.service.line import Line
 
 Arms = Mapping[str, Any] | Sequence[str]
 _KINDS: dict[str, type[Exception]] = {
@@ -29,6 +28,7 @@ _KINDS: dict[str, type[Exception]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, Exception)
 }
+_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 class ServiceError(ConnectionError):
@@ -89,7 +89,7 @@ class RemoteExplanation:
 class _Connection(threading.local):
     """The connection of a thread, kept open between calls."""
 
-    current: http.client.HTTPConnection | None = None
+    current: Line | None = None
 
 
 class RemoteAgent:
@@ -107,9 +107,11 @@ class RemoteAgent:
         if place.scheme not in ("http", "https") or not place.hostname:
             raise ValueError(f"url: expected http://host:port or https://host, got {url!r}")
         self._place, self._timeout, self._retries = place, timeout, retries
-        self._headers = {"content-type": "application/json"}
+        self._headers = f"host: {place.netloc}\r\ncontent-type: application/json\r\n"
         if key is not None:
-            self._headers["authorization"] = f"Bearer {key}"
+            if not key.isascii() or not key.isprintable():
+                raise ValueError("key: expected letters, digits, - and _")
+            self._headers += f"authorization: Bearer {key}\r\n"
         self._connection = _Connection()
         self._root = f"{place.path.rstrip('/')}/v1/agents"
         try:
@@ -394,7 +396,7 @@ class RemoteAgent:
             last = attempt == self._retries
             try:
                 status, content = self._send_once(method, path, body)
-            except (OSError, http.client.HTTPException) as error:
+            except OSError as error:
                 self.close()
                 if last:
                     raise ServiceError(f"{self._place.geturl()}: {error!r}") from error
@@ -405,24 +407,14 @@ class RemoteAgent:
         raise AssertionError
 
     def _send_once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        connection = self._connection.current
-        if connection is None:
-            connection = self._connection.current = self._connect()
-        connection.request(method, path, body, self._headers)
-        response = connection.getresponse()
-        return response.status, response.read()
-
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = self._place.hostname or "", self._place.port
-        connection: http.client.HTTPConnection
-        if self._place.scheme == "https":
-            context = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(
-                host, port, timeout=self._timeout, context=context
-            )
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
-        return connection
+        line = self._connection.current
+        if line is None:
+            tls = self._place.scheme == "https"
+            host, port = self._place.hostname or "", self._place.port or (443 if tls else 80)
+            line = Line(host, port, tls=tls, timeout=self._timeout)
+            self._connection.current = line
+        head = f"{method} {path} HTTP/1.1\r\n{self._headers}"
+        return line.ask(head.encode("latin-1"), body)
 
 
 def connect(
@@ -489,7 +481,7 @@ def _plain(value: Any) -> Any:
 
 def _encode(body: Mapping[str, Any]) -> bytes:
     try:
-        return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+        return _JSON.encode(body).encode()
     except ValueError:
         raise ValueError("numbers: expected finite ones, got NaN or infinity") from None
 
