@@ -16,7 +16,7 @@ from starlette.routing import Route
 from mogro._codec import to_plain
 from mogro._version import __version__
 from mogro.agent import Agent
-from mogro.service import pages, schema
+from mogro.service import pages, personalizer, schema
 from mogro.service.config import Settings
 from mogro.service.guard import App, Guard, answer, authenticate, read_body
 from mogro.service.keys import Role
@@ -122,10 +122,55 @@ class Routes:
                 self._agents, None, s.AgentsAnswer, "any"),
             one("GET", "/v1/audit", "List who changed what.",
                 self._audit, None, s.AuditAnswer, admin),
+            *self._personalizer(),
             one("GET", "/health", "Say how the service is.", self._health, None, s.HealthAnswer),
             one("GET", "/ready", "Say whether it answers.", self._ready, None, s.ReadyAnswer),
             one("GET", "/metrics", "Return metrics for Prometheus.",
                 self._metrics, None, None, read),
+        ]  # fmt: skip
+
+    def _personalizer(self) -> list[tuple[Operation, Handler]]:
+        """Return the calls in the shape of Azure Personalizer, if they are wanted."""
+        wanted = self._service.config.personalizer
+        if wanted is None:
+            return []
+        room, objective = self._service.room(wanted.agent), wanted.objective
+        here = "/personalizer/v1.1-preview.3"
+
+        async def perform(request: Request, role: Role, work: Callable[[], Any]) -> Any:
+            authenticate(request, self._service).require(role, room.name)
+            (result,) = await room.writer.perform([work])
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        async def rank(request: Request) -> Response:
+            asked = await self._read(request, personalizer.RankRequest)
+            work = partial(personalizer.rank, room.agent, asked)
+            return as_json(await perform(request, "decide", work), 201)
+
+        async def reward(request: Request) -> Response:
+            asked: personalizer.RewardRequest = await self._read(
+                request, personalizer.RewardRequest
+            )
+            id = request.path_params["event"]
+            work = partial(room.agent.reward, id, {objective: asked.value})
+            await perform(request, "reward", work)
+            return Response(status_code=204)
+
+        async def activate(request: Request) -> Response:
+            work = partial(room.agent.activate, request.path_params["event"])
+            await perform(request, "reward", work)
+            return Response(status_code=204)
+
+        p = personalizer
+        return [
+            (Operation("POST", f"{here}/rank", "Rank actions, as Personalizer did.",
+                       p.RankRequest, p.RankResponse, "decide", good=201), rank),
+            (Operation("POST", f"{here}/events/{{event}}/reward", "Reward an event.",
+                       p.RewardRequest, None, "reward", good=204), reward),
+            (Operation("POST", f"{here}/events/{{event}}/activate", "Activate an event.",
+                       None, None, "reward", good=204), activate),
         ]  # fmt: skip
 
     def _route(self, operation: Operation, handler: Handler) -> Route:

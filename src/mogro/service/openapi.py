@@ -41,6 +41,8 @@ class Operation(NamedTuple):
         That a key needs.
     query
         Names of what stands in the address.
+    good
+        The status of an answer as asked.
     """
 
     method: str
@@ -50,6 +52,7 @@ class Operation(NamedTuple):
     answers: Any = None
     role: str | None = None
     query: tuple[str, ...] = ()
+    good: int = 200
 
 
 def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
@@ -99,7 +102,9 @@ def _described(
     agents: Sequence[str],
 ) -> dict[str, Any]:
     content = {"application/json": {"schema": answer}} if answer is not None else {"*/*": {}}
-    good = {"description": "As asked.", "content": content}
+    good: dict[str, Any] = {"description": "As asked."}
+    if operation.good != 204:
+        good["content"] = content
     bad = {
         str(status): {
             "description": words,
@@ -112,7 +117,7 @@ def _described(
         "operationId": f"{operation.method.lower()}{operation.path.replace('/', '_')}".translate(
             str.maketrans("-", "_", "{}")
         ),
-        "responses": {"200": good, **bad},
+        "responses": {str(operation.good): good, **bad},
     }
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "query", "schema": {"type": "string", "minLength": 1}}
@@ -121,6 +126,8 @@ def _described(
     if "{agent}" in operation.path:
         names = {"type": "string", "enum": list(agents)}
         parameters.append({"name": "agent", "in": "path", "schema": names})
+    if "{event}" in operation.path:
+        parameters.append({"name": "event", "in": "path", "schema": {"type": "string"}})
     if parameters:
         described["parameters"] = [{**each, "required": True} for each in parameters]
     if body is not None:

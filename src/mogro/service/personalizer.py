@@ -1,0 +1,94 @@
+"""Rank and Reward in the shape of Azure Personalizer, for those whom it has left behind.
+
+Features of an action and of the context are lists of objects there; here they are one record, and
+what the encoders of the agent do not know is left out. The reward goes to one objective.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from mogro.agent import Agent, Decision, Encoder
+from mogro.service.schema import Id
+
+Scalar = float | str | bool | None
+Group = dict[str, Scalar | list[float | str] | dict[str, Scalar | list[float | str]]]
+
+
+class RankableAction(Struct, rename="camel"):
+    """An action that may be chosen."""
+
+    id: Id
+    features: list[Group]
+
+
+class RankRequest(Struct, rename="camel"):
+    """What to choose among, and for whom."""
+
+    actions: Annotated[list[RankableAction], Meta(min_length=1, max_length=50)]
+    context_features: list[Group] = []
+    excluded_actions: list[str] = []
+    event_id: Id | None = None
+    defer_activation: bool = False
+
+
+class RankedAction(Struct):
+    """An action with its probability."""
+
+    id: str
+    probability: float
+
+
+class RankResponse(Struct, rename="camel"):
+    """The action to show, and all of them with their probabilities."""
+
+    ranking: list[RankedAction]
+    event_id: str
+    reward_action_id: str
+
+
+class RewardRequest(Struct):
+    """How good it was."""
+
+    value: float
+
+
+def rank(agent: Agent, asked: RankRequest) -> RankResponse:
+    """Choose an action."""
+    config = agent.config
+    arms = {action.id: _record(action.features, config.arms) for action in asked.actions}
+    if len(arms) < len(asked.actions):
+        raise ValueError("actions: expected different ids")
+    excluded = set(asked.excluded_actions)
+    decision = agent.decide(
+        arms,
+        context=None if config.context is None else _record(asked.context_features, config.context),
+        id=asked.event_id,
+        eligible=[arm not in excluded for arm in arms],
+        activate=not asked.defer_activation,
+    )
+    chances = _chances(decision)
+    ranking = [RankedAction(arm, chances.get(arm, 0.0)) for arm in arms]
+    ranking.sort(key=lambda each: (each.id != decision.arm, -each.probability))
+    return RankResponse(ranking, decision.id, decision.arm)
+
+
+def _chances(decision: Decision) -> Mapping[str, float]:
+    """Return probabilities by arm; of a decision made before, that it is what it is."""
+    try:
+        known = decision.propensities
+    except ValueError:
+        return {decision.arm: 1.0}
+    return dict(zip(known.arms, known.values.tolist(), strict=True))
+
+
+def _record(groups: list[Group], encoder: Any) -> dict[str, Any]:
+    """Return one record of groups of features, nested ones too, with the names that are known."""
+    if not isinstance(encoder, Encoder):
+        raise ValueError("features: expected an agent with named columns of arms and context")
+    record: dict[str, Any] = {}
+    for group in groups:
+        for name, value in group.items():
+            record |= value if isinstance(value, dict) else {name: value}
+    return {name: value for name, value in record.items() if name in encoder.slices}
