@@ -64,7 +64,7 @@ def corrected(
     return other
 
 
-def expecting(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:
+def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:
     """Return the posterior with observations in S whose rewards have not come yet.
 
     ``V`` is the sum of x x' of these, (*batch, G, d, d), and ``n`` says how many, (*batch, G).

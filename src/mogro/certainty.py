@@ -54,7 +54,7 @@ class FrontConfidence(NamedTuple):
         return np.asarray(~(self.on | self.off))
 
 
-class Spread:
+class DifferenceWidths:
     """How far differences of arms (..., K, d) may be from their estimates, in units of the noise.
 
     ``S`` is the inverse of V, (..., G, d, d). The variances of arms are (..., G, K).
@@ -196,13 +196,13 @@ def front_confidence(
 ) -> FrontConfidence:
     """Return what is certain about arms (..., K, d): ``LinearPolicy.front_confidence``."""
     theta, S = least_squares(posterior)
-    spread = Spread(arms, S, objectives=posterior.objectives, delta=delta, ridge=ridge)
+    spread = DifferenceWidths(arms, S, objectives=posterior.objectives, delta=delta, ridge=ridge)
     values = arms @ np.swapaxes(theta, -1, -2) / noise
     return classify(values, spread, tolerance / noise, effective=effective)
 
 
 def classify(
-    values: FloatArray, spread: Spread, tolerance: FloatArray, *, effective: bool
+    values: FloatArray, spread: DifferenceWidths, tolerance: FloatArray, *, effective: bool
 ) -> FrontConfidence:
     """Classify arms by values (..., K, M) and tolerance (M,), both in units of the noise."""
     K, M = values.shape[-2:]

@@ -78,7 +78,7 @@ def test_an_agent_chooses_and_learns_as_its_policy_does(name: str, varying: bool
     chosen = []
     for n in range(60):
         features = rng.standard_normal((20, 4)) if varying else FEATURES
-        arm = policy.select(seen(features), rng=mogro.agent.draws(5, f"visit {n}"))
+        arm = policy.select(seen(features), rng=mogro.agent.decision_generator(5, f"visit {n}"))
         decision = agent.decide(ids, features, id=f"visit {n}")
         assert decision.arm == str(arm)
         reward = TRUTH @ seen(features)[arm] + 0.3 * rng.standard_normal(3)
@@ -110,7 +110,7 @@ def test_propensities_are_the_probabilities_of_the_policy(name: str) -> None:
             assert (np.abs(found.values - expected.values) <= slack).all()
             assert found.values.sum() == pytest.approx(1)
             assert decision.propensity > 0
-        arm = policy.select(seen(FEATURES), rng=mogro.agent.draws(5, decision.id))
+        arm = policy.select(seen(FEATURES), rng=mogro.agent.decision_generator(5, decision.id))
         assert decision.arm == str(arm)
         reward = TRUTH @ seen(FEATURES)[arm] + 0.3 * rng.standard_normal(3)
         policy.update(seen(FEATURES)[arm], reward)

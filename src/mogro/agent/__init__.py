@@ -3,7 +3,7 @@
 from mogro.agent.agent import Agent
 from mogro.agent.alarms import Alarm
 from mogro.agent.budget import Budget, BudgetStatus
-from mogro.agent.decision import Decision, DecisionRecord, Propensities, draws
+from mogro.agent.decision import Decision, DecisionRecord, Propensities, decision_generator
 from mogro.agent.errors import (
     BadReward,
     ClosedAgent,
@@ -63,5 +63,5 @@ __all__ = [
     "UnknownDecision",
     "UnknownObjective",
     "Vector",
-    "draws",
+    "decision_generator",
 ]

@@ -48,7 +48,7 @@ from mogro.agent.features.products import FeatureSpec, Interactions
 from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
-from mogro.agent.log import Rewards, make_log, new_rows, read_log, read_written, write_log
+from mogro.agent.log import Rewards, make_log, new_rows, read_journal_rows, read_log, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import last_arms, make_report
@@ -763,7 +763,7 @@ class Agent:
             if not isinstance(offered, Offered):
                 return record
             config = self._queue.versions(block.position.item(i))[-1]
-            decision = records.recall_written(self._state, event, offered, config)
+            decision = records.recall_with_inputs(self._state, event, offered, config)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -814,7 +814,7 @@ class Agent:
                 state = self._state.freeze()
             return make_log(state, None, max_arms=max_arms, rewards=rewards)
         with self._queue.view() as (state, journal):
-            written = read_written(state, journal, self._queue.config)
+            written = read_journal_rows(state, journal, self._queue.config)
         return make_log(state, written, max_arms=max_arms, rewards=rewards)
 
     def export(

@@ -16,7 +16,7 @@ from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
 from mogro.agent.objective import HalfLife, Objective, Retention, Units
 from mogro.policies import MOGRO, LinearPolicy
-from mogro.policies.persistence import OWN, check_names, foreign_types
+from mogro.policies.persistence import BUILT_IN, check_names, foreign_types
 from mogro.posterior import Posterior
 from mogro.priors import Learned, Prior
 from mogro.scalarization import FixedWeights
@@ -202,7 +202,7 @@ class AgentConfig:
 
 # Classes of which all that an agent writes is made.
 KNOWN: tuple[type[Any], ...] = (
-    *(*OWN, AgentConfig, Objective, HalfLife, Retention, Budget),
+    *(*BUILT_IN, AgentConfig, Objective, HalfLife, Retention, Budget),
     *(Encoder, Number, Category, Tags, Vector),
 )
 

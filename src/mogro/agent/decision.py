@@ -36,7 +36,10 @@ from mogro.probability import Probabilities
 from mogro.propensity import probabilities, probabilities_of_values
 from mogro.selection import Selection
 
-UNKNOWN = math.nan, math.nan  # the propensity of a decision made elsewhere, and its error
+UNKNOWN_PROPENSITY = (
+    math.nan,
+    math.nan,
+)  # the propensity of a decision made elsewhere, and its error
 
 
 class DecisionInputs(NamedTuple):
@@ -104,7 +107,7 @@ class DecisionInputs(NamedTuple):
         return self.beliefs.estimates(self.arms.features)
 
 
-class WrittenInputs(NamedTuple):
+class StoredInputs(NamedTuple):
     """What a journal holds of a decision that did not explore: its probabilities follow from it.
 
     Attributes
@@ -147,7 +150,7 @@ class WrittenInputs(NamedTuple):
         return np.asarray(self.arms.features @ self.theta.T)
 
 
-Inputs = DecisionInputs | WrittenInputs
+Inputs = DecisionInputs | StoredInputs
 
 
 class Propensities(NamedTuple):
@@ -274,7 +277,7 @@ class Decision:
     def propensities(self) -> Propensities:
         """The same for every eligible arm; computed once."""
         if self._propensities is None:
-            if isinstance(self.inputs, WrittenInputs) and self._propensity is not None:
+            if isinstance(self.inputs, StoredInputs) and self._propensity is not None:
                 raise ValueError(
                     f"decision {self.id!r}: the journal holds only the propensity of the chosen "
                     "arm, because it explored or its policy needs more than estimates"
@@ -371,7 +374,7 @@ def make_decision(
     if id is None:
         number, id = unused_id(state)
     if config.holdout:
-        request, held_out = assigned(config, id, request)
+        request, held_out = assign_subject(config, id, request)
         if held_out:
             return _baseline_decision(state, id, number, request, grouped)
     if inputs is None:
@@ -382,7 +385,7 @@ def make_decision(
         arms.features if arms.version is None else arms,
         beliefs,
         step=inputs.step,
-        rng=_brief_draws(config.seed, _key(id, request)),
+        rng=_reused_generator(config.seed, _key(id, request)),
         explore=inputs.explore,
         selection=inputs.selection,
         epsilon=inputs.epsilon,
@@ -412,7 +415,7 @@ def make_decision(
     return Decision(event, config, inputs)
 
 
-def assigned(config: AgentConfig, id: str, request: Request) -> tuple[Request, bool]:
+def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Request, bool]:
     """Return a request with its subject, and whether that is held out: then nothing constrains."""
     subject = hash_subject(config.seed, id) if request.subject is None else request.subject
     held_out = subject < config.holdout * 2**63
@@ -437,7 +440,7 @@ def _baseline_decision(
         if named not in arms.ids:
             raise ValueError(f"baseline: expected the id of an eligible arm, got {named!r}")
     uniform = named not in arms.ids
-    rng = draws(config.seed, _key(id, request))
+    rng = decision_generator(config.seed, _key(id, request))
     place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
     record, context = arms.records(place)
@@ -508,7 +511,7 @@ def make_inputs(
     learned = learner.beliefs()
     beliefs = arms.project(learned)
     explore = terms = None
-    if request.constraints is not None and _mean_something(request, learner):
+    if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.units)
         arms = arms if met.all() else arms.only(met)
     if accounts is None:
@@ -536,7 +539,7 @@ def make_inputs(
     )
 
 
-def _mean_something(request: Request, learner: Learner) -> bool:
+def _rest_on_observations(request: Request, learner: Learner) -> bool:
     """Tell whether estimates of the constrained objectives rest on observations."""
     assert request.constraints is not None
     informed = np.broadcast_to(learner.observed.informed, learner.observed.objectives)
@@ -577,7 +580,7 @@ def compute_propensities(
     id, chosen = "" if event is None else event.id, None
     if event is not None and not event.uniform:
         chosen = inputs.arms.ids.index(event.arm)
-    rng = draws(config.seed, id, purpose="propensity")
+    rng = decision_generator(config.seed, id, purpose="propensity")
     values, errors = inputs.probabilities(rng=rng, chosen=chosen)
     for array in (values, errors):
         array.flags.writeable = False
@@ -601,12 +604,12 @@ class _Generators(threading.local):
 _generators = _Generators()
 
 
-def draws(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
+def decision_generator(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
     """Return a generator with the random numbers of a decision.
 
     Examples
     --------
-    >>> bool(draws(7, "visit 1").random() == draws(7, "visit 1").random())
+    >>> decision_generator(7, "visit 1").random() == decision_generator(7, "visit 1").random()
     True
     """
     bits = np.random.SFC64(0)
@@ -614,7 +617,7 @@ def draws(seed: int, id: str, *, purpose: str = "") -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _brief_draws(seed: int, id: str) -> np.random.Generator:
+def _reused_generator(seed: int, id: str) -> np.random.Generator:
     """Return the same, good until this thread asks for the next."""
     _generators.bits.state = _random_state(seed, id, "")
     return _generators.generator

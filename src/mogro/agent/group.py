@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro.agent.decision import Decision, assigned, make_decision, make_inputs, unused_id
+from mogro.agent.decision import Decision, assign_subject, make_decision, make_inputs, unused_id
 from mogro.agent.errors import InfeasibleConstraints
 from mogro.agent.records import recall, with_evidence
 from mogro.agent.request import Request
@@ -33,7 +33,7 @@ def make_group(
 ) -> list[tuple[Decision, bool]]:
     """Make decisions, each by what the ones before have put in flight, and say which are new."""
     if state.config.holdout:
-        request, _ = assigned(state.config, id or unused_id(state)[1], request)
+        request, _ = assign_subject(state.config, id or unused_id(state)[1], request)
     offered, learner, ledger = request.arms, state.learner_at(request.time), state.ledger
     places = {arm: place for place, arm in enumerate(offered.ids)}
     left = np.ones(len(offered), dtype=np.bool_)

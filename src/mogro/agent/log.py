@@ -56,7 +56,7 @@ from mogro.agent.events import Decided, Imported, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
-from mogro.agent.records import offered_arms, view_of, written_inputs
+from mogro.agent.records import offered_arms, stored_inputs, view_of
 from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
@@ -85,7 +85,9 @@ def need_arrow() -> Any:
     return pa
 
 
-def make_log(state: State, written: "Written | None", *, max_arms: int, rewards: Rewards) -> Any:
+def make_log(
+    state: State, written: "JournalRows | None", *, max_arms: int, rewards: Rewards
+) -> Any:
     """Return the decisions that a state holds, with what is written of them in a journal."""
     pa = need_arrow()
     most = count(max_arms, "max_arms", minimum=0)
@@ -157,7 +159,7 @@ def write_log(table: Any, folder: Path) -> Path:
 _FEW = ("Reconfigured", "Offered")  # kinds of events that are read whatever decisions are held
 
 
-class Written(NamedTuple):
+class JournalRows(NamedTuple):
     """What a journal has of the decisions that a state holds.
 
     Attributes
@@ -175,14 +177,14 @@ class Written(NamedTuple):
     offers: dict[int, Offered]
 
 
-def read_written(state: State, journal: Journal, config: AgentConfig) -> Written:
+def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> JournalRows:
     """Return what a journal has of the decisions that a state holds.
 
     The journal began with a configuration. Decisions are decoded later, when it may be closed.
     """
     ledger = state.ledger
     held = set(ledger.gather(ledger.live()).position.tolist())
-    written = Written(journal, {}, {})
+    written = JournalRows(journal, {}, {})
     for row in journal.rows(0):
         if row[0] in held:
             written.decisions[row[0]] = row, config
@@ -195,7 +197,7 @@ def read_written(state: State, journal: Journal, config: AgentConfig) -> Written
     return written
 
 
-class _Known(NamedTuple):
+class _KnownRow(NamedTuple):
     """What a journal knows of a decision."""
 
     basis: int | None = None
@@ -207,13 +209,13 @@ class _Known(NamedTuple):
 
 
 def _known_columns(
-    block: Block, written: Written | None, units: Units, max_arms: int
+    block: Block, written: JournalRows | None, units: Units, max_arms: int
 ) -> dict[str, Any]:
     """Return the columns that take a journal, of some decisions."""
     pa, offers = need_arrow(), _Offers()
     places = (block.position, block.offer, block.serial)
     rows = [
-        _known(position, offer, written, units, offers, step=serial, max_arms=max_arms)
+        _known_row(position, offer, written, units, offers, step=serial, max_arms=max_arms)
         for position, offer, serial in zip(*(each.tolist() for each in places), strict=True)
     ]
     vector = pa.list_(pa.float64())
@@ -221,7 +223,7 @@ def _known_columns(
     values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     columns = {
         name: pa.array(column, kind)
-        for name, column, kind in zip(_Known._fields, values, kinds, strict=True)
+        for name, column, kind in zip(_KnownRow._fields, values, kinds, strict=True)
     }
     place = columns.pop("place")
     ids = pa.array([list(map(utf8, arms.ids)) for arms in offers.arms], pa.list_(pa.string()))
@@ -253,30 +255,30 @@ class _Offers:
         return self._places[key]
 
 
-def _known(
+def _known_row(
     position: int,
     offer: int,
-    written: Written | None,
+    written: JournalRows | None,
     units: Units,
     offers: _Offers,
     *,
     step: int,
     max_arms: int,
-) -> _Known:
+) -> _KnownRow:
     if written is None or position not in written.decisions:
-        return _Known()
+        return _KnownRow()
     content, config = written.decisions[position]
     event, offered = written.journal.decode(content), written.offers.get(offer)
     if not isinstance(event, Decided) or event.evidence is None:
-        return _Known()
+        return _KnownRow()
     evidence = event.evidence
     chance, error = evidence.propensity or (None, None)
     view = view_of(event, config)
-    known = _Known(evidence.basis, view.context if view.contextual else None, chance, error)
+    known = _KnownRow(evidence.basis, view.context if view.contextual else None, chance, error)
     if offered is None:
         return known
     if chance is None and not event.observed:
-        inputs = written_inputs(event, offered, config, step=step)
+        inputs = stored_inputs(event, offered, config, step=step)
         chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
         known = known._replace(propensity=chance, propensity_error=error)
     place = offers.place(event, offered, config)

@@ -11,11 +11,11 @@ import numpy as np
 from mogro._validation import FloatArray, IntArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import (
-    UNKNOWN,
+    UNKNOWN_PROPENSITY,
     Decision,
     DecisionInputs,
     DecisionRecord,
-    WrittenInputs,
+    StoredInputs,
     compute_propensities,
     make_inputs,
     propensity_of,
@@ -25,13 +25,13 @@ from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import as_record
-from mogro.agent.features.products import View
+from mogro.agent.features.products import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 from mogro.choice import values_in_round
-from mogro.policies.persistence import OWN
+from mogro.policies.persistence import BUILT_IN
 
 _MOST = 1000  # arms whose values are written with a decision
 
@@ -57,7 +57,7 @@ def with_evidence(
     if event.holdout:
         propensity = decision.propensity, 0.0
     elif not event.observed:
-        follows, values = _follows(inputs, config)
+        follows, values = _is_reproducible(inputs, config)
         if not follows:
             chances = compute_propensities(inputs, config, event)
             propensity = propensity_of(event.arm, chances)
@@ -67,7 +67,7 @@ def with_evidence(
         eligible=None if arms.rows is None else arms.eligible,
         context=None if event.context is not None else arms.context,
         constraints=bounds and (bounds.at_least, bounds.at_most),
-        selection=None if usual or type(selection) not in OWN else selection,
+        selection=None if usual or type(selection) not in BUILT_IN else selection,
         basis=state.position + (offer.digest not in state.offers) + before,
         theta=inputs.beliefs.theta,
         values=values,
@@ -77,7 +77,7 @@ def with_evidence(
     )
     place = state.offers.get(offer.digest, state.position + 1)
     event = event._replace(evidence=evidence, offered=place)
-    known = propensity or (UNKNOWN if event.observed else None)
+    known = propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     served = decision.propensities if event.holdout else None
     return Decision(event, config, None if event.observed else inputs, known, served)
 
@@ -87,9 +87,9 @@ def _rows(arms: ArmSet) -> IntArray | slice:
     return slice(None) if arms.rows is None else arms.rows
 
 
-def _follows(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
+def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool, FloatArray | None]:
     """Tell whether the probabilities follow from what is written, and from which values."""
-    written = inputs.selection is config.policy.selection or type(inputs.selection) in OWN
+    written = inputs.selection is config.policy.selection or type(inputs.selection) in BUILT_IN
     if inputs.explore is not None or not written:
         return False, None
     policy, beliefs = inputs.policy, inputs.beliefs
@@ -131,7 +131,7 @@ def observed_decision(
     )
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
-        return Decision(event, state.config, None, chance or UNKNOWN)
+        return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)
     return with_evidence(state, request, Decision(event, state.config, inputs), chance)
 
 
@@ -166,12 +166,14 @@ def recall(state: State, id: str) -> Decision:
     return Decision(event, state.config)
 
 
-def recall_written(state: State, event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+def recall_with_inputs(
+    state: State, event: Decided, offered: Offered, config: AgentConfig
+) -> Decision:
     """Return a decision of the ledger with what it was made of, by its events and config then."""
     block, i = find_row(state, event.id)
-    inputs = written_inputs(event, offered, config, step=block.serial.item(i))
+    inputs = stored_inputs(event, offered, config, step=block.serial.item(i))
     assert event.evidence is not None
-    known = event.evidence.propensity or (UNKNOWN if event.observed else None)
+    known = event.evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     return Decision(event, config, inputs, known)
 
 
@@ -187,7 +189,7 @@ def record(state: State, id: str) -> DecisionRecord:
     )
 
 
-def view_of(event: Decided, config: AgentConfig) -> View:
+def view_of(event: Decided, config: AgentConfig) -> FeaturesInContext:
     """Return the context of a decision, by the configuration that it was made by."""
     assert event.evidence is not None
     return config.features.at(event.evidence.context if event.context is None else event.context)
@@ -209,9 +211,9 @@ def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSe
     return arms
 
 
-def written_inputs(
+def stored_inputs(
     event: Decided, offered: Offered, config: AgentConfig, *, step: int
-) -> WrittenInputs:
+) -> StoredInputs:
     """Return what a decision was made of, as a journal holds it; ``step`` came before it."""
     evidence, policy = event.evidence, config.policy
     assert evidence is not None
@@ -219,4 +221,4 @@ def written_inputs(
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
     prices = evidence.prices
-    return WrittenInputs(arms, evidence.theta, evidence.values, selection, step, share, prices)
+    return StoredInputs(arms, evidence.theta, evidence.values, selection, step, share, prices)

@@ -18,7 +18,7 @@ from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.features.catalogue import Offer
 from mogro.agent.objective import Units
 from mogro.beliefs import Beliefs
-from mogro.policies.persistence import OWN
+from mogro.policies.persistence import BUILT_IN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
 
@@ -183,7 +183,7 @@ def read_constraints(
 def read_weights(weights: Weights, units: Units) -> Selection:
     """Return how to select by the weights that a caller gives."""
     if callable(getattr(weights, "weights", None)):
-        if type(weights) not in OWN:  # which check themselves
+        if type(weights) not in BUILT_IN:  # which check themselves
             check_scalarization(weights, "weights", objectives=len(units))
         return weights  # type: ignore[return-value]
     vector = units.vector(weights, "weights")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from mogro._algebra import largest
 from mogro._streams import Rng, check_rng
 from mogro._validation import BoolArray, FloatArray, IntArray, real
 from mogro.beliefs import Beliefs
-from mogro.certainty import FrontConfidence, Spread, check_noise
+from mogro.certainty import DifferenceWidths, FrontConfidence, check_noise
 from mogro.choice import check_finite
 from mogro.pareto import front, gaps
 from mogro.policies.base import LinearPolicy, check_delta
@@ -162,7 +162,7 @@ class FrontIdentification(LinearPolicy):
         An arm tells by how much it reduces the variance of the difference that the hardest test is
         about. While some arm is less known than by one observation: the variances themselves.
         """
-        spread = Spread(
+        spread = DifferenceWidths(
             arms, beliefs.S, objectives=self.objectives, delta=self.delta, ridge=self.ridge
         )
         lead = np.broadcast_shapes(arms.shape[:-2], beliefs.S.shape[:-3])
@@ -182,7 +182,7 @@ class FrontIdentification(LinearPolicy):
         return np.where(vague, variances, shared**2 / (1 + variances)), known
 
     def _tests(
-        self, arms: FloatArray, beliefs: Beliefs, spread: Spread
+        self, arms: FloatArray, beliefs: Beliefs, spread: DifferenceWidths
     ) -> tuple[BoolArray, FloatArray, IntArray]:
         """Return who is likely on the front, how far their tests are, and rivals in the way.
 

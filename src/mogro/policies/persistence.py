@@ -33,7 +33,7 @@ from mogro.scalarization import (
 from mogro.selection import EffectiveFront, ParetoFront
 
 FORMAT = 3
-OWN: tuple[type[Any], ...] = (
+BUILT_IN: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
     EpsilonGreedy,
@@ -71,7 +71,7 @@ def load(path: str | os.PathLike[str], types: Sequence[type[Any]] = ()) -> Linea
         if header["format"] != FORMAT:
             raise ValueError(f"format {header['format']!r} is not {FORMAT}")
         _check_room(header["policy"], arrays)
-        policy = from_plain(header["policy"], by_name(OWN, types))
+        policy = from_plain(header["policy"], by_name(BUILT_IN, types))
         if not isinstance(policy, LinearPolicy):
             raise ValueError(f"{type(policy).__name__} is not a policy")
         policy.load_state(arrays)
@@ -99,7 +99,7 @@ def check_names(value: Any) -> dict[str, type[Any]]:
     What no file could hold, or would be taken for one of mogro's own, is a ``ValueError``.
     """
     to_plain(value)
-    return by_name(OWN, foreign_types(value))
+    return by_name(BUILT_IN, foreign_types(value))
 
 
 def foreign_types(value: Any) -> Iterator[type[Any]]:
@@ -108,7 +108,7 @@ def foreign_types(value: Any) -> Iterator[type[Any]]:
         for item in value:
             yield from foreign_types(item)
     elif not isinstance(value, np.ndarray | np.generic | bool | int | float | str | None):
-        if type(value) not in OWN:
+        if type(value) not in BUILT_IN:
             yield type(value)
         for field in dataclasses.fields(value) if dataclasses.is_dataclass(value) else ():
             if field.init:

@@ -20,7 +20,7 @@ from mogro._validation import (
 )
 from mogro.agent.features.catalogue import Catalogue, Offer, Version
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
-from mogro.agent.features.products import FeatureMap, View
+from mogro.agent.features.products import FeatureMap, FeaturesInContext
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
 
@@ -51,7 +51,7 @@ class ArmSet:
         self,
         ids: Sequence[str],
         raw: FloatArray,
-        view: View,
+        view: FeaturesInContext,
         *,
         version: Version | None = None,
         rows: IntArray | None = None,
@@ -224,7 +224,10 @@ class ArmReader:
         return offer if eligible is None else offer.only(_mask(eligible, len(offer)))
 
     def _listed(
-        self, arms: Iterable[str] | Mapping[str, Any], features: Features | None, view: View
+        self,
+        arms: Iterable[str] | Mapping[str, Any],
+        features: Features | None,
+        view: FeaturesInContext,
     ) -> ArmSet:
         ids = self._read_ids(arms)
         if features is None and isinstance(arms, Mapping):
@@ -267,7 +270,9 @@ class ArmReader:
         rows = features if records is None else self._features.encode_arms(records)
         return as_floats(rows, "features"), records
 
-    def _registered(self, arms: Catalogue, features: Features | None, view: View) -> ArmSet:
+    def _registered(
+        self, arms: Catalogue, features: Features | None, view: FeaturesInContext
+    ) -> ArmSet:
         if features is not None:
             raise ValueError("features: expected None, because a catalogue has features")
         if arms.dim != self._features.dim:
@@ -292,7 +297,7 @@ def make_offer(
     return Offer(digest.hexdigest(), names, numbers, None)
 
 
-def _check_size(copied: FloatArray, rows: FloatArray, view: View) -> None:
+def _check_size(copied: FloatArray, rows: FloatArray, view: FeaturesInContext) -> None:
     size = np.vdot(copied, copied)
     if not (size * view.stretch if view.contextual else size) <= LARGEST:
         floats(rows, "features", shape=rows.shape)

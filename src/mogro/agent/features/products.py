@@ -149,7 +149,7 @@ class FeatureMap:
         """Return arms given as records as numbers, (K, A)."""
         return _encoded(records, self.arms, "features")
 
-    def at(self, context: ArrayLike | Record | None) -> "View":
+    def at(self, context: ArrayLike | Record | None) -> "FeaturesInContext":
         """Return what the learner and a policy see of arms in a context."""
         if self.context is None:
             if context is not None:
@@ -168,15 +168,15 @@ class FeatureMap:
         if not float(np.vdot(vector, vector)) <= LARGEST:
             floats(vector, "context", shape=vector.shape)
             raise ValueError(f"context: expected squares that sum to at most {LARGEST:g}")
-        return View(self, vector, record)
+        return FeaturesInContext(self, vector, record)
 
     @cached_property
-    def no_context(self) -> "View":
+    def no_context(self) -> "FeaturesInContext":
         """Arms without a context."""
-        return View(self, np.zeros(0))
+        return FeaturesInContext(self, np.zeros(0))
 
 
-class View:
+class FeaturesInContext:
     """Arms in one context: as a policy sees them, y (..., 1 + A), and as the learner, z (..., p).
 
     y is (1, x), times the norms of the columns by which it turns into z.
@@ -272,7 +272,10 @@ class PosteriorInContext:
     """
 
     def __init__(
-        self, whole: FrozenPosterior, view: View, arms: Callable[[], FloatArray] | None = None
+        self,
+        whole: FrozenPosterior,
+        view: FeaturesInContext,
+        arms: Callable[[], FloatArray] | None = None,
     ) -> None:
         self._whole, self._view, self._arms = whole, view, arms
         self.version = whole.version

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._reshaping import corrected, expecting, with_objectives
+from mogro._reshaping import corrected, with_objectives, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
 from mogro.beliefs import Beliefs, FrozenPosterior
@@ -403,7 +403,7 @@ class _Expected:
         if self._recent:
             rows = np.array(self._recent)
             V = V + rows.T @ rows
-        return expecting(self._observed, V, self._counts)
+        return with_pending(self._observed, V, self._counts)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied
