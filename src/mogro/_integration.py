@@ -25,7 +25,7 @@ _SEVERAL = 150  # wins from which an arm that was chosen is known well enough
 _WANTED = 300  # wins of other arms that were
 _DRAWS = (1 << 14, 200_000)  # weights for that, fewest and most
 _VALUES = 1_280_000  # numbers in them, at most
-_CHUNK = 2048  # weights at a time
+_CHUNK = 20480  # weights at a time, turned
 _RIVALS, _CLOSE = 192, 1024  # arms that beat it, at weights where it is hardly behind
 _STAGES = (4, 24)  # rivals that it meets first, and next
 _BITS = 30
@@ -182,16 +182,17 @@ def _seldom(
     objectives = weights.shape[1]
     turns = objectives if law.is_exchangeable else 1
     wanted = _WANTED * len(weights) / (1 + np.count_nonzero(wins.share))
-    most = min(_DRAWS[1], _VALUES // objectives)
-    chunks = -(-int(np.clip(wanted, _DRAWS[0], max(most, _DRAWS[0]))) // (_CHUNK * turns))
-    draws = chunks * _CHUNK * turns
+    most = max(_DRAWS[0], min(_DRAWS[1], _VALUES // objectives))
+    size = -(-_CHUNK // turns)
+    chunks = -(-int(np.clip(wanted, _DRAWS[0], most)) // (size * turns))
+    draws = chunks * size * turns
     fast, rivals = scores.in_single_precision(), _rivals(scores, arm, weights, wins)
     stages = [np.append(arm, some) for some in np.split(rivals, _STAGES)]
     first = [np.roll(fast.values[stages[0]], -turn, axis=1) for turn in range(turns)]
     kept = []
     for _ in range(chunks):
-        drawn = law.draw(_CHUNK, rng)
-        table = fast.of(drawn).table(np.concatenate(first)).reshape(turns, -1, _CHUNK)
+        drawn = law.draw(size, rng)
+        table = fast.of(drawn).table(np.concatenate(first)).reshape(turns, -1, size)
         turn, row = np.nonzero(_is_ahead(fast, drawn, table.swapaxes(0, 1)))
         windows = sliding_window_view(np.append(drawn, drawn, axis=1), objectives, axis=1)
         points = windows[row, objectives - turn]
