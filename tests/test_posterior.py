@@ -10,11 +10,11 @@ from hypothesis import given
 from tests.oracles import least_squares
 from tests.properties import examples, mostly_slow
 
-from mogro._reshaping import merged, with_features, with_objectives
+from mogro._reshaping import reshaped, with_objectives, without
 from mogro._validation import FloatArray
 from mogro.posterior import Posterior
 from mogro.priors import _FLAT as FLAT
-from mogro.priors import Fixed, Flat, Prior
+from mogro.priors import Fixed, Flat, Learned, Prior
 
 KINDS = ("random", "duplicate", "zero", "collinear", "subspace", "axes", "mixed", "constant")
 NUMBERS = ("S", "theta", "noise", "n", "V")
@@ -590,36 +590,27 @@ def test_decays_without_updates_lead_back_to_the_prior(prior: Prior) -> None:
     np.testing.assert_allclose(posterior.theta, 0, atol=1e-6)
 
 
-# Merge, features, objectives
+# Fewer observations, other features and objectives
 
 
-@given(histories(powers=3), st.sampled_from([Flat(), Fixed(0.7, mean=0.5)]), st.integers(0, 2**32))
+@given(st.sampled_from([Flat(), Fixed(0.7, mean=0.5), Learned()]), st.integers(0, 2**32))
 @examples(80)
-def test_merged_posteriors_have_seen_what_both_have(
-    case: tuple[FloatArray, FloatArray], prior: Prior, seed: int
-) -> None:
-    x, y = case
-    cut, apart = seed % (len(x) + 1), seed % 4
-    first, second = updated(x[:cut], y[:cut], prior), updated(x[cut:], y[cut:], prior)
-    both = updated(x, y, prior)
-    both._renew()
-    if apart & 1:
-        first.separate()
-    if apart & 2:
-        second.separate()
-    if apart:
-        both.separate()
-    before = second.save_state()
-    assert_same(both, merged(first, second), x)
-    assert_equal_states(before, second.save_state())
-
-
-def test_a_posterior_may_be_merged_with_itself() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
-    posterior, twice = updated(x, y), updated(np.tile(x, (2, 1)), np.tile(y, (2, 1)))
-    twice._renew()
-    assert_same(twice, merged(posterior, posterior), x, digits=9)
+def test_observations_that_are_taken_out_leave_the_others(prior: Prior, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dim, cut = int(rng.integers(1, 4)), int(rng.integers(0, 31))
+    x, y = rng.integers(-2, 3, (30, dim)).astype(float), rng.standard_normal((30, 2))
+    weights = rng.choice([0.0, 0.5, 1.0], (30, 2))
+    every, expected = (Posterior(dim, 2, prior=prior) for _ in "12")
+    every.separate()
+    expected.separate()
+    every.learn(x, y, weights)
+    expected.learn(x[cut:], y[cut:], weights[cut:])
+    left = without(every, x[:cut], y[:cut], weights[:cut])
+    for name in ("n", "V", "b", "y2", "_uses", "_count"):
+        wanted = getattr(expected, name)
+        np.testing.assert_allclose(getattr(left, name), wanted, rtol=1e-9, atol=1e-9)
+    assert left.theta == pytest.approx(expected.theta, abs=1e-4)
+    assert np.isfinite(left.W).all()
 
 
 @given(histories(powers=3), st.integers(0, 2**32), st.booleans())
@@ -641,21 +632,32 @@ def test_features_that_come_and_go(
         expected.separate()
         posterior.separate()
         before = posterior.save_state()
-    assert_same(expected, with_features(posterior, places), now)
+    matrix = np.zeros((len(places), dim))
+    for row, place in enumerate(places):
+        matrix[row, [] if place is None else place] = 1
+    expected.separate()
+    same = range(y.shape[1])
+    assert_same(expected, reshaped(posterior, matrix, same, np.ones(y.shape[1]), Flat()), now)
     assert_equal_states(before, posterior.save_state())
 
 
-def test_new_features_are_learned_from_then_on() -> None:
+@pytest.mark.parametrize("prior", [Flat(), Fixed(2.0), Learned()], ids=repr)
+def test_features_of_a_linear_map_and_objectives_of_other_units(prior: Prior) -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((60, 3)), rng.standard_normal((60, 2))
-    x[:20, 1] = 0
-    posterior = with_features(updated(x[:20][:, [0, 2]], y[:20]), [0, None, 1])
-    for observation in zip(x[20:], y[20:], strict=True):
-        posterior.update(*observation)
-    expected = updated(x, y)
-    for fitted in (expected, posterior):
+    x[:, 0] = 1.0
+    matrix = np.array([[1.0, 0, 0], [-0.5, 2.0, 0], [0, 0, 0], [0, 0, 1.0]])
+    now, factors = x @ matrix.T, np.array([1.0, -3.0, 1.0])
+    made = reshaped(updated(x[:20], y[:20]), matrix, [None, 1, 0], factors, prior)
+    assert made.n.tolist() == [0, 20, 20]
+    for observation, values in zip(now[20:], y[20:], strict=True):
+        made.update(observation, np.array([0.0, -3 * values[1], values[0]]), np.array([0, 1.0, 1]))
+    expected = Posterior(4, 3, prior=prior)
+    weights = np.repeat([[0.0, 1.0, 1.0]], 60, axis=0)
+    expected.learn(now, np.column_stack([y[:, 0], -3 * y[:, 1], y[:, 0]]), weights)
+    for fitted in (expected, made):
         fitted._renew()
-    assert_same(expected, posterior, x)
+    assert_same(expected, made, now)
 
 
 @given(histories(powers=3), st.integers(0, 2**32), st.booleans())

@@ -10,23 +10,9 @@ import numpy as np
 from mogro._algebra import diagonals
 from mogro._validation import FloatArray
 from mogro.posterior import STATE, Posterior
-from mogro.priors import Learned
+from mogro.priors import Learned, Prior
 
 _ROUNDING = 1e-9  # a weight below is what is left of observations that were taken out
-
-
-def merged(one: Posterior, other: Posterior) -> Posterior:
-    """Return the posterior of all that two of the same features and objectives have observed."""
-    one, other, both = one.copy(), other.copy(), one.copy()
-    if one.apart or other.apart:
-        for posterior in (one, other, both):
-            posterior.separate()
-    both._n, both._sums = one._n + other._n, one._sums + other._sums
-    both._uses, both._count = one._uses + other._uses, one._count + other._count
-    _learn_prior_again(both)
-    both._renew()
-    both._set_residual(one._residual(both._theta) + other._residual(both._theta))
-    return both
 
 
 def corrected(
@@ -77,26 +63,76 @@ def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterio
     return other
 
 
-def with_features(posterior: Posterior, places: Sequence[int | None]) -> Posterior:
-    """Return the posterior of the features at some places; None is a new one, never seen."""
-    other = Posterior(
-        len(places), posterior.objectives, prior=posterior.prior, batch=posterior.batch
-    )
-    if posterior.apart:
-        other.separate()
-    new, old = _matched(places)
-    rows = [*new, *range(other.dim, other._sums.shape[-1])]
-    former = [*old, *range(posterior.dim, posterior._sums.shape[-1])]
-    other._sums[(..., *np.ix_(rows, rows))] = posterior._sums[(..., *np.ix_(former, former))]
-    other._n, other._count = posterior._n, posterior._count
-    if other._uses.size:
-        other._uses[..., new] = posterior._uses[..., old]
-        other._learned[..., new] = posterior._learned[..., old]
-    _learn_prior_again(other)
+def without(posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatArray) -> Posterior:
+    """Return the posterior less observations (n, d) and (n, M) that it was given, of some weights.
+
+    For one learner. Where nothing but rounding is left, nothing is.
+    """
+    other = posterior.copy()
+    other.separate()
+    before, d = other.copy(), other.dim
+    for m in range(other.objectives):
+        both = np.column_stack([x, y[:, m]])
+        removed = (weights[:, m, None] * both).T @ both
+        other._sums[m] -= removed
+        other._n[m] -= weights[:, m].sum()
+        if isinstance(other.prior, Learned):
+            other._uses[m] -= weights[:, m] @ (x != 0)
+            other._count[m] -= np.sign(weights[:, m]).sum()
+        gone = diagonals(other._sums[m])[:d] <= _ROUNDING * diagonals(removed)[:d]
+        nothing = other._n[m] <= _ROUNDING * before._n[m]
+        vanished = np.append(gone, False) | nothing
+        other._sums[m][vanished], other._sums[m][:, vanished] = 0, 0
+        other._n[m] *= not nothing
+    for array in (diagonals(other._sums), other._uses, other._count):
+        np.maximum(array, 0, out=array)
     other._renew()
-    theta = np.zeros_like(posterior._theta)
-    theta[..., old] = other._theta[..., new]
-    other._set_residual(posterior._residual(theta))
+    errors = weights * np.square(y - x @ other._theta[:, 0].T)
+    left = before._residual(other._theta) - errors.sum(axis=0)[:, None]
+    other._set_residual(left * (other._n > 0)[:, None])
+    return other
+
+
+def reshaped(
+    posterior: Posterior,
+    matrix: FloatArray,
+    places: Sequence[int | None],
+    factors: FloatArray,
+    prior: Prior,
+) -> Posterior:
+    """Return the posterior of features ``matrix @ x``, (d', d), of other objectives, by a prior.
+
+    Objectives and their factors are as for :func:`with_objectives`. A learned prior is due again.
+    For one learner.
+    """
+    known = posterior.copy()
+    known.separate()
+    other = Posterior(len(matrix), len(places), prior=prior)
+    other.separate()
+    new, old = _matched(places)
+    factor, d = factors[new, None, None], known.dim
+    sums = known._sums[old]
+    b = factor * (sums[:, d:, :d] @ matrix.T)
+    other._sums[new] = np.block(
+        [
+            [matrix @ sums[:, :d, :d] @ matrix.T, np.swapaxes(b, 1, 2)],
+            [b, factor**2 * sums[:, d:, d:]],
+        ]
+    )
+    other._n[new] = known._n[old]
+    if isinstance(prior, Learned):
+        n, counted = known._n[old, None], isinstance(known.prior, Learned)
+        uses = known._uses[old] if counted else n * (diagonals(sums)[:, :d] > 0)
+        several = np.count_nonzero(matrix, axis=1) > 1  # a number that was moved: seldom zero
+        other._uses[new] = np.where(several, n, uses @ (matrix != 0).T)
+        other._count[new] = known._count[old] if counted else known._n[old]
+        _learn_prior_again(other)
+    other._renew()
+    theta = known._theta.copy()
+    theta[old] = other._theta[new] @ matrix / factor
+    residual = np.zeros_like(other._squares)
+    residual[new] = factor[..., 0] ** 2 * known._residual(theta)[old]
+    other._set_residual(residual)
     return other
 
 

@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
         name = f"new {len(self.events)}"
         new = mogro.Objective(name, window=window, default=default if window else None)
         add(self.agent, new)
-        assert not self.agent.reconfigure(objectives=self.agent.objectives)
+        assert not self.agent.reconfigure(objectives=self.agent.objectives).changes
         self.go_on_with([*self.objectives, new])
 
     @rule(data=st.data())

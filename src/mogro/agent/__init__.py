@@ -23,7 +23,7 @@ from mogro.agent.features.catalogue import Catalogue, ExactIndex, Index
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.objective import HalfLife, Objective, Retention
-from mogro.agent.state.counters import Outcome
+from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.views import Estimates, Explanation, Front, Rival
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "Objective",
     "Outcome",
     "Propensities",
+    "Reconfiguration",
     "Retention",
     "Rival",
     "Tags",

@@ -65,7 +65,7 @@ from mogro.agent.request import (
     read_time,
     read_weights,
 )
-from mogro.agent.state.counters import Outcome
+from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
 from mogro.priors import Prior
@@ -735,8 +735,8 @@ class Agent:
         arm  sales
         a    2 [-0.4841, 4.484]
         """
-        offered = self._reader.read(arms, features, context=context)
         with self._current():
+            offered = self._arm_reader(self._config).read(arms, features, context=context)
             return views.estimates(offered, self._state.learner, self._config)
 
     def decision(self, id: str) -> DecisionRecord:
@@ -907,13 +907,13 @@ class Agent:
         cake   5      4      66...%
         bread  1      2      33...%
         """
-        offered = self._reader.read(arms, features, context=context)
         with self._current():
-            learner = self._state.learner
+            learner, config = self._state.learner, self._config
+            offered = self._arm_reader(config).read(arms, features, context=context)
             if confidence is not None:
-                return views.certain_front(offered, learner, self._config, confidence, noise)
+                return views.certain_front(offered, learner, config, confidence, noise)
             theta = learner.theta
-        return views.learned_front(offered, theta, self._config)
+        return views.learned_front(offered, theta, config)
 
     def explain(self, decision: Decision) -> views.Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
@@ -990,7 +990,9 @@ class Agent:
                 for account in self._state.accounts
             )
 
-    def reconfigure(self, *, now: float | None = None, **changes: Unpack[AgentChanges]) -> bool:
+    def reconfigure(
+        self, *, now: float | None = None, **changes: Unpack[AgentChanges]
+    ) -> Reconfiguration:
         """Go on with another configuration: one event, in all processes that share a journal.
 
         What is not named stays. Return whether anything has changed. Decisions that were made keep
@@ -1018,18 +1020,21 @@ class Agent:
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> agent.reconfigure(objectives=[mogro.Objective("returns", direction="min")], epsilon=0.1)
-        True
+        Reconfiguration(changes=('objectives', 'epsilon'), relearned=0, unsure=0)
         >>> agent.objectives
         (Objective(name='returns', direction='min'),)
         """
 
-        def work() -> bool:
+        def work() -> Reconfiguration:
             differing = find_changes(self._config, changes)
-            if differing:
-                time = read_time(now, needed=False)
-                self._check_step(time, now)
-                self._commit(Reconfigured(differing, time))
-            return bool(differing)
+            if not differing:
+                return Reconfiguration()
+            time = read_time(now, needed=False)
+            self._check_step(time, now)
+            if self._queue is not None:
+                self._queue.know(self._config.reconfigured(differing).types)
+            done: Reconfiguration = self._commit(Reconfigured(differing, time))
+            return done
 
         return self._perform(work)
 
@@ -1223,7 +1228,7 @@ class Agent:
         self._refused = 0  # times
         self._on_event = on_event
         self._lock = threading.RLock()
-        self._reader = ArmReader(state.config.features)
+        self._reader = state.config, ArmReader(state.config.features)
         self._queue: CommitQueue | None = None  # with a journal
         self._set_state(state)
 
@@ -1257,14 +1262,23 @@ class Agent:
 
         The arms are to be ``written`` down, if there is a journal.
         """
-        about = self._reader, self._clock, written and self._queue is not None
+        about, config = (self._clock, written and self._queue is not None), self._config
         try:
-            return read_request(question, self._state.config, *about)
+            return read_request(question, config, self._arm_reader(config), *about)
         except ValueError:
             if self._queue is None:
                 raise
         with self._current():
-            return read_request(question, self._state.config, *about)
+            return read_request(question, self._config, self._arm_reader(self._config), *about)
+
+    def _arm_reader(self, config: AgentConfig) -> ArmReader:
+        """Return what reads arms by a configuration."""
+        known, reader = self._reader
+        if known is not config:
+            if known.features != config.features:
+                reader = ArmReader(config.features)
+            self._reader = config, reader
+        return reader
 
     def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name, in the same way."""

@@ -194,10 +194,11 @@ class AgentConfig:
         """Return a config that differs in some fields."""
         return replace(self, **changes)
 
-    def restored(self, plain: Any) -> "AgentConfig":
-        """Return this config, or what became of it, from plain data."""
+    def restored(self, plain: Any, types: Mapping[str, type[Any]]) -> "AgentConfig":
+        """Return this config, or what became of it, from plain data, of classes by their names."""
         mine = json.loads(json.dumps(to_plain(self)))
-        return self if plain == mine else config_from_plain(plain, self.types)
+        restored: AgentConfig = self if plain == mine else from_plain(plain, types)
+        return restored
 
 
 # Classes of which all that an agent writes is made.

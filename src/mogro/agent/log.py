@@ -5,6 +5,7 @@ features of an arm as the caller gave them, C of a context, p of an arm as the l
 
     id, arm             string; a lone surrogate is escaped, because UTF-8 has none
     time                float64; null if the caller gave none
+    version             int64: how often the agent had been configured otherwise before
     position            int64: the place of its event
     basis               int64: the place of the last event that its beliefs knew of
     features            list<float64>, p: of the arm, as the learner sees it
@@ -35,9 +36,12 @@ place of a default.
 
 An agent in memory knows no position, basis, context, propensities or arms on offer: null. So are
 these of a decision that came from another agent's log. Objectives are those that the agent has
-now; what was believed of one that it did not have then is NaN. The schema has metadata under
+now; what was believed of one that it did not have then is NaN. So are features: those of arms and
+contexts are computed from their records, where the agent had other encoders then, and those that
+nobody knows are zeros; propensities and estimates are those of then. The schema has metadata under
 ``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
-``epsilon``, ``rewards``, and ``features``, what the learner sees of arms.
+``epsilon``, ``rewards``, and ``features``, what the learner sees of arms; with a journal
+``versions``, the features of each version that there was.
 """
 
 import json
@@ -54,6 +58,8 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
 from mogro.agent.events import Decided, Imported, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
+from mogro.agent.features.products import FeatureMap, FeaturesInContext
+from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.agent.records import offered_arms, stored_inputs, view_of
@@ -98,7 +104,9 @@ def make_log(
     block = ledger.gather(rows)
     ids, arms = ([utf8(text[row]) for row in rows.tolist()] for text in (ledger.ids, ledger.arms))
     known = [
-        _known_columns(Block._make(column[n : n + _ROWS] for column in block), written, units, most)
+        _known_columns(
+            Block._make(column[n : n + _ROWS] for column in block), written, state.config, most
+        )
         for n in range(0, max(len(ids), 1), _ROWS)
     ]
 
@@ -114,6 +122,7 @@ def make_log(
         "id": pa.array(ids, pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
         "arm": pa.array(arms, pa.string()),
+        "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
         **column("basis"),
         "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
@@ -136,6 +145,8 @@ def make_log(
         times = block.stamps[:, m] if units.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     about = _metadata(state.config) | {"rewards": rewards}
+    if written is not None:
+        about["versions"] = [_features(config) for config in written.versions]
     return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
 
 
@@ -170,11 +181,14 @@ class JournalRows(NamedTuple):
         Rows of the decisions, with the configuration of the agent then, by position.
     offers
         Arms on offer, by position.
+    versions
+        All configurations that the agent had.
     """
 
     journal: Journal
     decisions: dict[int, tuple[Row, AgentConfig]]
     offers: dict[int, Offered]
+    versions: list[AgentConfig]
 
 
 def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> JournalRows:
@@ -184,7 +198,7 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     """
     ledger = state.ledger
     held = set(ledger.gather(ledger.live()).position.tolist())
-    written = JournalRows(journal, {}, {})
+    written = JournalRows(journal, {}, {}, [config])
     for row in journal.rows(0):
         if row[0] in held:
             written.decisions[row[0]] = row, config
@@ -192,6 +206,7 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
             event = journal.decode(row)
             if isinstance(event, Reconfigured):
                 config = config.reconfigured(event.changes)
+                written.versions.append(config)
             elif isinstance(event, Offered):
                 written.offers[row[0]] = event
     return written
@@ -209,10 +224,10 @@ class _KnownRow(NamedTuple):
 
 
 def _known_columns(
-    block: Block, written: JournalRows | None, units: Units, max_arms: int
+    block: Block, written: JournalRows | None, config: AgentConfig, max_arms: int
 ) -> dict[str, Any]:
     """Return the columns that take a journal, of some decisions."""
-    pa, offers = need_arrow(), _Offers()
+    pa, offers, units = need_arrow(), _Offers(config.features), config.units
     places = (block.position, block.offer, block.serial)
     rows = [
         _known_row(position, offer, written, units, offers, step=serial, max_arms=max_arms)
@@ -227,7 +242,7 @@ def _known_columns(
     }
     place = columns.pop("place")
     ids = pa.array([list(map(utf8, arms.ids)) for arms in offers.arms], pa.list_(pa.string()))
-    features = pa.array([arms.raw.ravel() for arms in offers.arms], vector)
+    features = pa.array([numbers.ravel() for numbers in offers.features], vector)
     records = pa.array([arms.texts for arms in offers.arms], pa.list_(pa.string()))
     return columns | {
         "offered": ids.take(place),
@@ -237,10 +252,16 @@ def _known_columns(
 
 
 class _Offers:
-    """Different sets of arms on offer: most decisions choose among the same ones."""
+    """Different sets of arms on offer: most decisions choose among the same ones.
 
-    def __init__(self) -> None:
+    Their features, and contexts, are those of the agent now.
+    """
+
+    def __init__(self, now: FeatureMap) -> None:
         self.arms: list[ArmSet] = []
+        self.features: list[FloatArray] = []
+        self._now = now
+        self._ways: dict[int, Remapping | None] = {}  # from other configurations, by their ids
         self._places: dict[tuple[int, tuple[bytes | None, ...], int], int] = {}
 
     def place(self, event: Decided, offered: Offered, config: AgentConfig) -> int:
@@ -251,8 +272,23 @@ class _Offers:
         key = event.offered, left, id(config)
         if key not in self._places:
             self._places[key] = len(self.arms)
-            self.arms.append(offered_arms(event, offered, config))
+            arms, way = offered_arms(event, offered, config), self._way(config)
+            self.arms.append(arms)
+            self.features.append(arms.raw if way is None else way.arms(arms.raw, arms.texts))
         return self._places[key]
+
+    def context(self, view: FeaturesInContext, config: AgentConfig) -> FloatArray | None:
+        """Return the features of a context, if there is one."""
+        way = self._way(config)
+        context = view.context if way is None else way.context(view.context, view.record)
+        return context if len(context) else None
+
+    def _way(self, config: AgentConfig) -> Remapping | None:
+        """Return how features of another configuration become those of now."""
+        if id(config) not in self._ways:
+            same = config.features == self._now
+            self._ways[id(config)] = None if same else Remapping(config.features, self._now)
+        return self._ways[id(config)]
 
 
 def _known_row(
@@ -274,7 +310,7 @@ def _known_row(
     evidence = event.evidence
     chance, error = evidence.propensity or (None, None)
     view = view_of(event, config)
-    known = _KnownRow(evidence.basis, view.context if view.contextual else None, chance, error)
+    known = _KnownRow(evidence.basis, offers.context(view, config), chance, error)
     if offered is None:
         return known
     if chance is None and not event.observed:
@@ -318,14 +354,17 @@ def _outcomes(
 
 
 def _metadata(config: AgentConfig) -> dict[str, Any]:
-    sides = ("arms", "context", "interactions")
     return {
         "version": VERSION,
         "objectives": to_plain(config.objectives),
         "dim": config.features.dim,
         "epsilon": config.epsilon,
-        "features": {name: to_plain(getattr(config, name)) for name in sides},
+        "features": _features(config),
     }
+
+
+def _features(config: AgentConfig) -> dict[str, Any]:
+    return {name: to_plain(getattr(config, name)) for name in ("arms", "context", "interactions")}
 
 
 def read_log(log: Any, config: AgentConfig) -> list[Imported]:

@@ -46,8 +46,6 @@ def _check_names(wanted: Mapping[str, Any]) -> None:
         if name not in AgentChanges.__annotations__:
             known = ", ".join(AgentChanges.__annotations__)
             raise ValueError(f"{name}: cannot be changed; expected some of {known}")
-        if name in ("arms", "context", "interactions", "prior", "half_life"):
-            raise ValueError(f"{name}: cannot be changed yet")
 
 
 def _check_objectives(before: Units, after: Units) -> None:

@@ -145,6 +145,17 @@ class FeatureMap:
         """Whether nothing is left out."""
         return bool(self.kept.all())
 
+    def split(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the arms (n, A) and contexts (n, C) that features (n, p) are the products of."""
+        places = np.cumsum(self.kept.ravel()).reshape(self.kept.shape) - 1
+        return features[:, places[0, 1:]], features[:, places[1:, 0]]
+
+    def join(self, arms: FloatArray, contexts: FloatArray) -> FloatArray:
+        """Return the learner's features (n, p) of arms (n, A), each in a context of its own."""
+        ones = np.ones((len(arms), 1))
+        x, c = (np.concatenate([ones, side], axis=1) for side in (arms, contexts))
+        return np.asarray((c[:, :, None] * x[:, None, :])[:, self.kept])
+
     def encode_arms(self, records: Sequence[Record]) -> FloatArray:
         """Return arms given as records as numbers, (K, A)."""
         return _encoded(records, self.arms, "features")

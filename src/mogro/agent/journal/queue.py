@@ -15,8 +15,9 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from mogro.agent.config import AgentConfig
@@ -206,6 +207,10 @@ class CommitQueue:
     def event(self, position: int) -> Event | None:
         """Return one event, within :meth:`current`; None if it is no longer there."""
         return self._journal.event(position)
+
+    def know(self, types: Iterable[type[Any]]) -> None:
+        """Know classes that are not mogro's own, of which events are made from now on."""
+        self._journal.types = {**self._journal.types, **{kind.__name__: kind for kind in types}}
 
     def versions(self, before: float = math.inf) -> list[AgentConfig]:
         """Return the configurations that the agent had until an event, within :meth:`current`."""
@@ -434,7 +439,8 @@ class CommitQueue:
         if not 0 < position < before:
             return State(self.config)
         try:
-            return join(head, blocks, self.config.restored, where=journal.path)
+            make = partial(self.config.restored, types=journal.types)
+            return join(head, blocks, make, where=journal.path)
         except DamagedSnapshot:
             if journal.index().position == position:
                 return State(self.config)

@@ -34,6 +34,17 @@ class Counters:
                         setattr(self, name, getattr(self, name) + more)
 
 
+class Reconfiguration(NamedTuple):
+    """What :meth:`Agent.reconfigure` did."""
+
+    changes: tuple[str, ...] = ()  # keywords that differ now
+    relearned: int = 0  # decisions from which it has learned again
+    # Decisions in which features that came count as zero, although nobody knows: there is no record
+    # of what was there. That is right for what did not exist then, and wrong for a category that
+    # was there and unknown.
+    unsure: int = 0
+
+
 class Outcome(NamedTuple):
     """What became of the values given to :meth:`Agent.reward`, in numbers of objectives."""
 

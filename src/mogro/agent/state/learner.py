@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._reshaping import corrected, with_objectives, with_pending
+from mogro._reshaping import corrected, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
 from mogro.beliefs import Beliefs, FrozenPosterior
@@ -271,23 +271,23 @@ class Learner:
                 self.observed.separate()
             self._subtract_pending(x, which, self._weights(times))
 
-    def copy_objectives(
-        self, other: "Learner", places: Sequence[int | None], factors: FloatArray
-    ) -> None:
-        """Know what another learner knows of the objectives at some places; None is a new one.
+    def begin_pending(self, x: FloatArray, pending: BoolArray, times: FloatArray) -> None:
+        """Begin with decisions (n, p) of times in flight, for objectives (n, M)."""
+        if not self._explores:
+            return
+        rows = pending.any(axis=1)
+        x, pending, times = x[rows], pending[rows], times[rows]
+        if (pending != pending[:, :1]).any():
+            self.observed.separate()
+        self._split_pending()
+        groups = pending[:, : len(self._pending)]
+        scaled = np.sqrt(groups * self._weights(times)[:, None]).T[..., None] * x  # (G, n, p)
+        self._sums, self._summed = np.swapaxes(scaled, -1, -2) @ scaled, True
+        self._pending = groups.sum(axis=0).tolist()
 
-        Their values are multiplied by factors (M,). Nothing is in flight for a new one.
-        """
-        known = other.copy()
-        known.observed.separate()
-        known._split_pending()
-        self.observed = with_objectives(known.observed, places, factors)
-        self.time = other.time
-        known._sum_recent()
-        none = np.zeros_like(known._sums[0])
-        self._sums = np.array([none if m is None else known._sums[m] for m in places])
-        self._pending = [0 if m is None else known._pending[m] for m in places]
-        self._summed = True
+    def weights(self, times: FloatArray) -> FloatArray:
+        """Return how much observations of decisions at some times, (n,), count now."""
+        return self._weights(times)
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over a prior that was learned anew, (M, p)."""

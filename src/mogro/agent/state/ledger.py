@@ -262,18 +262,30 @@ class Ledger:
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
 
-    def changed(self, places: Sequence[int | None], factors: FloatArray, *, stamped: bool) -> None:
+    def changed(
+        self,
+        places: Sequence[int | None],
+        factors: FloatArray,
+        features: FloatArray,
+        *,
+        stamped: bool,
+    ) -> None:
         """Go on with other objectives: those at some places, and new ones for None.
 
-        Estimates are multiplied by factors. Nothing is waited for of a new objective.
+        Estimates are multiplied by factors. Nothing is waited for of a new objective. Features of
+        all decisions, (n, p), take the place of those that they had.
         """
         rows = self.live()
         old = self.gather(rows)
         held = [[texts[row] for row in rows.tolist()] for texts in self.texts]
         references = self.references
-        self._begin((self.shape[0], len(places), len(places) * stamped))
-        new = empty_block(len(rows), self.shape)._replace(
-            **{name: getattr(old, name) for name in Block._fields if name not in _BY_OBJECTIVE}
+        self._begin((features.shape[1], len(places), len(places) * stamped))
+        new = (
+            empty_block(len(rows), self.shape)
+            ._replace(
+                **{name: getattr(old, name) for name in Block._fields if name not in _BY_OBJECTIVE}
+            )
+            ._replace(features=features)
         )
         new.state[...], new.values[...], new.stamps[...] = MISSING, math.nan, -math.inf
         new.estimates[...] = 0

@@ -13,12 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mogro._reshaping import with_objectives
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
 from mogro.agent.budget import Budget
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
+from mogro.agent.features.remapping import Remapping
 from mogro.agent.objective import (
     DEFAULTED,
     LEARNED,
@@ -30,7 +32,7 @@ from mogro.agent.objective import (
     Units,
 )
 from mogro.agent.state.accounts import Account, Amount, new_accounts
-from mogro.agent.state.counters import Counters, Outcome
+from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import (
     COUNTED,
@@ -45,8 +47,11 @@ from mogro.agent.state.ledger import (
     Block,
     Ledger,
 )
+from mogro.agent.state.relearning import carried, learn_again, observations
 from mogro.agent.state.windows import Closing, Windows, find_windows
 
+# Settings by which all is learned again.
+_LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life"))
 _OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
 
 
@@ -440,24 +445,46 @@ class State:
             self._set_outcomes(row, block, i, before, after, [], unobserved)
         return len(unobserved)
 
-    def _reconfigured(self, event: events.Reconfigured) -> bool | ValueError:
+    def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
         """Go on with another configuration; what is known of objectives that stay is kept."""
+        changes, relearned, unsure = event.changes.keys(), 0, 0
+        reshapes = changes & {"objectives", "policy", *_LEARNED_BY}
         try:
             config = self.config.reconfigured(event.changes)
+            if reshapes:
+                features, unsure = self._remapped(config)
         except (ValueError, TypeError, KeyError) as error:
-            return ValueError(f"changes: {error}")
+            return ValueError(str(error))
         self.changes.append(self.position)
-        if "objectives" in event.changes:
-            self._reshape(config)
+        if reshapes:
+            relearned = self._reshape(config, features, anew=bool(changes & _LEARNED_BY))
         self.config, self.units = config, config.units
-        if "budgets" in event.changes:
+        if "budgets" in changes:
             self._renew_accounts()
-        if event.changes.keys() & {"objectives", "activation_timeout"}:
+        if reshapes or "activation_timeout" in changes:
             self.find_windows()
-        return True
+        return Reconfiguration(tuple(event.changes), relearned, unsure)
 
-    def _reshape(self, config: AgentConfig) -> None:
-        """Let ledger and learner be those of another configuration."""
+    def _remapped(self, config: AgentConfig) -> tuple[FloatArray, int]:
+        """Return decisions by the features of a configuration, and of how many these are unsure."""
+        rows, ledger = self.ledger.live(), self.ledger
+        features = ledger.gather(rows).features
+        if config.features == self.config.features:
+            return features, 0
+        way = Remapping(self.config.features, config.features)
+        texts = ([each[row] for row in rows.tolist()] for each in (ledger.records, ledger.contexts))
+        features, unsure = way.rows(features, *texts)
+        if not way.came.any():
+            return features, 0
+        if not (self.learner.can_take_out and new_learner(config).can_take_out):
+            return features, self.counters.decisions
+        return features, self.counters.forgotten + int(unsure.sum())
+
+    def _reshape(self, config: AgentConfig, features: FloatArray, *, anew: bool) -> int:
+        """Let ledger and learner be those of another configuration.
+
+        ``anew``: what was learned is made again from the decisions held. Return how many were.
+        """
         old, units = self.units, config.units
         places = [old.index.get(name) for name in units.names]
         factors = np.array(
@@ -466,12 +493,28 @@ class State:
                 for m, slope in zip(places, units.slopes, strict=True)
             ]
         )
+        before, learner, ledger = self.learner, new_learner(config), self.ledger
+        learner.time = before.time
+        relearns = anew and before.can_take_out and learner.can_take_out
+        if anew and not (relearns and not self.counters.forgotten):
+            held = ledger.gather(ledger.live() if relearns else np.zeros(0, np.int64))
+            learner.observed = carried(
+                before, held, self.config, self.defaults, config, places, factors
+            )
+        elif not anew:
+            same = old.objectives == units.objectives
+            learner.observed = (
+                before.observed if same else with_objectives(before.observed, places, factors)
+            )
         self._keep_defaults(units)
         self.config, self.units = config, units
-        self.ledger.changed(places, factors, stamped=units.stamped)
-        self.counters.missing += places.count(None) * len(self.ledger.live())
-        learner = new_learner(config)
-        learner.copy_objectives(self.learner, places, factors)
+        ledger.changed(places, factors, features, stamped=units.stamped)
+        block = ledger.gather(ledger.live())
+        self.counters.missing += places.count(None) * len(block.serial)
+        values, learned = observations(block, units, self.defaults)
+        if relearns:
+            learn_again(learner, block, values, learned)
+        learner.begin_pending(block.features, block.state == PENDING, block.time)
         self.learner, self._learner_ahead = learner, None
         self._renew_accounts()
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
@@ -480,6 +523,7 @@ class State:
                 self._complete(row, *self.ledger.writable(row))
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
+        return int(relearns and learned.any(axis=1).sum())
 
     def _keep_defaults(self, units: Units) -> None:
         """Write down what was learned as a default that is another one from now on."""

@@ -1,0 +1,133 @@
+"""From the features of one configuration to those of another: what is known of them, exactly.
+
+Features that stay are what they were; another mean or scale of a number is a linear map, with the
+constant; those that come are zeros. So is the map of the arm, ``(1, x')``, and of the context, and
+that of their products follows, as far as the old ones had the products that it takes.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.features.columns import Category, Column, Number, Tags, Vector
+from mogro.agent.features.encoder import Encoder, as_record
+from mogro.agent.features.products import FeatureMap, FeatureSpec
+
+
+class Remapping:
+    """The way from the learner's features of one map to those of another.
+
+    Examples
+    --------
+    >>> from mogro import Encoder, Number
+    >>> there = FeatureMap(Encoder(price=Number(10.0, 5.0)))
+    >>> here = FeatureMap(Encoder(price=Number(20.0, 10.0), size=Number()))
+    >>> way = Remapping(there, here)
+    >>> way.matrix
+    array([[ 1. ,  0. ],
+           [-1. ,  0.5],
+           [ 0. ,  0. ]])
+    >>> way.came.tolist()
+    [False, False, True]
+    """
+
+    def __init__(self, old: FeatureMap, new: FeatureMap) -> None:
+        self.old, self.new = old, new
+        self._arms = _side_matrix(old.arms, new.arms)
+        self._contexts = _side_matrix(old.context, new.context)
+
+    @cached_property
+    def _whole(self) -> tuple[FloatArray, BoolArray]:
+        """The map of all products, (p', p), and which rows of it take some that there are not."""
+        every = np.kron(self._contexts, self._arms)[self.new.kept.ravel()]
+        kept = self.old.kept.ravel()
+        lost = np.asarray((every[:, ~kept] != 0).any(axis=1))
+        return every[:, kept] * ~lost[:, None], lost
+
+    @property
+    def matrix(self) -> FloatArray:
+        """T, (p', p): sums of the old features z become sums of ``T z``."""
+        return self._whole[0]
+
+    @property
+    def came(self) -> BoolArray:
+        """Which of the new features, (p',), are zeros in the past because nothing is known."""
+        return np.asarray(~self.matrix.any(axis=1))
+
+    def rows(
+        self, features: FloatArray, records: Sequence[str], contexts: Sequence[str]
+    ) -> tuple[FloatArray, BoolArray]:
+        """Return decisions (n, p) by the new features, (n, p'), and for which these are not sure.
+
+        Arms and contexts are computed from their records, as JSON, where there are; otherwise from
+        the old features, and then those that come are not sure.
+        """
+        arms, contexts_now = self.old.split(features)
+        x, arm_is_sure = _encoded(arms, self._arms, records, self.new.arms)
+        c, context_is_sure = _encoded(contexts_now, self._contexts, contexts, self.new.context)
+        return self.new.join(x, c), ~(arm_is_sure & context_is_sure)
+
+    def arms(self, numbers: FloatArray, records: Sequence[str] | None) -> FloatArray:
+        """Return arms (n, A) by the new features, (n, A'), from their records if there are."""
+        return _encoded(numbers, self._arms, records or (), self.new.arms)[0]
+
+    def context(self, numbers: FloatArray, record: str | None) -> FloatArray:
+        """Return a context (C,) by the new features, (C',), from its record if there is one."""
+        texts = (record,) if record else ()
+        return np.asarray(_encoded(numbers[None], self._contexts, texts, self.new.context)[0][0])
+
+
+def _encoded(
+    numbers: FloatArray, matrix: FloatArray, records: Sequence[str], side: FeatureSpec | None
+) -> tuple[FloatArray, BoolArray]:
+    """Return one side of decisions by new features, and where these are sure."""
+    new: FloatArray = matrix[1:, 0] + numbers @ matrix[1:, 1:].T
+    sure = np.full(len(new), bool(matrix.any(axis=1).all()))
+    if isinstance(side, Encoder):
+        known = {text: as_record(text) for text in records if text}
+        try:
+            values = side.encode_again([record for record in known.values() if record is not None])
+        except ValueError as error:
+            raise ValueError(f"expected columns that read all records so far: {error}") from None
+        coded = dict(zip(known, values, strict=True))
+        for n, text in enumerate(records):
+            if text:
+                new[n], sure[n] = coded[text], True
+    return new, sure
+
+
+def _side_matrix(old: FeatureSpec | None, new: FeatureSpec | None) -> FloatArray:
+    """Return the map of (1, x) of arms or contexts, (1 + A', 1 + A)."""
+    matrix = np.zeros((1 + _size(new), 1 + _size(old)))
+    matrix[0, 0] = 1.0
+    if isinstance(old, Encoder) and isinstance(new, Encoder):
+        for name in new.columns.keys() & old.columns.keys():
+            there, here = old.slices[name], new.slices[name]
+            part = _column_matrix(old.columns[name], new.columns[name])
+            matrix[1:][here, 0], matrix[1:, 1:][here, there] = part[:, 0], part[:, 1:]
+    elif isinstance(old, int) and isinstance(new, int):
+        both = range(1, 1 + min(old, new))
+        matrix[both, both] = 1.0
+    return matrix
+
+
+def _column_matrix(old: Column, new: Column) -> FloatArray:
+    """Return the map of (1, numbers of a column), (B, 1 + A)."""
+    matrix = np.zeros((new.size, 1 + old.size))
+    if isinstance(old, Number) and isinstance(new, Number):
+        matrix[0] = (old.mean - new.mean) / new.std, old.std / new.std
+    elif isinstance(old, Category | Tags) and isinstance(new, Category | Tags):
+        for place, value in enumerate(new.values):
+            if value in old.values:
+                matrix[place, 1 + old.values.index(value)] = 1.0
+    elif isinstance(old, Vector) and old == new:
+        matrix[:, 1:] = np.eye(old.size)
+    return matrix
+
+
+def _size(side: FeatureSpec | None) -> int:
+    if side is None:
+        return 0
+    return side.size if isinstance(side, Encoder) else side

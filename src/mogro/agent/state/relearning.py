@@ -1,0 +1,71 @@
+"""What a learner knows once its agent is configured otherwise.
+
+It learns again, by the new configuration, from all decisions that are held. What is left of others
+is carried over: its sums less those of the decisions held, by a linear map of the features. Where
+weights follow from the order of observations (a half-life in updates), all is carried over.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mogro._reshaping import reshaped, without
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.config import AgentConfig
+from mogro.agent.features.remapping import Remapping
+from mogro.agent.objective import DEFAULTED, LEARNED, Units
+from mogro.agent.state.learner import Learner
+from mogro.agent.state.ledger import Block
+from mogro.posterior import Posterior
+
+_AT_ONCE = 4096  # decisions that are learned together
+
+
+def observations(
+    block: Block, units: Units, defaults: Mapping[tuple[int, str], float]
+) -> tuple[FloatArray, BoolArray]:
+    """Return what was learned of decisions, (n, M), as the learner sees it, and where it was."""
+    usual = np.array([math.nan if each is None else each for each in units.defaults])
+    defaulted = block.state == DEFAULTED
+    values = np.where(defaulted, usual, block.values)
+    if defaults:
+        rows = {serial: n for n, serial in enumerate(block.serial.tolist())}
+        for (serial, name), value in defaults.items():
+            n, m = rows.get(serial), units.index.get(name)
+            if n is not None and m is not None and defaulted[n, m]:
+                values[n, m] = value
+    learned = defaulted | (block.state == LEARNED)
+    return np.where(learned, units.inward(values), 0.0), learned
+
+
+def carried(
+    learner: Learner,
+    block: Block,
+    config: AgentConfig,
+    defaults: Mapping[tuple[int, str], float],
+    new: AgentConfig,
+    places: Sequence[int | None],
+    factors: FloatArray,
+) -> Posterior:
+    """Return what is left of decisions that are not held, by a new configuration.
+
+    ``block`` has all that are. Objectives and factors as for
+    :func:`mogro._reshaping.with_objectives`.
+    """
+    rest = learner.observed
+    if learner.can_take_out and len(block.serial):
+        values, learned = observations(block, config.units, defaults)
+        weights = learner.weights(block.time)[:, None] * learned
+        rest = without(rest, block.features, values, weights)
+    matrix = Remapping(config.features, new.features).matrix
+    return reshaped(rest, matrix, places, factors, new.prior)
+
+
+def learn_again(learner: Learner, block: Block, values: FloatArray, learned: BoolArray) -> None:
+    """Let a learner know decisions, too, by the weights that they have for it."""
+    weights = learner.weights(block.time)[:, None] * learned
+    rows = np.flatnonzero(learned.any(axis=1))
+    for start in range(0, len(rows), _AT_ONCE):
+        some = rows[start : start + _AT_ONCE]
+        learner.observed.learn(block.features[some], values[some], weights[some])
