@@ -616,7 +616,7 @@ class Agent:
         outcome: Outcome = self._perform(lambda: self._commit_at(event, now))
         return outcome
 
-    def together(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+    def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Make several calls of this agent with one commit, and return an answer each.
 
         With a journal a commit takes longer than a decision, so that a hundred calls cost little
@@ -634,9 +634,9 @@ class Agent:
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> visits = [lambda id=id: agent.decide({"a": [1.0]}, id=id) for id in ("v1", "v2")]
-        >>> [decision.id for decision in agent.together(visits)]
+        >>> [decision.id for decision in agent.batch(visits)]
         ['v1', 'v2']
-        >>> agent.together([lambda: agent.reward("v3", {"sales": 1.0})])
+        >>> agent.batch([lambda: agent.reward("v3", {"sales": 1.0})])
         [UnknownDecision("id: no decision 'v3'; it was never made, or is forgotten")]
         """
         if self._queue is not None:

@@ -102,7 +102,7 @@ class Writer:
 
     def _carry_out(self, calls: list[Callable[[], Any]]) -> Answers:
         try:
-            answers = self.agent.together(calls)
+            answers = self.agent.batch(calls)
         except Exception as error:  # of the commit: none has happened
             self.fault = error
             return [error] * len(calls)

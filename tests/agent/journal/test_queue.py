@@ -110,7 +110,7 @@ def test_calls_made_together_share_a_commit_and_have_an_answer_each(tmp_path: Pa
             singly.append(error)
     counting: Any = Counting(shared._queue._journal)  # type: ignore[union-attr]
     shared._queue._journal = counting  # type: ignore[union-attr]
-    answers = shared.together(calls(shared))
+    answers = shared.batch(calls(shared))
     assert counting.commits == 1
     assert [repr(answer) for answer in answers] == [repr(answer) for answer in singly]
     assert isinstance(answers[40], mogro.errors.UnknownDecision)
@@ -130,9 +130,9 @@ def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
     journal: Any = agent._queue._journal  # type: ignore[union-attr]
     journal.commit = fail
     with pytest.raises(OSError, match="no space"):
-        agent.together([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
+        agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
     del journal.commit
     assert agent.counters == before
-    first, again = agent.together([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
+    first, again = agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
     assert first == again
     assert agent.counters["decisions"] == 1
