@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -39,7 +40,14 @@ def make_app(service: Service) -> App:
         service.close()
 
     listed = [*routes.listed(), *pages.routes(service, routes.answered)]
-    return Guard(Starlette(routes=listed, lifespan=lifespan), service.config)
+    handlers: Any = {HTTPException: _no_route}
+    app = Starlette(routes=listed, lifespan=lifespan, exception_handlers=handlers)
+    return Guard(app, service.config)
+
+
+async def _no_route(_: Request, error: HTTPException) -> Response:
+    words = "path: expected one of /openapi.json" if error.status_code == 404 else error.detail
+    return answer(Refused(error.status_code, words))
 
 
 def as_json(body: Any, status: int = 200) -> Response:
@@ -108,6 +116,10 @@ class Routes:
                 self._config, None, s.ConfigAnswer, read),
             one("PATCH", f"{here}/config", "Go on with other settings; what is left out stays.",
                 self._reconfigure, Settings, s.ConfigAnswer, admin),
+            one("GET", f"{here}/budgets", "Say how the budgets stand.",
+                self._budgets, None, s.BudgetsAnswer, read),
+            one("PUT", f"{here}/budgets", "Set all budgets.",
+                self._set_budgets, s.SetBudgets, s.BudgetsAnswer, admin),
             one("GET", f"{here}/arms", "Return the catalogue.",
                 self._arms, None, s.CatalogueAnswer, read),
             one("PUT", f"{here}/arms", "Add arms, or give them other features.",
@@ -139,10 +151,7 @@ class Routes:
 
         async def perform(request: Request, role: Role, work: Callable[[], Any]) -> Any:
             authenticate(request, self._service).require(role, room.name)
-            (result,) = await room.writer.perform([work])
-            if isinstance(result, Exception):
-                raise result
-            return result
+            return await self._change(room, work)
 
         async def rank(request: Request) -> Response:
             asked = await self._read(request, personalizer.RankRequest)
@@ -316,10 +325,7 @@ class Routes:
     async def _set_weights(self, request: Request) -> Response:
         caller, room = self._enter(request, "admin")
         asked: schema.SetWeights = await self._read(request, schema.SetWeights)
-        work = partial(room.agent.set_weights, asked.weights, now=asked.now)
-        (result,) = await room.writer.perform([work])
-        if isinstance(result, Exception):
-            raise result
+        await self._change(room, partial(room.agent.set_weights, asked.weights, now=asked.now))
         self._service.change(caller, room.name, "weights", asked.weights)
         return as_json(self._weights_now(room))
 
@@ -335,12 +341,32 @@ class Routes:
         caller, room = self._enter(request, "admin")
         body = await self._body(request)
         asked = msgspec.json.decode(body, type=Settings)
-        (result,) = await room.writer.perform([partial(room.agent.reconfigure, **asked.options())])
-        if isinstance(result, Exception):
-            raise result
+        result = await self._change(room, partial(room.agent.reconfigure, **asked.options()))
         if result:
             self._service.change(caller, room.name, "config", msgspec.json.decode(body))
         return as_json(self._config_now(room, changed=result))
+
+    async def _budgets(self, request: Request) -> Response:
+        _, room = self._enter(request, "read")
+        return as_json(self._budgets_now(room))
+
+    def _budgets_now(self, room: Room) -> schema.BudgetsAnswer:
+        history = self._service.audit.list(room.name, "budgets")
+        return schema.BudgetsAnswer(schema.balanced(room.agent.budgets), history)
+
+    async def _set_budgets(self, request: Request) -> Response:
+        caller, room = self._enter(request, "admin")
+        asked: schema.SetBudgets = await self._read(request, schema.SetBudgets)
+        await self._change(room, partial(room.agent.reconfigure, budgets=asked.budgets))
+        self._service.change(caller, room.name, "budgets", msgspec.to_builtins(asked.budgets))
+        return as_json(self._budgets_now(room))
+
+    async def _change(self, room: Room, work: Callable[[], Any]) -> Any:
+        """Return what a change of an agent gives, once it is committed."""
+        (result,) = await room.writer.perform([work])
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     async def _arms(self, request: Request) -> Response:
         _, room = self._enter(request, "read")

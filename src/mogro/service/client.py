@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
@@ -20,6 +20,7 @@ import numpy as np
 from mogro._files import write_atomically
 from mogro._validation import FloatArray
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, Rival, errors
+from mogro.agent.budget import Budget, BudgetStatus
 from mogro.service.line import Line
 
 Arms = Mapping[str, Any] | Sequence[str]
@@ -289,6 +290,20 @@ class RemoteAgent:
         """Set the trade-off of decisions that are given none."""
         body = {"weights": _plain(weights), **_given(now=now)}
         self._ask("PUT", f"{self._root}/{self.name}/weights", body)
+
+    @property
+    def budgets(self) -> tuple[BudgetStatus, ...]:
+        """How the budgets stand."""
+        answers = self._get("budgets")["budgets"]
+        for answer in answers:
+            answer["budget"] = Budget(**answer["budget"])
+            answer["forecast"] = float("nan") if answer["forecast"] is None else answer["forecast"]
+        return tuple(BudgetStatus(**answer) for answer in answers)
+
+    def set_budgets(self, budgets: Sequence[Budget]) -> None:
+        """Have these budgets from now on, and no others."""
+        path = f"{self._root}/{self.name}/budgets"
+        self._ask("PUT", path, {"budgets": [asdict(budget) for budget in budgets]})
 
     def reconfigure(self, settings: Mapping[str, Any]) -> bool:
         """Go on with another configuration, as in the file of the service; what is left out stays.

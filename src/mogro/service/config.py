@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from mogro.agent import (
     Agent,
+    Budget,
     Category,
     Encoder,
     HalfLife,
@@ -81,6 +82,7 @@ class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     activation_timeout: float | UnsetType | None = UNSET
     correct_within: float | UnsetType | None = UNSET
     max_step: float | UnsetType | None = UNSET
+    budgets: list[Budget] | UnsetType = UNSET
 
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""

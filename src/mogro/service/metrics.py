@@ -53,7 +53,12 @@ class _Agents(Collector):
         queue = GaugeMetricFamily("mogro_waiting", "Calls that wait.", labels=["agent"])
         commits = CounterMetricFamily("mogro_commits", "Commits.", labels=["agent"])
         alarms = GaugeMetricFamily("mogro_alarms", "Alarms.", labels=["agent", "alarm"])
+        prices = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
+        left = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
         for name, room in self._rooms.items():
+            for status in room.agent.budgets:
+                prices.add_metric([name, status.budget.objective], status.price)
+                left.add_metric([name, status.budget.objective], status.room)
             for kind, number in room.agent.counters.items():
                 family = held if kind in ("pending", "completed") else events
                 family.add_metric([name, kind], number)
@@ -62,7 +67,7 @@ class _Agents(Collector):
             raised = [alarm.name for alarm in room.agent.alarms()]
             for alarm in sorted(set(raised)):
                 alarms.add_metric([name, alarm], raised.count(alarm))
-        yield from (events, held, queue, commits, alarms)
+        yield from (events, held, queue, commits, alarms, prices, left)
 
     def describe(self) -> Iterator[Metric]:
         """Say nothing in advance: asking takes the agents' time."""

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from mogro.agent import Agent, Catalogue, Decision, DecisionRecord, Estimates, Explanation, Front
 from mogro.agent.alarms import Alarm
+from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Outcome
 from mogro.service.keys import Role
 
@@ -368,6 +369,33 @@ class ConfigAnswer(Struct):
     history: list[ChangeAnswer]
 
 
+class SetBudgets(Ask):
+    """All budgets that there are from now on."""
+
+    budgets: list[Budget]
+
+
+class BudgetAnswer(Struct):
+    """How a budget stands: see :class:`mogro.agent.BudgetStatus`."""
+
+    budget: Budget
+    target: float
+    decisions: int
+    spent: float
+    in_flight: float
+    room: float
+    price: float
+    forecast: float | None
+    feasible: bool
+
+
+class BudgetsAnswer(Struct):
+    """How all budgets stand, and who changed them before."""
+
+    budgets: list[BudgetAnswer]
+    history: list[ChangeAnswer]
+
+
 class PutArms(Ask):
     """Arms of the catalogue: new ones, or other features for those that are there."""
 
@@ -504,6 +532,15 @@ def drawn_front(front: Front) -> FrontAnswer:
 def alarmed(alarms: tuple[Alarm, ...]) -> AlarmsAnswer:
     """Return alarms as they go over the wire."""
     return AlarmsAnswer([AlarmAnswer(a.name, float(a.number), a.words) for a in alarms])
+
+
+def balanced(budgets: tuple[BudgetStatus, ...]) -> list[BudgetAnswer]:
+    """Return how budgets stand as it goes over the wire."""
+    answers = [BudgetAnswer(**status._asdict()) for status in budgets]
+    for answer in answers:
+        if answer.forecast != answer.forecast:  # no decision yet
+            answer.forecast = None
+    return answers
 
 
 def judged(result: Any) -> WhatIfAnswer:

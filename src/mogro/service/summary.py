@@ -184,10 +184,17 @@ def show_alarms(room: Room) -> str:
 
 def show_budgets(room: Room) -> str:
     """List budgets, where the agent has some."""
-    budgets = getattr(room.agent, "budgets", None)
-    if not budgets:
+    rows = []
+    for status in room.agent.budgets:
+        bound = "at most" if status.budget.at_most is not None else "at least"
+        state = "" if status.feasible else "out of reach: even the cheapest arms miss it"
+        numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
+        shown = [f"{number:.4g}" for number in numbers]
+        rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *shown, state])
+    if not rows:
         return ""
-    return f"<h2>Budgets</h2><p>{_page.text(budgets)}</p>"
+    heads = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
+    return "<h2>Budgets</h2>" + _page.table(heads, rows)
 
 
 def show_changes(changes: list[Any]) -> str:
