@@ -15,6 +15,9 @@ from mogro._validation import FloatArray
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH, _HEIGHT = 420.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 40.0
+_NAMES = 160.0  # room for the labels of bars
+_CELLS = 16  # across a drawing, in which others are counted
+_NOBODY = np.empty((0, 2))
 _DOTS = 30  # a line of fewer points shows them
 
 
@@ -59,11 +62,15 @@ def regions(
     x: str,
     y: str,
     marked: Iterable[int] = (),
+    crowd: FloatArray = _NOBODY,
 ) -> str:
-    """Draw points (n, 2) with boxes (n, 2, 2) around them; marked ones stand out."""
+    """Draw points (n, 2) with boxes (n, 2, 2) around them; marked ones stand out.
+
+    Of a crowd (m, 2) of others only the density is shown.
+    """
     spans = np.concatenate([points[:, :, None], bounds], axis=2)
-    frame = _Frame(spans[:, 0], spans[:, 1])
-    drawn, special = [*frame.x_axis(x), *frame.y_axis(y)], set(marked)
+    frame = _Frame(*(np.concatenate([spans[:, k].ravel(), crowd[:, k]]) for k in (0, 1)))
+    drawn, special = [*frame.x_axis(x), *frame.y_axis(y), *_density(frame, crowd)], set(marked)
     there = np.flatnonzero(np.isfinite(points).all(axis=1)).tolist()
     for i in sorted(there, key=lambda place: place in special):  # marked ones above the others
         colour = _COLOURS[1] if i in special else _COLOURS[0]
@@ -75,16 +82,38 @@ def regions(
     return _figure(caption, drawn)
 
 
-def bars(caption: str, labels: Sequence[str], values: ArrayLike, *, y: str) -> str:
-    """Draw a bar for each label."""
-    heights = np.asarray(values, dtype=float)
-    frame = _Frame(np.array([-0.5, len(heights) - 0.5]), np.array([0.0, *heights]), pad=0.0)
-    drawn = frame.y_axis(y)
-    skip = max(1, -(-len(labels) // 8))
-    for i, (label, height) in enumerate(zip(labels, heights, strict=True)):
-        drawn.append(frame.box(i - 0.4, i + 0.4, 0.0, height, _COLOURS[0], 'fill-opacity=".85"'))
-        if i % skip == 0:
-            drawn.append(frame.under(i, label if len(label) <= 10 else f"{label[:9]}…"))
+def _density(frame: "_Frame", points: FloatArray) -> list[str]:
+    """Shade cells by how many points are in them."""
+    spans = ((frame.left, frame.right), (frame.low, frame.high))
+    counts, across, up = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=spans)
+    most = max(counts.max(), 1.0)
+    return [
+        frame.box(
+            across[i],
+            across[i + 1],
+            up[j],
+            up[j + 1],
+            "#8a97a3",
+            f'fill-opacity="{0.1 + 0.5 * counts[i, j] / most:.2f}"',
+        )
+        for i, j in np.argwhere(counts > 0).tolist()
+    ]
+
+
+def bars(caption: str, labels: Sequence[str], values: ArrayLike, *, unit: str) -> str:
+    """Draw a bar for each label, one under the other, with its value in a unit."""
+    lengths = np.asarray(values, dtype=float)
+    step = (_HEIGHT - _TOP) / max(len(lengths), 1)
+    room = (_WIDTH - _NAMES - 60) / max(float(lengths.max(initial=0.0)), 1e-9)
+    drawn = []
+    for i, (label, length) in enumerate(zip(labels, lengths.tolist(), strict=True)):
+        top, short = _TOP + i * step, label if len(label) <= 24 else f"{label[:11]}…{label[-12:]}"
+        middle = f'y="{top + 0.4 * step + 4:.1f}"'
+        size = f'width="{length * room:.1f}" height="{0.8 * step:.1f}"'
+        drawn.append(f'<text x="{_NAMES - 6}" {middle} text-anchor="end">{text(short)}</text>')
+        drawn.append(f'<rect x="{_NAMES}" y="{top:.1f}" {size} fill="{_COLOURS[0]}"/>')
+        end = f'x="{_NAMES + length * room + 5:.1f}"'
+        drawn.append(f"<text {end} {middle}>{length:.3g} {text(unit)}</text>")
     return _figure(caption, drawn)
 
 

@@ -95,3 +95,50 @@ def test_drawing_of_a_front() -> None:
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("click", "cost")
     alone = mogro.Agent([Objective("click")], arms=1, seed=1).front({"a": [1.0]})
     assert alone.plot().axes[0].get_xlabel() == "click"
+
+
+def test_the_bottom_line_comes_first(tmp_path: Path) -> None:
+    agent = Agent([Objective("click")], arms=2, seed=1, holdout=0.3)
+    live(agent, 60)
+    words = [word for word in read(agent, tmp_path).words if word.strip()]
+    first = words[words.index("How the agent is doing", 1) + 1]
+    assert first.startswith("The agent against the baseline: click ")
+    assert "held out" in first
+    assert "What the agent adds" in words
+    alone = Agent([Objective("click")], arms=2, seed=1)
+    live(alone, 60)
+    words = [word for word in read(alone, tmp_path).words if word.strip()]
+    first = words[words.index("How the agent is doing", 1) + 1]
+    assert first.startswith("60 decisions: click 0.")
+    assert "holdout=" in first
+
+
+def test_rates_stay_within_0_and_1(tmp_path: Path) -> None:
+    """Few clicks, and no subscription yet."""
+    agent = Agent([Objective("click"), Objective("subscribe")], arms=1, seed=1)
+    for visit in range(30):
+        decision = agent.decide({"a": [1.0]})
+        agent.reward(decision.id, {"click": float(visit == 0), "subscribe": 0.0})
+    words = read(agent, tmp_path).words
+    shown = [word for word in words if word.startswith(("0 [", "0.0333"))]
+    assert len(shown) == 2
+    for word in shown:
+        low, high = (float(part) for part in word.split("[")[1].rstrip("]").split(","))
+        assert 0 <= low < high <= 1
+    assert "0 [0, 0]" not in words
+
+
+def test_two_hundred_arms_are_readable(tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "agent.db"
+    features, names = rng.random((200, 3)), [f"arm {k}" for k in range(200)]
+    with Agent.open(path, [Objective("click"), Objective("cost")], arms=3, seed=1) as agent:
+        for visit in range(40):
+            decision = agent.decide(names, features, id=f"visit {visit}")
+            agent.reward(decision.id, {"click": rng.random(), "cost": rng.random()})
+        agent.report(tmp_path / "agent.html")
+    page = (tmp_path / "agent.html").read_text()
+    (figure,) = (part for part in page.split("<figure>") if "Arms on offer, as believed" in part)
+    assert figure.count("<circle") == 20  # the front and its neighbours
+    assert figure.count('fill-opacity=".08"') < 20  # boxes of the front
+    assert "grey: where others are" in figure
+    assert "those of the last decision, &#x27;visit 39&#x27;: 200 of them" in page

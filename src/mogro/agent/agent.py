@@ -867,6 +867,8 @@ class Agent:
             table,
             self._config.units,
             lead=lead,
+            alarms=self.alarms(),
+            offered=offered,
             theta=theta,
             names=self._config.features.names,
             estimates=known,

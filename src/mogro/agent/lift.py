@@ -33,14 +33,18 @@ class Lift:
     decisions: tuple[int, int]
     subjects: tuple[int, int]
 
-    def __str__(self) -> str:
-        of = f"{self.agent} with the agent, {self.baseline} with the baseline"
+    @property
+    def gain(self) -> str:
+        """The difference, in words."""
         if not self.difference.known:
-            return f"{self.objective}: {of}; too few decisions to tell"
+            return f"{self.objective}: too few decisions to tell"
         value, low, high = (f"{x:+.3g}" for x in self.difference)
         part = self.difference.value / abs(self.baseline.value) if self.baseline.value else np.nan
         relative = "" if np.isnan(part) else f" ({part:+.0%})"
-        return f"{self.objective}: {value} [{low}, {high}]{relative}; {of}"
+        return f"{self.objective} {value} [{low}, {high}]{relative}"
+
+    def __str__(self) -> str:
+        return f"{self.gain}; {self.agent} with the agent, {self.baseline} with the baseline"
 
     __repr__ = __str__
 

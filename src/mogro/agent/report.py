@@ -10,21 +10,27 @@ from numpy.typing import NDArray
 
 from mogro import _page
 from mogro._drawing import Series, bars, lines, regions
+from mogro._intervals import band, rate_interval
 from mogro._validation import FloatArray
+from mogro.agent.alarms import Alarm
+from mogro.agent.lift import lifts
 from mogro.agent.objective import Units
 from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
+_NEAR = 20  # arms that are drawn one by one, where there are more
 _SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
 _NO_EXPECTATION = "What was expected is on record for agents with a journal."
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
+_RARE = ("missing", "late", "unmet", "withdrawn")
 _WIDE = 1.96  # standard errors of an interval of 95 %
 
 
 class Arms(NamedTuple):
-    """Arms on offer at the last decision: ids, features (K, A), and the context if any."""
+    """Arms on offer to the last decision: its id, theirs, features (K, A), the context if any."""
 
+    decision: str
     ids: list[str]
     features: FloatArray
     context: FloatArray | None
@@ -40,7 +46,8 @@ def last_arms(table: Any) -> Arms | None:
     ids = table.column("offered")[row].as_py()
     context = table.column("context")[row].as_py()
     features = np.array(column[row].as_py()).reshape(len(ids), -1)
-    return Arms(ids, features, None if context is None else np.array(context))
+    decision = table.column("id")[row].as_py()
+    return Arms(decision, ids, features, None if context is None else np.array(context))
 
 
 def make_report(
@@ -48,6 +55,8 @@ def make_report(
     units: Units,
     *,
     lead: str,
+    alarms: Sequence[Alarm],
+    offered: Arms | None,
     theta: FloatArray,
     names: Sequence[str],
     estimates: Estimates | None,
@@ -63,23 +72,30 @@ def make_report(
         The objectives.
     lead
         What the agent is, in a sentence.
+    alarms
+        What should be looked at.
+    offered
+        Arms on offer to the last decision, if they are known.
     theta, names
         Estimates (M, p) per feature of the learner, per unit, and what these are called.
     estimates
-        Of arms on offer now, if any are known.
+        Of these arms.
     front
-        Of these, maybe with what is certain about them.
+        Of these arms, maybe with what is certain about them.
     """
     log = _Log(table, units)
     arms, listed = _arms(log, estimates, front)
+    note = _NO_ARMS if offered is None else _whose(offered)
     surprises = _surprises(log)
     body = _page.fill(
         Path(__file__).with_name("report.html"),
-        warnings=_page.messages(log.warnings()),
+        bottom_line=_page.text(log.bottom_line()),
+        warnings=_page.messages([*(alarm.words for alarm in alarms), *log.warnings()]),
+        lift=_lift(log),
         lead=_page.text(lead),
         objectives=_objectives(log),
         rewards=_over_time(log, log.rewards, f"{{}} by {log.label}"),
-        arms_note="" if estimates is not None else _NO_ARMS,
+        arms_note=_page.text(note),
         arms=arms,
         front=listed,
         exploration=_exploration(log),
@@ -103,19 +119,31 @@ class _Log:
         self.period = periods.number(clock)
         self.middles, self.label = periods.middles, periods.label
         self.rewards = np.stack([_numbers(table, f"reward_{n}") for n in units.names], axis=1)
+        self.lifts = lifts(table, units)
 
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
-        means, errors = np.full((2, len(self.middles)), np.nan)
+        rate = _is_rate(values)
+        each = np.full((3, len(self.middles)), np.nan)
         for period in np.unique(self.period):
-            known = values[self.period == period]
-            known = known[~np.isnan(known)]
-            if len(known):
-                means[period] = known.mean()
-            if len(known) > 1:
-                errors[period] = known.std(ddof=1) / np.sqrt(len(known))
-        low, high = means - _WIDE * errors, means + _WIDE * errors
-        return Series(label, self.middles, means, low, high)
+            each[:, period] = _mean(values[self.period == period], rate=rate)
+        return Series(label, self.middles, *each)
+
+    def bottom_line(self) -> str:
+        """Return what matters most, in a sentence."""
+        n = f"{len(self.table):,} decisions"
+        if not len(self.table):
+            return "No decision has been made yet."
+        if self.lifts:
+            held = sum(self.table.column("holdout").to_pylist()) / len(self.table)
+            gains = "; ".join(each.gain for each in self.lifts)
+            return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
+        means = [
+            f"{name} {_shown(_mean(column, rate=_is_rate(column)))}"
+            for name, column in zip(self.units.names, self.rewards.T, strict=True)
+        ]
+        unknown = "What the agent adds is not known: nobody is held out (holdout=)."
+        return f"{n}: {', '.join(means)}. {unknown}"
 
     def status(self, m: int) -> Counter[str]:
         """Return how often an objective came to what; late: a value came after it was closed."""
@@ -147,21 +175,67 @@ class _Log:
 
 
 def _objectives(log: _Log) -> str:
-    kinds = ("pending", "learned", "defaulted", "missing", "late", "unmet", "withdrawn")
+    counts = [log.status(m) for m in range(len(log.units))]
+    rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
+    kinds = ["pending", "learned", "defaulted", *rare]
     rows = []
-    for m, objective in enumerate(log.units.objectives):
-        values = log.rewards[:, m]
-        values = values[~np.isnan(values)]
-        shown = "nothing yet"
-        if len(values) > 1:
-            error = _WIDE * values.std(ddof=1) / np.sqrt(len(values))
-            mean = float(values.mean())
-            shown = _page.interval(mean, [mean - error, mean + error])
-        count = log.status(m)
-        counts = [f"{count[kind]:,}" for kind in kinds]
+    for objective, count, values in zip(log.units.objectives, counts, log.rewards.T, strict=True):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
-        rows.append([*about, shown, *counts])
+        shown = _shown(_mean(values, rate=_is_rate(values)))
+        rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
     return _page.table(["objective", "better", "unit", "mean reward [95 %]", *kinds], rows)
+
+
+def _is_rate(values: FloatArray) -> bool:
+    """Tell whether all that is known of values is 0 or 1."""
+    return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+
+
+def _mean(values: FloatArray, *, rate: bool) -> tuple[float, float, float]:
+    """Return the mean of what is known of values, and its interval of 95 %; NaN without any."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return np.nan, np.nan, np.nan
+    if rate:
+        mean = float(known.mean())
+        low, high = rate_interval(mean, len(known), _WIDE).tolist()
+        return mean, low, high
+    if len(known) < 2:
+        return float(known[0]), np.nan, np.nan
+    mean, low, high = (float(part) for part in band(known))
+    return mean, low, high
+
+
+def _shown(mean: tuple[float, float, float]) -> str:
+    value, low, high = mean
+    if np.isnan(value):
+        return "nothing yet"
+    return f"{value:.4g}" if np.isnan(low) else _page.interval(value, (low, high))
+
+
+def _lift(log: _Log) -> str:
+    """Return what the agent adds to its baseline, as a table; nothing without a holdout."""
+    if not log.lifts:
+        return ""
+    rows = [
+        [
+            each.objective,
+            *(_shown(part) for part in (each.difference, each.agent, each.baseline)),
+            *(f"{own:,} and {held:,}" for own, held in (each.decisions, each.subjects)),
+        ]
+        for each in log.lifts
+    ]
+    heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
+    table = _page.table([*heads, "decisions", "subjects"], rows)
+    return f"<h2>What the agent adds</h2>{table}"
+
+
+def _whose(offered: Arms) -> str:
+    where = "" if offered.context is None else ", in its context"
+    return (
+        f"Arms on offer are those of the last decision, {offered.decision!r}{where}: "
+        f"{len(offered.ids):,} of them."
+    )
 
 
 def _over_time(log: _Log, values: FloatArray, caption: str) -> str:
@@ -182,17 +256,14 @@ def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[
         labels.append("others")
         shares.append(total - sum(shares))
     percent = 100 * np.array(shares, dtype=float) / total
-    drawn = bars("How often arms were chosen", labels, percent, y="% of decisions")
+    drawn = bars("How often arms were chosen", labels, percent, unit="%")
     if estimates is None:
         return drawn, ""
-    values, reach = estimates.values, _WIDE * estimates.errors
-    bounds = np.stack([values - reach, values + reach], axis=-1)
-    members = np.flatnonzero(effective_front(log.units.inward(values))).tolist()
+    values, bounds = estimates.values, estimates.intervals
+    values = np.clip(values, bounds[..., 0], bounds[..., 1])
+    members = np.flatnonzero(effective_front(log.units.inward(estimates.values))).tolist()
     if len(log.units) > 1:
-        x, y = log.units.names[:2]
-        caption = "Arms on offer now, as believed; those best for some weights stand out"
-        names = estimates.arms
-        drawn += regions(caption, names, values[:, :2], bounds[:, :2], x=x, y=y, marked=members)
+        drawn += _picture(log.units, estimates, values, members)
     heads = ["best for some weights", *log.units.names, "chosen"]
     rows = [
         [
@@ -208,10 +279,40 @@ def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[
     return drawn, _page.table([*heads, "certain"], rows) + f"<p>{_page.text(front.left)}.</p>"
 
 
+def _picture(units: Units, estimates: Estimates, values: FloatArray, members: list[int]) -> str:
+    """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
+
+    What is near: arms that are least behind the best one, in units, for the weights that suit them.
+    """
+    inward = units.inward(values)
+    behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
+    few = max(_NEAR - len(members), 0) if len(values) > _NEAR else len(values)
+    others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]
+    near = [*members, *others[:few]]
+    crowd = values[[i for i in others if i not in near]][:, :2]
+    x, y = units.names[:2]
+    caption = "Arms on offer, as believed, with 95 %; orange: best for some weights"
+    caption += "; grey: where others are" if len(crowd) else ""
+    bounds = estimates.intervals[near][:, :2]
+    if len(crowd):  # boxes of all would cover each other
+        bounds[len(members) :] = np.nan
+    return regions(
+        caption,
+        [estimates.arms[i] for i in near],
+        values[near][:, :2],
+        bounds,
+        x=x,
+        y=y,
+        marked=range(len(members)),
+        crowd=crowd,
+    )
+
+
 def _exploration(log: _Log) -> str:
     series = []
     for label, name in (("to explore", "exploring"), ("uniform draws", "uniform")):
         flags = np.asarray(log.table.column(name).to_numpy(), dtype=float)
+        flags[np.asarray(log.table.column("holdout").to_numpy(), dtype=np.bool_)] = np.nan
         series.append(log.series(label, 100 * flags)._replace(low=None, high=None))
     return lines("Decisions that were not greedy", series, x=log.label, y="% of decisions")
 
