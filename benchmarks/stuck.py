@@ -1,7 +1,8 @@
 """Whether MOGRO without a threshold ever loses the better of two arms for good.
 
 Run with ``python -m benchmarks.stuck``. Two arms with rewards 1 and 0 in every objective: features
-[[1], [0]], where nothing but the first arm tells of itself, or one feature for each arm. 1500 runs
+[[1], [0]], where nothing but the first arm tells of itself, or one feature for each arm; with the
+flat prior, and with the learned one, for which a constant stands beside these features. 1500 runs
 of 32,000 rounds each. A run is stuck if 99 % of the last tenth of its rounds go to the wrong arm.
 
 Bars: none is stuck after 8000 rounds, and regret grows from 8000 to 32,000 rounds by a factor whose
@@ -13,12 +14,14 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
+from itertools import product
 
 import numpy as np
 
 import mogro
 from benchmarks.threshold import ratio
 from mogro._validation import BoolArray, FloatArray
+from mogro.priors import Flat, Learned, Prior
 
 RUNS, SHORT, LONG = 1500, 8000, 32000
 SHARED, SEPARATE = np.array([[1.0], [0.0]]), np.eye(2)
@@ -33,9 +36,13 @@ WORLDS = {
 }
 
 
-def play(features: FloatArray, objectives: int, noise: float) -> BoolArray:
+def play(features: FloatArray, objectives: int, noise: float, learned: bool) -> BoolArray:
     """Return where the wrong arm was pulled, (rounds, runs)."""
-    policy = mogro.MOGRO(features.shape[1], objectives, batch=(RUNS,))
+    prior: Prior = Flat()
+    if learned:
+        prior = Learned([-1] + features.shape[1] * [0])
+        features = np.column_stack([np.ones(len(features)), features])
+    policy = mogro.MOGRO(features.shape[1], objectives, prior=prior, batch=(RUNS,))
     generators = [np.random.default_rng([run, 2]) for run in range(RUNS)]
     streams = mogro.Streams(np.array(generators, dtype=object), ahead=True)
     shocks = np.random.default_rng(3)
@@ -55,15 +62,17 @@ def stuck(wrong: BoolArray) -> int:
 
 def main(words: list[str]) -> None:
     """Print a table."""
-    print("| world | stuck after 8000 | 32,000 | regret in 8000 | 32,000 | factor |")
-    print("|---|---|---|---|---|---|")
-    for name, world in WORLDS.items():
-        if words and not any(word in name for word in words):
+    print("| world | prior | stuck after 8000 | 32,000 | regret in 8000 | 32,000 | factor |")
+    print("|---|---|---|---|---|---|---|")
+    for name, learned in product(WORLDS, (False, True)):
+        prior = "learned" if learned else "flat"
+        if words and not any(word in f"{name}, {prior}" for word in words):
             continue
-        wrong = play(*world)
+        features, objectives, noise = WORLDS[name]
+        wrong = play(features, objectives, noise, learned)
         short, long = (wrong[:rounds].sum(axis=0, dtype=np.float64) for rounds in (SHORT, LONG))
         print(
-            f"| {name} | {stuck(wrong[:SHORT])} | {stuck(wrong)} | {short.mean():.3g} "
+            f"| {name} | {prior} | {stuck(wrong[:SHORT])} | {stuck(wrong)} | {short.mean():.3g} "
             f"| {long.mean():.3g} | {ratio(long, short)} |",
             flush=True,
         )

@@ -10,6 +10,7 @@ _SMALL = 128  # numbers up to which calling einsum costs more than it gains
 # takes a hundred times as long as what they do.
 _ALONE = 2**18
 _WORTHWHILE = 8  # rows to multiply at once
+_SMALL_HALF = 12  # rows of half a matrix that LAPACK inverts faster as a whole
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -88,12 +89,24 @@ def inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
     scaled = V / (size[..., :, None] * size[..., None, :])
     diagonals(scaled)[...] = 1.0
     try:
-        return np.asarray(np.linalg.inv(np.linalg.cholesky(scaled)) / size[..., None, :])
+        return np.asarray(_lower_inverse(np.linalg.cholesky(scaled)) / size[..., None, :])
     except np.linalg.LinAlgError:
         if V.ndim == 2:
             return inverse_root(V, np.maximum(8 * precision, 64 * _EPS * size**2))
         parts = zip(V.reshape(-1, *V.shape[-2:]), precision.reshape(-1, V.shape[-1]), strict=True)
         return np.stack([inverse_root(*part) for part in parts]).reshape(V.shape)
+
+
+def _lower_inverse(L: FloatArray) -> FloatArray:
+    """Return the inverses of lower triangular matrices (..., d, d): by halves, mostly products."""
+    half = L.shape[-1] // 2
+    if half <= _SMALL_HALF:
+        return np.asarray(np.linalg.inv(L))
+    inverse = np.zeros_like(L)
+    top = inverse[..., :half, :half] = _lower_inverse(L[..., :half, :half])
+    bottom = inverse[..., half:, half:] = _lower_inverse(L[..., half:, half:])
+    inverse[..., half:, :half] = -bottom @ (L[..., half:, :half] @ top)
+    return inverse
 
 
 def largest(numbers: FloatArray) -> float:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mogro._algebra import diagonals, dot, matvec
+from mogro._algebra import dot, inverse_root, matvec, vecmat
 from mogro._validation import FloatArray, IntArray
 
 START = 10.0  # the strength before anything is known, and what is believed of it
@@ -34,9 +34,9 @@ def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> F
     ``diagonal`` is that of V, ``uses`` how often each was not zero. A feature never seen is as
     large as those of its group are on average, or 1.
     """
-    seen = uses > 0
+    members, seen = _members(groups), uses > 0
     sizes = np.where(seen, diagonal / np.where(seen, uses, 1.0), 0.0)
-    usual = _group_sums(sizes, groups) / np.maximum(_group_sums(seen * 1.0, groups), 1.0)
+    usual = _group_sums(sizes, members) / np.maximum(_group_sums(seen * 1.0, members), 1.0)
     usual = np.concatenate([usual, np.ones((*usual.shape[:-1], 1))], axis=-1)[..., groups]
     filled = np.where(sizes > 0, sizes, usual)
     return np.asarray(np.where(filled > 0, filled, 1.0))
@@ -56,17 +56,18 @@ def precisions(
     ``sizes`` are those of :func:`feature_sizes`, and ``residual`` returns the squares of residuals
     (...) from estimates (..., d). Features of group -1, a constant, are left free.
     """
-    strengths = np.full((*n.shape, _group_count(groups)), START)
+    members = _members(groups)
+    strengths = np.full((*n.shape, len(members)), START)
     free = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
     for _ in range(_ITERATIONS):
         Lambda = _by_feature(strengths, sizes, groups)
-        S = _inverse(V, Lambda)
-        theta = matvec(S, b)
-        used = 1 - Lambda * diagonals(S)
+        W = inverse_root(V, Lambda)
+        theta = vecmat(matvec(W, b), W)
+        used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
         squares = residual(theta) + (Lambda * np.square(theta)).sum(axis=-1)
         noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
-        effects = _group_sums(sizes * np.square(theta) / noise[..., None], groups)
-        determined = np.maximum(_group_sums(used, groups), 0.0)
+        effects = _group_sums(sizes * np.square(theta) / noise[..., None], members)
+        determined = np.maximum(_group_sums(used, members), 0.0)
         strengths = (determined + _BELIEF) / (effects + _BELIEF / START)
     return _by_feature(strengths / _CAUTION, sizes, groups)
 
@@ -77,19 +78,11 @@ def _by_feature(strengths: FloatArray, sizes: FloatArray, groups: IntArray) -> F
     return np.asarray(np.maximum(known, _FREE)[..., groups] * sizes)
 
 
-def _inverse(V: FloatArray, Lambda: FloatArray) -> FloatArray:
-    """Return (V + Lambda)^-1, (..., d, d), computed in columns of one scale."""
-    scale = 1 / np.sqrt(diagonals(V) + Lambda)
-    scaled = V * (scale[..., :, None] * scale[..., None, :])
-    diagonals(scaled)[...] = 1.0
-    return np.asarray(np.linalg.inv(scaled) * (scale[..., :, None] * scale[..., None, :]))
+def _members(groups: IntArray) -> FloatArray:
+    """Return which features belong to which group, (G, d): 1 or 0."""
+    return np.asarray(groups == np.arange(groups.max() + 1)[:, None], dtype=np.float64)
 
 
-def _group_count(groups: IntArray) -> int:
-    return int(groups.max()) + 1
-
-
-def _group_sums(values: FloatArray, groups: IntArray) -> FloatArray:
+def _group_sums(values: FloatArray, members: FloatArray) -> FloatArray:
     """Return sums of values (..., d) over each group, (..., G)."""
-    members = np.eye(_group_count(groups))[groups] * (groups >= 0)[:, None]  # (d, G)
-    return dot(values[..., None, :], np.ascontiguousarray(members.T))
+    return dot(values[..., None, :], members)

@@ -22,6 +22,8 @@ Shape = Sequence[int | str | EllipsisType]
 # For code that finds bad numbers in what it computes: NumPy need not warn of them before.
 unwarned = np.errstate(over="ignore", invalid="ignore")
 
+FLOAT64 = np.dtype(np.float64)
+
 
 def count(value: object, name: str, *, minimum: int = 1) -> int:
     """Return ``value`` as an int that is at least ``minimum``."""
@@ -106,7 +108,7 @@ def as_floats(value: ArrayLike, name: str) -> FloatArray:
     """Return ``value`` as an array of float64 (or float32 where it is that already)."""
     try:
         array = np.asarray(value)
-        if array.dtype == np.float64 or array.dtype == np.float32:
+        if array.dtype is FLOAT64 or array.dtype in (np.float64, np.float32):
             return array
         if array.dtype.kind in "biuf":
             return array.astype(np.float64)

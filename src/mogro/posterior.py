@@ -35,7 +35,7 @@ from mogro.beliefs import Beliefs
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_REVIEW = 4.0  # growth of det(V + Lambda) after which the prior is looked at again
+_REVIEW = 8.0  # growth of det(V + Lambda) after which the prior is looked at again
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
 _FADED = 1.5  # the same for one that was learned, and fades with the sums
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
@@ -151,8 +151,9 @@ class Posterior:
         """
         n = self._n[..., None]
         if self._groups is None:
-            variances = np.add.reduce(np.square(self._solution[..., : self.dim, :]), -2)
-            free: FloatArray = np.asarray(n - self.dim + dot(self._precision, variances)[..., None])
+            W = self._solution[..., : self.dim, :]
+            unused = np.add.reduce(matvec(W * W, self._precision), axis=-1, keepdims=True)
+            free: FloatArray = np.asarray(n - self.dim + unused)  # n - tr(S V)
             penalty = _penalty(self._theta, self._mean, self._precision)
             noise = np.maximum(self._squares - penalty, 0) / np.maximum(free, _FREE)
         else:
@@ -169,7 +170,8 @@ class Posterior:
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse observations that are not finite, or whose squares may overflow."""
-        if not np.vdot(x, x) + np.vdot(y, y) < _HUGE:
+        squares = x.dot(x) + y.dot(y) if x.ndim == 1 else np.vdot(x, x) + np.vdot(y, y)
+        if not squares < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
@@ -182,24 +184,24 @@ class Posterior:
         x, y, weight = self._observed(x, y, weights, "reward")
         if not self._complete:
             self._meet(x, weight)
-        d, z, product = self.dim, np.concatenate((x, y), axis=-1), matvec(self._solution, x)
-        sums = outer(z, z)
-        sums += self._sums
-        self._sums, self._n = sums, self._n + weight
+        d, z, solution = self.dim, np.concatenate((x, y), axis=-1), self._solution
+        sums, product = outer(z, z), matvec(solution, x)
+        self._sums, self._n = np.add(sums, self._sums, out=sums), self._n + weight
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
         errors -= y
-        gain = vecmat(part, self._solution[..., :d, :])  # S x
-        more: Any = 1 + dot(part, part)  # 1 + x' S x
-        root = math.sqrt(more) if isinstance(more, float) else np.sqrt(more)[..., None]
-        errors /= root
-        self._squares = self._squares + errors * errors
-        errors /= root
-        part /= root * (1 + root)
+        gain = vecmat(part, solution[..., :d, :])  # S x
+        growth: Any = 1 + dot(part, part)  # 1 + x' S x
+        alone = isinstance(growth, float)
+        more = growth if alone else growth[..., None]
+        root = math.sqrt(more) if alone else np.sqrt(more)
+        gain /= more
+        self._squares = self._squares + errors * errors / more
+        part *= root / (1 + root)
         change = outer(product, gain)
-        self._solution = np.subtract(self._solution, change, out=change)
+        self._solution = np.subtract(solution, change, out=change)
         if self._groups is not None:
             self._count_uses(x, weight)
-        self._growth, self._since = self._growth * more, self._since + 1
+        self._growth, self._since = self._growth * growth, self._since + 1
         if self._since >= max(_RENEW_EVERY, 2 * d):
             self._renew()
         elif largest(self._growth) > _REVIEW:

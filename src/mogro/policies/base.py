@@ -5,6 +5,7 @@ import dataclasses
 import os
 from abc import ABC
 from collections.abc import Sequence
+from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._streams import Rng, check_rng
 from mogro._validation import (
+    FLOAT64,
     BoolArray,
     FloatArray,
     IntArray,
@@ -163,7 +165,7 @@ class LinearPolicy(ABC):
         """Return what arms (..., K, d) are worth, (..., K, M): the estimates."""
         return beliefs.estimates(arms)
 
-    @property
+    @cached_property
     def greedy(self) -> bool:
         """Whether :meth:`values` are the plain estimates."""
         return type(self).values is LinearPolicy.values
@@ -172,7 +174,7 @@ class LinearPolicy(ABC):
         """Return how optimistic a round is: not at all."""
         return None
 
-    @property
+    @cached_property
     def explores(self) -> bool:
         """Whether rounds go before in which to explore: not where the prior is learned.
 
@@ -264,7 +266,8 @@ class LinearPolicy(ABC):
             self.posterior.check(x, y, "reward")
             self.posterior.decay(0.5 ** (1 / self.half_life))
         self.posterior.update(x, y)
-        self._learn_prior()
+        if self.posterior.due:
+            self.posterior.learn_prior(self.posterior.evidence())
 
     def _observed(self, features: ArrayLike, reward: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Check the shapes of an arm's features and reward."""
@@ -273,7 +276,7 @@ class LinearPolicy(ABC):
             check_shape(x, "features", (*self.batch, self.dim))
         if y.shape != (*self.batch, self.objectives):
             check_shape(y, "reward", (*self.batch, self.objectives))
-        if x.dtype == y.dtype == np.float64:
+        if x.dtype is y.dtype is FLOAT64:
             return x, y
         return x.astype(np.float64), y.astype(np.float64)
 
@@ -296,10 +299,6 @@ class LinearPolicy(ABC):
             weights = np.broadcast_to(0.5 ** (ages / self.half_life), y.shape)
             self.posterior.decay(0.5 ** (x.shape[-2] / self.half_life))
         self.posterior.learn(x, y, weights)
-        self._learn_prior()
-
-    def _learn_prior(self) -> None:
-        """Learn the prior anew if that is due."""
         if self.posterior.due:
             self.posterior.learn_prior(self.posterior.evidence())
 

@@ -226,4 +226,4 @@ def _optimism(n: float, step: int) -> Optimism | None:
     if step % period:
         return None
     turn = step // period
-    return Optimism(1.0 if turn % 8 else 1 + math.log(max(n, 1)) / 4, turn)
+    return Optimism(1.0 if turn % 8 else max(1.0, math.log(max(n, 1)) / 2), turn)
