@@ -170,8 +170,7 @@ class Posterior:
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse observations that are not finite, or whose squares may overflow."""
-        squares = x.dot(x) + y.dot(y) if x.ndim == 1 else np.vdot(x, x) + np.vdot(y, y)
-        if not squares < _HUGE:
+        if not np.vdot(x, x) + np.vdot(y, y) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
