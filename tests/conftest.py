@@ -25,6 +25,7 @@ _NOT_NUMERIC = (
     "agent/test_snapshot.py",
     "agent/test_threads.py",
     "policies/test_refusals.py",
+    "service",
     "test_command_line.py",
     "test_files.py",
     "test_package.py",

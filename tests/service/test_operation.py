@@ -28,7 +28,7 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert service.ask("GET", "/health").json == {"status": "ok", "agents": {"shop": "ok"}}
         room = service.service.rooms["shop"]
         alarm = mogro.agent.Alarm("late", 1.0, "late")
-        monkeypatch.setattr(room.agent, "alarms", lambda: (alarm,))
+        monkeypatch.setattr(room, "alarms", lambda: (alarm,))
         answer = service.ask("GET", "/health")
         assert (answer.status, answer.json["status"]) == (200, "degraded")
 
@@ -203,6 +203,20 @@ def test_a_session_needs_its_token_and_ends(tmp_path: Path) -> None:
             assert service.ask("POST", "/login", b"key=wrong", headers=FORM).status == 401
         answer = service.ask("POST", "/login", f"key={key}".encode(), headers=FORM)
         assert (answer.status, answer.headers["retry-after"]) == (429, "60")
+
+
+def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
+    agent = {"arms": 2, "context": 1, "objectives": [{"name": "a"}, {"name": "b"}]}
+    with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
+        for visit in range(30):
+            made = remote.decide({"x": [1.0, 0.0], "y": [0.0, 1.0]}, context=[visit / 30])
+            remote.reward(made.id, {"a": float(made.arm == "x"), "b": float(made.arm == "y")})
+        before = service.ask("GET", "/page/shop/front").json["points"]
+    with running(tmp_path, {"agents": {"shop": agent}}) as service:
+        after = service.ask("GET", "/page/shop/front").json
+        assert after["choices"] == 20
+        assert [point["weights"] for point in after["points"]] == [p["weights"] for p in before]
+        assert after["points"][0]["values"][0] > after["points"][-1]["values"][0]
 
 
 def test_a_page_before_anything_has_happened(tmp_path: Path) -> None:

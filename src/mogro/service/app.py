@@ -488,6 +488,6 @@ def _health(service: Service) -> schema.HealthAnswer:
         if room.writer.fault is not None:
             states[name] = "failing"
         else:
-            states[name] = "degraded" if room.agent.alarms() else "ok"
+            states[name] = "degraded" if room.alarms() else "ok"
     worst = [s for s in ("failing", "degraded") if s in states.values()]
     return schema.HealthAnswer(worst[0] if worst else "ok", states)

@@ -64,7 +64,7 @@ class _Agents(Collector):
                 family.add_metric([name, kind], number)
             queue.add_metric([name], room.writer.size)
             commits.add_metric([name], room.writer.commits)
-            raised = [alarm.name for alarm in room.agent.alarms()]
+            raised = [alarm.name for alarm in room.alarms()]
             for alarm in sorted(set(raised)):
                 alarms.add_metric([name, alarm], raised.count(alarm))
         yield from (events, held, queue, commits, alarms, prices, left)

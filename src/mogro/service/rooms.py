@@ -1,14 +1,18 @@
 """An agent of the service with what belongs to it."""
 
+import math
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from mogro.agent import Agent
+from mogro.agent import Agent, Alarm
 from mogro.service.arms import ArmStore
 from mogro.service.worker import Writer
 
 _RECENT = 200  # choices that the page looks back on
+_RECALLED, _ARMS = 20, 1000  # of them from a journal, with so many arms each at most
+_FRESH = 5.0  # seconds for which alarms are kept: they look at all decisions
 
 
 @dataclass
@@ -20,3 +24,22 @@ class Room:
     arms: ArmStore
     writer: Writer
     recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
+
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Return what should be looked at, as of a few seconds ago."""
+        if time.monotonic() - self._alarms[0] > _FRESH:
+            self._alarms = time.monotonic(), self.agent.alarms()
+        return self._alarms[1]
+
+    def recall(self) -> None:
+        """Take the last choices from the journal, after a start."""
+        ledger = self.agent.freeze().ledger
+        for row in ledger.live()[-_RECALLED:].tolist():
+            try:
+                arms = self.agent.decision(ledger.ids[row]).decision.inputs.arms
+            except ValueError:  # its inputs are not on record
+                continue
+            if len(arms) <= _ARMS:
+                named = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
+                self.recent.append((named, arms.context))

@@ -173,7 +173,9 @@ class Service:
             agent.close()
             raise
         writer = Writer(agent, waiting=limits.waiting, seconds=limits.seconds)
-        return Room(name, agent, arms, writer)
+        room = Room(name, agent, arms, writer)
+        room.recall()
+        return room
 
     def close(self) -> None:
         """Answer what waits, write snapshots, and let go of the journals."""

@@ -176,7 +176,7 @@ def show_arms(room: Room, history: History) -> str:
 
 def show_alarms(room: Room) -> str:
     """Say what should be looked at, in words."""
-    alarms = room.agent.alarms()
+    alarms = room.alarms()
     if not alarms:
         return '<p class="note">No alarms.</p>'
     return _page.messages([f"{alarm.name}: {alarm.words}" for alarm in alarms])
