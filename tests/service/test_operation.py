@@ -94,10 +94,10 @@ def test_budgets_are_read_and_set(tmp_path: Path) -> None:
 def test_settings_are_changed_while_it_runs(tmp_path: Path) -> None:
     with running(tmp_path) as service, service.connect() as remote:
         remote.decide(id="v1")
-        assert remote.reconfigure({"epsilon": 0.25})
-        assert not remote.reconfigure({"epsilon": 0.25})
+        assert remote.reconfigure({"epsilon": 0.25}).changes == ("epsilon",)
+        assert remote.reconfigure({"epsilon": 0.25}).changes == ()
         objectives = [*SHOP["objectives"], {"name": "returns", "direction": "min"}]
-        assert remote.reconfigure({"objectives": objectives})
+        assert "objectives" in remote.reconfigure({"objectives": objectives}).changes
         assert [each.name for each in remote.objectives] == ["click", "cost", "returns"]
         with pytest.raises(ValueError, match="epsilon: expected"):
             remote.reconfigure({"epsilon": 2.0})

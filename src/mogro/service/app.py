@@ -17,6 +17,7 @@ from starlette.routing import Route
 from mogro._codec import to_plain
 from mogro._version import __version__
 from mogro.agent import Agent
+from mogro.agent.state.counters import Reconfiguration
 from mogro.service import pages, personalizer, schema
 from mogro.service.config import Settings
 from mogro.service.guard import App, Guard, answer, authenticate, read_body
@@ -331,20 +332,24 @@ class Routes:
 
     async def _config(self, request: Request) -> Response:
         _, room = self._enter(request, "read")
-        return as_json(self._config_now(room, changed=False))
+        return as_json(self._config_now(room, Reconfiguration()))
 
-    def _config_now(self, room: Room, *, changed: bool) -> schema.ConfigAnswer:
+    def _config_now(self, room: Room, done: Reconfiguration) -> schema.ConfigAnswer:
         history = self._service.audit.list(room.name, "config")
-        return schema.ConfigAnswer(to_plain(room.agent.config), changed, history)
+        settings = to_plain(room.agent.config)
+        return schema.ConfigAnswer(
+            settings, list(done.changes), done.relearned, done.unsure, history
+        )
 
     async def _reconfigure(self, request: Request) -> Response:
         caller, room = self._enter(request, "admin")
         body = await self._body(request)
         asked = msgspec.json.decode(body, type=Settings)
-        result = await self._change(room, partial(room.agent.reconfigure, **asked.options()))
-        if result:
+        work = partial(room.agent.reconfigure, **asked.options())
+        done: Reconfiguration = await self._service.readers.perform(work)
+        if done.changes:
             self._service.change(caller, room.name, "config", msgspec.json.decode(body))
-        return as_json(self._config_now(room, changed=result))
+        return as_json(self._config_now(room, done))
 
     async def _budgets(self, request: Request) -> Response:
         _, room = self._enter(request, "read")
@@ -357,7 +362,8 @@ class Routes:
     async def _set_budgets(self, request: Request) -> Response:
         caller, room = self._enter(request, "admin")
         asked: schema.SetBudgets = await self._read(request, schema.SetBudgets)
-        await self._change(room, partial(room.agent.reconfigure, budgets=asked.budgets))
+        work = partial(room.agent.reconfigure, budgets=asked.budgets)
+        await self._service.readers.perform(work)
         self._service.change(caller, room.name, "budgets", msgspec.to_builtins(asked.budgets))
         return as_json(self._budgets_now(room))
 

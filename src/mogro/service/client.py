@@ -21,6 +21,7 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, Rival, errors
 from mogro.agent.budget import Budget, BudgetStatus
+from mogro.agent.state.counters import Reconfiguration
 from mogro.service.line import Line
 
 Arms = Mapping[str, Any] | Sequence[str]
@@ -305,14 +306,14 @@ class RemoteAgent:
         path = f"{self._root}/{self.name}/budgets"
         self._ask("PUT", path, {"budgets": [asdict(budget) for budget in budgets]})
 
-    def reconfigure(self, settings: Mapping[str, Any]) -> bool:
+    def reconfigure(self, settings: Mapping[str, Any]) -> Reconfiguration:
         """Go on with another configuration, as in the file of the service; what is left out stays.
 
-        Return whether anything has changed.
+        Return what has changed.
         """
         path = f"{self._root}/{self.name}/config"
-        changed: bool = self._ask("PATCH", path, _plain(settings))["changed"]
-        return changed
+        known = self._ask("PATCH", path, _plain(settings))
+        return Reconfiguration(tuple(known["changes"]), known["relearned"], known["unsure"])
 
     @property
     def arms(self) -> dict[str, Any]:

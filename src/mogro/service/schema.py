@@ -365,7 +365,9 @@ class ConfigAnswer(Struct):
     """The settings of an agent as they are now, and who changed them before."""
 
     settings: dict[str, Any]
-    changed: bool
+    changes: list[str]  # of this request
+    relearned: int
+    unsure: int
     history: list[ChangeAnswer]
 
 

@@ -123,10 +123,15 @@ def compare(room: Room, weights: Mapping[str, float]) -> Comparison:
     except ValueError as error:
         return Comparison(rows, f"Not enough data yet: {error}.")
     bounds = result.interval()
-    for which, place in ((-1, 4), *([] if now is None else [(0, 3)])):
-        for row, value, (low, high) in zip(rows, result.value[which], bounds[which], strict=True):
+    logged = [(4, result.value[-1], bounds[-1])]
+    if now is None:
+        logged.append((3, result.as_it_was.value, result.as_it_was.interval()))
+    else:
+        logged.append((3, result.value[0], bounds[0]))
+    for place, values, limits in logged:
+        for row, value, (low, high) in zip(rows, values, limits, strict=True):
             row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    return Comparison(rows, _verdict(room, result))
+    return Comparison(rows, f"{_verdict(room, result)} {result.advice}".strip())
 
 
 def _verdict(room: Room, result: WhatIf) -> str:
