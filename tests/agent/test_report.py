@@ -142,3 +142,22 @@ def test_two_hundred_arms_are_readable(tmp_path: Path) -> None:
     assert figure.count('fill-opacity=".08"') < 20  # boxes of the front
     assert "grey: where others are" in figure
     assert "those of the last decision, &#x27;visit 39&#x27;: 200 of them" in page
+
+
+def test_a_report_reads_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes what the agent holds, and one decision of the journal for its arms."""
+    agent = mogro.Agent.open(tmp_path / "a.db", [mogro.Objective("sale")], arms=1, seed=0)
+    for n in range(30):
+        agent.reward(agent.decide({"a": [1.0], "b": [n / 30]}).id, {"sale": n / 10})
+    monkeypatch.setattr(mogro.Agent, "log", None)
+    monkeypatch.setattr("mogro.agent.agent.read_journal_rows", None)
+    agent.report(tmp_path / "one.html")
+    agent.set_weights({"sale": 2.0})
+    agent.close()
+    monkeypatch.undo()
+    with mogro.Agent.open(tmp_path / "a.db") as again:
+        again.report(tmp_path / "two.html")
+    one, two = ((tmp_path / name).read_text() for name in ("one.html", "two.html"))
+    assert one == two
+    assert "reward less what was expected" in one
+    assert "best for some weights" in one

@@ -51,7 +51,7 @@ from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, new_rows, read_journal_rows, read_log, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.reconfiguration import find_changes
-from mogro.agent.report import last_arms, make_report
+from mogro.agent.report import LastArms, make_report
 from mogro.agent.request import (
     Clock,
     Question,
@@ -852,25 +852,25 @@ class Agent:
         ...     agent.report(folder + "/agent.html")
         """
         place = folder_or_file(path, "path")
-        table = self.log()
-        offered = last_arms(table)
+        with self._current():
+            state, offered = self._state.freeze(), self._last_arms()
         known, certain = None, None
         if offered is not None:
-            ids, rows = offered.ids, offered.features
-            known = self.estimate(ids, rows, context=offered.context)
+            context = offered.context
+            known = self.estimate(offered.ids, offered.features, context=context)
             certain = self.front(
-                ids, rows, context=offered.context, confidence=confidence, noise=noise
+                offered.ids, offered.features, context=context, confidence=confidence, noise=noise
             )
-        with self._current():
-            theta, lead = self._state.learner.theta, views.text(self._state).splitlines()[0]
+        held, units = state.ledger.gather(state.ledger.live()), state.units
         page = make_report(
-            table,
-            self._config.units,
-            lead=lead,
+            make_log(state, None, max_arms=0, rewards="learned"),
+            units,
+            expected=units.outward(held.estimates),
+            lead=views.text(state).splitlines()[0],
             alarms=self.alarms(),
             offered=offered,
-            theta=theta,
-            names=self._config.features.names,
+            theta=state.learner.theta,
+            names=state.config.features.names,
             estimates=known,
             front=certain,
         )
@@ -1291,6 +1291,19 @@ class Agent:
                 raise
         with self._current():
             return read_rewards(values, self._state.units, name)
+
+    def _last_arms(self) -> LastArms | None:
+        """Return the arms on offer at the last decision that has them on record."""
+        ledger = self._state.ledger
+        rows = ledger.live()
+        recorded = rows[ledger.column("offer")[rows] > 0]
+        if not len(recorded):
+            return None
+        decision = self.decision(ledger.ids[recorded[-1]]).decision
+        if decision.event.evidence is None or not decision.config.sees_as(self._config):
+            return None
+        arms = decision.inputs.arms
+        return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)
 
     def _check_step(self, time: float | None, now: float | None) -> None:
         """Refuse a time far from the latest so far; what a caller gave as now, or left out."""

@@ -121,6 +121,12 @@ class AgentConfig:
         """The objectives, their units and windows."""
         return Units(self.objectives)
 
+    def sees_as(self, other: "AgentConfig") -> bool:
+        """Tell whether the learner sees the same of arms and contexts as another agent's."""
+        sides = ("arms", "context", "interactions")
+        mine, theirs = ([to_plain(getattr(each, name)) for name in sides] for each in (self, other))
+        return mine == theirs
+
     @cached_property
     def features(self) -> FeatureMap:
         """From the user's features to the learner's."""

@@ -21,13 +21,12 @@ from mogro.pareto import effective_front
 _NEAR = 20  # arms that are drawn one by one, where there are more
 _SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
-_NO_EXPECTATION = "What was expected is on record for agents with a journal."
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
 _RARE = ("missing", "late", "unmet", "withdrawn")
 _WIDE = 1.96  # standard errors of an interval of 95 %
 
 
-class Arms(NamedTuple):
+class LastArms(NamedTuple):
     """Arms on offer to the last decision: its id, theirs, features (K, A), the context if any."""
 
     decision: str
@@ -36,27 +35,14 @@ class Arms(NamedTuple):
     context: FloatArray | None
 
 
-def last_arms(table: Any) -> Arms | None:
-    """Return the arms on offer at the last decision that has them on record."""
-    column = table.column("offered_features")
-    known = np.flatnonzero(column.is_valid().to_numpy())
-    if not len(known):
-        return None
-    row = int(known[-1])
-    ids = table.column("offered")[row].as_py()
-    context = table.column("context")[row].as_py()
-    features = np.array(column[row].as_py()).reshape(len(ids), -1)
-    decision = table.column("id")[row].as_py()
-    return Arms(decision, ids, features, None if context is None else np.array(context))
-
-
 def make_report(
     table: Any,
     units: Units,
     *,
+    expected: FloatArray,
     lead: str,
     alarms: Sequence[Alarm],
-    offered: Arms | None,
+    offered: LastArms | None,
     theta: FloatArray,
     names: Sequence[str],
     estimates: Estimates | None,
@@ -70,6 +56,8 @@ def make_report(
         The log.
     units
         The objectives.
+    expected
+        What was believed of the chosen arms, (n, M), in the user's units.
     lead
         What the agent is, in a sentence.
     alarms
@@ -86,7 +74,6 @@ def make_report(
     log = _Log(table, units)
     arms, listed = _arms(log, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
-    surprises = _surprises(log)
     body = _page.fill(
         Path(__file__).with_name("report.html"),
         bottom_line=_page.text(log.bottom_line()),
@@ -99,8 +86,8 @@ def make_report(
         arms=arms,
         front=listed,
         exploration=_exploration(log),
-        surprises_note=_DRIFT if surprises else _NO_EXPECTATION,
-        surprises=surprises,
+        surprises_note=_DRIFT,
+        surprises=_over_time(log, log.rewards - expected, "{}: reward less what was expected"),
         features=_features(log, theta, names),
     )
     return _page.page("How the agent is doing", body)
@@ -230,7 +217,7 @@ def _lift(log: _Log) -> str:
     return f"<h2>What the agent adds</h2>{table}"
 
 
-def _whose(offered: Arms) -> str:
+def _whose(offered: LastArms) -> str:
     where = "" if offered.context is None else ", in its context"
     return (
         f"Arms on offer are those of the last decision, {offered.decision!r}{where}: "
@@ -315,29 +302,6 @@ def _exploration(log: _Log) -> str:
         flags[np.asarray(log.table.column("holdout").to_numpy(), dtype=np.bool_)] = np.nan
         series.append(log.series(label, 100 * flags)._replace(low=None, high=None))
     return lines("Decisions that were not greedy", series, x=log.label, y="% of decisions")
-
-
-def _surprises(log: _Log) -> str:
-    """Draw rewards less what was expected of the arm: a drift says that the world has changed."""
-    expected = _expected(log.table, len(log.units))
-    if expected is None:
-        return ""
-    return _over_time(log, log.rewards - expected, "{}: reward less what was expected")
-
-
-def _expected(table: Any, objectives: int) -> FloatArray | None:
-    """Return what was believed of the chosen arms, (n, M); NaN where that is not on record."""
-    offered, beliefs = table.column("offered"), table.column("offered_estimates")
-    if offered.null_count == len(table):
-        return None
-    expected = np.full((len(table), objectives), np.nan)
-    arms = table.column("arm").to_pylist()
-    rows = zip(arms, offered.to_pylist(), beliefs.to_pylist(), strict=True)
-    for row, (arm, ids, values) in enumerate(rows):
-        if ids is not None and arm in ids:
-            place = ids.index(arm) * objectives
-            expected[row] = values[place : place + objectives]
-    return expected
 
 
 def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
