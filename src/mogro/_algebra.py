@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro._validation import FloatArray, IntArray, unwarned
+from mogro._validation import FloatArray, IntArray, without_warnings
 
 _FEW = 8  # numbers that a list compares faster
 _SMALL = 128  # numbers up to which calling einsum costs more than it gains
@@ -37,12 +37,12 @@ def vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
     return _vecmat(vectors, matrices)
 
 
-@unwarned
+@without_warnings
 def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray(np.matvec(matrices, vectors))
 
 
-@unwarned
+@without_warnings
 def _vecmat(vectors: FloatArray, matrices: FloatArray) -> FloatArray:
     return np.asarray(np.vecmat(vectors, matrices))
 

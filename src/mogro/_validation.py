@@ -20,7 +20,7 @@ BoolArray = NDArray[np.bool_]
 Shape = Sequence[int | str | EllipsisType]
 
 # For code that finds bad numbers in what it computes: NumPy need not warn of them before.
-unwarned = np.errstate(over="ignore", invalid="ignore")
+without_warnings = np.errstate(over="ignore", invalid="ignore")
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -26,17 +26,17 @@ from mogro._validation import (
     as_floats,
     check_shape,
     floats,
-    unwarned,
+    without_warnings,
 )
 from mogro.beliefs import Beliefs, covariance, take, take_arms, variances
 from mogro.exploration import Exploration, ExplorationContext, arms_in_turn
 from mogro.scalarization import Scalarization, is_nonlinear
 from mogro.selection import FrontSelection, Selection, draw_member
 
-_AT_ONCE = 256  # arms that a round is optimistic about
-_NEAR = 1e-9  # scores this close, relatively, are equal
-_NO = np.zeros((), dtype=np.bool_)
-_NO.flags.writeable = False
+_OPTIMISTIC_ARMS = 256  # arms that a round is optimistic about
+_EQUAL_SCORES = 1e-9  # scores this close, relatively, are equal
+_FALSE = np.zeros((), dtype=np.bool_)
+_FALSE.flags.writeable = False
 
 
 class Optimism(NamedTuple):
@@ -231,7 +231,7 @@ def _by_weights(
 ) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
     theta, batch = beliefs.theta, beliefs.batch
-    no = np.zeros(batch, dtype=np.bool_) if batch else _NO
+    no = np.zeros(batch, dtype=np.bool_) if batch else _FALSE
     drawn = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
     weights = drawn if prices is None else drawn + drawn.sum(axis=-1, keepdims=True) * prices
     direction = vecmat(weights, theta)
@@ -264,7 +264,7 @@ def best_arms(
         check_finite(direction, weights, "weights")
         refuse(arms, "features")
     if optimism is None:
-        no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _NO
+        no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _FALSE
         return _best(scores, arms, sizes, rng), no
     turn, errors, widths = _bonus(arms, beliefs, optimism)
     plain = scores[..., turn].copy()
@@ -277,7 +277,7 @@ def best_arms(
     return arm, _is_another(scores, arm)
 
 
-@unwarned
+@without_warnings
 def _screened(
     arms: FloatArray,
     beliefs: Beliefs,
@@ -316,7 +316,7 @@ def _screened_optimism(
     optimism: Optimism,
 ) -> tuple[IntArray, BoolArray, IntArray]:
     """Return the best arms (n,), whether optimism made them others, and where this is doubtful."""
-    turn = arms_in_turn(arms.shape[-2], optimism.turn, _AT_ONCE)
+    turn = arms_in_turn(arms.shape[-2], optimism.turn, _OPTIMISTIC_ARMS)
     width = optimism.width * np.vecdot(np.sqrt(beliefs.noise), weights)
     S = covariance(beliefs.expected.W[..., 0, :, :])
     squares, error = shared_variances(arms[..., turn, :], S, width * width)
@@ -324,13 +324,13 @@ def _screened_optimism(
     total[:, turn] += np.sqrt(squares, out=squares)
     arm, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
     top, chosen = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, arm)
-    behind = top - chosen - _NEAR * np.maximum(np.abs(top), np.abs(chosen))
+    behind = top - chosen - _EQUAL_SCORES * np.maximum(np.abs(top), np.abs(chosen))
     unsure = np.abs(behind) <= slack
     unsure[doubtful] = True
     return arm, behind > 0, np.flatnonzero(unsure)
 
 
-@unwarned
+@without_warnings
 def _by_scores(
     arms: FloatArray,
     values: FloatArray,
@@ -352,7 +352,7 @@ def _by_scores(
     return Choice(arm, weights, _is_another(greedy, arm), no)
 
 
-@unwarned
+@without_warnings
 def values_in_round(
     policy: Rule, arms: FloatArray, beliefs: Beliefs, rng: Rng, optimism: Optimism | None
 ) -> FloatArray:
@@ -413,7 +413,7 @@ def _bonus(
     in flight counts as if it had been observed. Of many arms, a round is optimistic about some,
     evenly spaced, and the next one about others: it costs about as much as any round.
     """
-    turn = arms_in_turn(arms.shape[-2], optimism.turn, _AT_ONCE)
+    turn = arms_in_turn(arms.shape[-2], optimism.turn, _OPTIMISTIC_ARMS)
     errors = np.sqrt(variances(arms[..., turn, :], beliefs.expected.W))
     return turn, errors, optimism.width * np.sqrt(beliefs.noise)
 
@@ -481,10 +481,10 @@ def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
     """Tell whether arms (...) are others than the best by scores (..., K)."""
     if scores.ndim == 1:
         best, taken = scores.item(scores.argmax()), scores.item(arm)
-        return np.asarray(taken < best - _NEAR * max(abs(best), abs(taken)))
+        return np.asarray(taken < best - _EQUAL_SCORES * max(abs(best), abs(taken)))
     top = scores.max(axis=-1)
     chosen = np.take_along_axis(scores, arm[..., None], axis=-1)[..., 0]
-    return np.asarray(chosen < top - _NEAR * np.maximum(np.abs(top), np.abs(chosen)))
+    return np.asarray(chosen < top - _EQUAL_SCORES * np.maximum(np.abs(top), np.abs(chosen)))
 
 
 def _picked(arms: FloatArray, best: IntArray) -> FloatArray:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
 from mogro.beliefs import Beliefs, unseen_scale
-from mogro.exploration import UNKNOWN, rounding_share
+from mogro.exploration import UNKNOWN_VARIANCE, rounding_share
 
 Oracle = Callable[[FloatArray], ArrayLike]
 
@@ -60,7 +60,7 @@ class ActionSearch:
         """
         known, dim, S = beliefs.observed, beliefs.theta.shape[-1], beliefs.S[0]
         if threshold is None:  # an action of usual size has a variance of 10
-            sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN
+            sizes, limit = np.where(sizes > 0, sizes, 1.0), dim / UNKNOWN_VARIANCE
         else:
             sizes, limit = np.ones(dim), threshold
         scale = unseen_scale(np.sqrt(S.diagonal()), np.full(dim, limit**0.5))

@@ -25,17 +25,17 @@ from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs, FrozenPosterior, covariance, take_arms, unseen_scale, variances
 
-UNKNOWN = 10.0  # variance of an arm, in units of the noise, that calls for exploration
-_AT_ONCE = 64  # arms that a round looks at, without a threshold
-_ENOUGH = 2  # observations a feature from which on not every round looks
-_EVERY = 8  # but one of so many
-_KNOWN = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
-_SAME = 1e-9  # eigenvalues this close, relatively, are one eigenspace
-_TIED = 1e-8  # gains this close, relatively, are equal
+UNKNOWN_VARIANCE = 10.0  # variance of an arm, in units of the noise, that calls for exploration
+_ARMS_A_ROUND = 64  # arms that a round looks at, without a threshold
+_SEEN_PER_FEATURE = 2  # observations a feature from which on not every round looks
+_TEST_EVERY = 8  # but one of so many
+_ONE = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
+_EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
+_EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
 _TINY_PART = 1e-9  # of an arm: rounding
-_HOPELESS = 1e-12  # of a threshold: squares of features that could never add up to it
-_CLEAR = 1e-6  # a Gram matrix of unit vectors conditioned better than this shows its rank plainly
-_OUTSIDE = 1e-6  # a random vector nearer to a span tells nothing about other arms
+_NEGLIGIBLE_SQUARE = 1e-12  # of a threshold: squares of features that could never add up to it
+_FULL_RANK = 1e-6  # condition of a Gram matrix of unit vectors that shows its rank plainly
+_TOO_NEAR = 1e-6  # a random vector nearer to a span tells nothing about other arms
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -82,14 +82,14 @@ class ExplorationContext:
     def weakest(self) -> FloatArray:
         """An orthonormal basis of that eigenspace, (n, d, r), with zeros where it is smaller."""
         assert self.threshold is not None
-        inside, basis = _restricted(self._listed, self.S, _HOPELESS * self.threshold)
+        inside, basis = _restricted(self._listed, self.S, _NEGLIGIBLE_SQUARE * self.threshold)
         values, vectors = np.linalg.eigh(inside)
         largest = values[:, -1:]
         # Rounding of V is relative to its largest eigenvalue, hence to the smallest here; zeros are
         # directions outside of the span.
         rounding = 8 * inside.shape[-1] * _EPS
         smallest = np.where(values > rounding * largest, values, np.inf).min(axis=-1, keepdims=True)
-        slack = np.clip(rounding * largest / smallest, _SAME, 1e-3)
+        slack = np.clip(rounding * largest / smallest, _EQUAL_EIGENVALUES, 1e-3)
         weakest = vectors * (values >= largest * (1 - slack))[:, None, :]
         return weakest if basis is None else np.asarray(basis @ weakest)
 
@@ -155,7 +155,7 @@ class WeakestDirection:
         if context.threshold is not None:
             matrices = context.weakest @ np.swapaxes(context.weakest, -1, -2)
         gains, error = shared_variances(context.arms[:1], matrices)
-        best, doubtful = clearly_best(gains, 4 * error + 2 * _TIED * float(gains.max()))
+        best, doubtful = clearly_best(gains, 4 * error + 2 * _EQUAL_GAINS * float(gains.max()))
         if doubtful.size:
             best[doubtful] = _first_of_the_best(context.gains[doubtful])
         return best
@@ -167,7 +167,7 @@ class WeakestDirection:
 
 def _first_of_the_best(gains: FloatArray) -> IntArray:
     """Return the first arm, (n,), whose gain, among (n, K), is the largest up to rounding."""
-    level = gains.max(axis=-1, keepdims=True) * (1 - _TIED)
+    level = gains.max(axis=-1, keepdims=True) * (1 - _EQUAL_GAINS)
     return np.asarray((gains >= level).argmax(axis=-1))
 
 
@@ -277,15 +277,15 @@ class ExplorationCache:
         self._looks += 1
         if self._looks & (self._looks - 1):  # not a power of two
             return
-        if (np.linalg.eigvalsh(S)[..., -1] * threshold <= _KNOWN).all():
+        if (np.linalg.eigvalsh(S)[..., -1] * threshold <= _ONE).all():
             self._outside = np.zeros(0)
             return
-        basis = _restricted(arms, S, _HOPELESS * threshold)[1]
+        basis = _restricted(arms, S, _NEGLIGIBLE_SQUARE * threshold)[1]
         assert basis is not None  # or all directions would be known
         mixed = np.random.default_rng(0).standard_normal((*S.shape[:-1], 1))
         mixed -= basis @ (np.swapaxes(basis, -1, -2) @ mixed)
         norms = np.linalg.norm(mixed, axis=-2, keepdims=True)
-        mixed = np.divide(mixed, norms, out=np.full(mixed.shape, np.nan), where=norms > _OUTSIDE)
+        mixed = np.divide(mixed, norms, out=np.full(mixed.shape, np.nan), where=norms > _TOO_NEAR)
         whole = np.count_nonzero(basis.any(axis=-2), axis=-1) == S.shape[-1]  # nothing is outside
         self._outside = np.swapaxes(np.where(whole[..., None], 0.0, mixed[..., 0]), -1, -2)
 
@@ -316,14 +316,14 @@ def needed_exploration(
         if batch and _clearly_known(some, W):
             return None
         spread = variances(some, W)
-        if largest(spread) <= UNKNOWN:
+        if largest(spread) <= UNKNOWN_VARIANCE:
             return None
-        needs = spread.max(axis=-2) / UNKNOWN
+        needs = spread.max(axis=-2) / UNKNOWN_VARIANCE
     else:
         _check_squares(arms)
         S = _in_units_of_the_arms(covariance(W), wide)
-        needs = largest_variance(wide, S, _HOPELESS * threshold) * threshold
-    if not np.count_nonzero(needs > _KNOWN):
+        needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold
+    if not np.count_nonzero(needs > _ONE):
         if cache is not None and threshold is not None:
             cache.note(wide, S, threshold)
         return None
@@ -332,11 +332,11 @@ def needed_exploration(
     if not batch and len(S) == 1:  # one learner: nothing to sort out, nor to copy
         return ExplorationContext(wide, S, threshold, np.zeros(1, dtype=np.intp), batch, step)
     needs = np.broadcast_to(needs, S.shape[:-2])
-    learners = np.flatnonzero(needs.max(axis=-1) > _KNOWN)
+    learners = np.flatnonzero(needs.max(axis=-1) > _ONE)
     if threshold is None:  # compare objectives in one unit, also where one was never observed
         some = some[..., None, :, :]
         needs = np.broadcast_to(np.vecdot(some @ S, some).max(axis=-1), S.shape[:-2])
-    first = (needs >= needs.max(axis=-1, keepdims=True) / _KNOWN).argmax(axis=-1)
+    first = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
     first = first.reshape(-1)[learners]
     at = (*(np.unravel_index(learners, batch) if batch else ()), first)
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
@@ -353,9 +353,9 @@ def _check_squares(arms: FloatArray) -> None:
 
 def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
     """Return which arms a round looks at, without a threshold; None in rounds that do not look."""
-    if smallest(known.n) < _ENOUGH * dim:
-        return arms_in_turn(arms, step, _AT_ONCE)
-    return None if step % _EVERY else arms_in_turn(arms, step // _EVERY, _AT_ONCE)
+    if smallest(known.n) < _SEEN_PER_FEATURE * dim:
+        return arms_in_turn(arms, step, _ARMS_A_ROUND)
+    return None if step % _TEST_EVERY else arms_in_turn(arms, step // _TEST_EVERY, _ARMS_A_ROUND)
 
 
 def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
@@ -363,7 +363,7 @@ def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
     if not is_shared(arms) or W.shape[-3] != 1:
         return False
     needs, error = shared_variances(arms, covariance(W[..., 0, :, :]))
-    return bool(needs.max() + 2 * error < UNKNOWN)
+    return bool(needs.max() + 2 * error < UNKNOWN_VARIANCE)
 
 
 def arms_in_turn(arms: int, turn: int, at_once: int) -> slice:
@@ -414,7 +414,7 @@ def _restricted(
     units = _unit_rows(arms)
     turned = np.swapaxes(units, -1, -2)
     lengths, vectors = np.linalg.eigh(units @ turned if few else turned @ units)
-    if (lengths[..., 0] > _CLEAR * lengths[..., -1]).all():  # as many directions as there can be
+    if (lengths[..., 0] > _FULL_RANK * lengths[..., -1]).all():  # as many directions as can be
         if not few:
             return S, None
         basis = turned @ (vectors / np.sqrt(lengths)[..., None, :])

@@ -17,7 +17,7 @@ import numpy as np
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats, real, simplex
 
-_SMALL = 0.1  # concentrations below which NumPy draws Dirichlet weights as broken sticks
+_SMALL_CONCENTRATION = 0.1  # below it NumPy draws Dirichlet weights as broken sticks
 _PAIRWISE = 8  # numbers from which NumPy adds otherwise than one after the other
 
 
@@ -101,7 +101,7 @@ class RandomWeights:
             draws /= np.add.reduce(draws, axis=-1, keepdims=True)
             return draws
         concentration = self.dirichlet(objectives)
-        if max(concentration) >= _SMALL:
+        if max(concentration) >= _SMALL_CONCENTRATION:
             return rng.dirichlet(concentration, batch)
         # NumPy would round small weights to zero. A Gamma number with parameter a is one with
         # a + 1, times the power 1 / a of a uniform number. All logarithms are shrunk alike, for

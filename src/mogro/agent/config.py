@@ -22,7 +22,7 @@ from mogro.priors import Learned, Prior
 from mogro.scalarization import FixedWeights
 from mogro.selection import Selection
 
-_STEPS = 100  # times the longest window: further than that no time is believed to be from the last
+_MAX_WINDOWS = 100  # longest windows that a time may be beyond the last
 
 MakePolicy = Callable[[int, int], LinearPolicy]
 # An arm, or what names one of the arms on offer, by their ids, features (K, A) and context.
@@ -193,7 +193,7 @@ class AgentConfig:
         half_life = self.half_life.time if self.half_life is not None else None
         for spans in ((*self.units.windows, self.timeout), (half_life or math.inf, self.max_age)):
             if min(spans) < math.inf:
-                return _STEPS * max(span for span in spans if span < math.inf)
+                return _MAX_WINDOWS * max(span for span in spans if span < math.inf)
         return math.inf
 
     def reconfigured(self, changes: Mapping[str, Any]) -> "AgentConfig":

@@ -167,7 +167,7 @@ def write_log(table: Any, folder: Path) -> Path:
     return path
 
 
-_FEW = ("Reconfigured", "Offered")  # kinds of events that are read whatever decisions are held
+_ALWAYS_READ = ("Reconfigured", "Offered")  # kinds of events, whatever decisions are held
 
 
 class JournalRows(NamedTuple):
@@ -202,7 +202,7 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     for row in journal.rows(0):
         if row[0] in held:
             written.decisions[row[0]] = row, config
-        elif kind_of(row) in _FEW:
+        elif kind_of(row) in _ALWAYS_READ:
             event = journal.decode(row)
             if isinstance(event, Reconfigured):
                 config = config.reconfigured(event.changes)

@@ -13,7 +13,7 @@ from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import check_names
 from mogro.priors import Flat, Learned
 
-_FIXED = ("direction", "offset", "given", "revise")  # what cannot change in an objective
+_FIXED_FIELDS = ("direction", "offset", "given", "revise")  # what cannot change in an objective
 
 
 def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _check_objectives(before: Units, after: Units) -> None:
     for objective in after.objectives:
         place = before.index.get(objective.name)
         was = objective if place is None else before.objectives[place]
-        for field in _FIXED:
+        for field in _FIXED_FIELDS:
             if getattr(was, field) != getattr(objective, field):
                 raise ValueError(
                     f"objectives: expected {field} {getattr(was, field)!r} of {was.name!r} to "

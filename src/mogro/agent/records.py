@@ -33,7 +33,7 @@ from mogro.agent.state.state import State
 from mogro.choice import values_in_round
 from mogro.policies.persistence import BUILT_IN
 
-_MOST = 1000  # arms whose values are written with a decision
+_MAX_ARMS = 1000  # arms whose values are written with a decision
 
 
 def with_evidence(
@@ -96,7 +96,7 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     optimism = policy.optimism(beliefs, inputs.step)
     if policy.greedy and optimism is None:
         return True, None
-    if len(inputs.arms) > _MOST:
+    if len(inputs.arms) > _MAX_ARMS:
         return False, None
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state

@@ -18,8 +18,8 @@ from mogro.agent.objective import Units
 from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
-_NEAR = 20  # arms that are drawn one by one, where there are more
-_SHOWN = 10  # arms, and features
+_MAX_DRAWN = 20  # arms that are drawn one by one, where there are more
+_MAX_SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
 _RARE = ("missing", "late", "unmet", "withdrawn")
@@ -237,9 +237,9 @@ def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[
     """Draw how often arms were chosen and where they are, and list those of the front."""
     chosen = Counter(log.table.column("arm").to_pylist())
     total = max(sum(chosen.values()), 1)
-    top = chosen.most_common(_SHOWN)
+    top = chosen.most_common(_MAX_SHOWN)
     labels, shares = [arm for arm, _ in top], [count for _, count in top]
-    if len(chosen) > _SHOWN:
+    if len(chosen) > _MAX_SHOWN:
         labels.append("others")
         shares.append(total - sum(shares))
     percent = 100 * np.array(shares, dtype=float) / total
@@ -258,7 +258,7 @@ def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[
             *(_page.interval(v, b) for v, b in zip(values[i], bounds[i], strict=True)),
             f"{chosen[estimates.arms[i]] / total:.1%}",
         ]
-        for i in members[: 2 * _SHOWN]
+        for i in members[: 2 * _MAX_SHOWN]
     ]
     if front is None or not front.certain:
         return drawn, _page.table(heads, rows)
@@ -273,7 +273,7 @@ def _picture(units: Units, estimates: Estimates, values: FloatArray, members: li
     """
     inward = units.inward(values)
     behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
-    few = max(_NEAR - len(members), 0) if len(values) > _NEAR else len(values)
+    few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
     others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]
     near = [*members, *others[:few]]
     crowd = values[[i for i in others if i not in near]][:, :2]
@@ -314,7 +314,7 @@ def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
     order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
     rows = [
         [names[j], *(f"{value:+.3g}" for value in signed[:, j])]
-        for j in order[:_SHOWN].tolist()
+        for j in order[:_MAX_SHOWN].tolist()
         if effects[:, j].any()
     ]
     return _page.table(["feature", *log.units.names], rows)

@@ -42,11 +42,11 @@ Question = tuple[
 
 Clock = Callable[[], float]
 
-_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
+_LONG_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
 
-_UNKNOWN = 10.0  # a variance, in units of the noise, of what was seen less than a tenth of once
+_UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
 
 
 class Constraints(NamedTuple):
@@ -74,7 +74,7 @@ class Constraints(NamedTuple):
             met &= column >= sign * bound
             best[name] = float(sign * column.max())
         if not safety and not met.all():
-            met |= (beliefs.variances(arms) > _UNKNOWN).any(axis=-1)
+            met |= (beliefs.variances(arms) > _UNKNOWN_VARIANCE).any(axis=-1)
         if not met.any():
             raise InfeasibleConstraints(str(self), best)
         return met
@@ -212,7 +212,7 @@ def check_step(time: float | None, last: float, step: float, *, given: bool) -> 
     """
     if time is None or last == -math.inf:
         return
-    if time > last + (step if given else max(step, _PAUSE)):
+    if time > last + (step if given else max(step, _LONG_PAUSE)):
         raise ImplausibleTime(
             f"now: expected at most {step:g} (max_step) after {last!r}, the latest time so far, "
             f"got {time!r}; if that is the time, say so: agent.expire({time!r}, confirm=True)"

@@ -19,7 +19,7 @@ from mogro.plots import Drawing, house_style, panels
 
 _LEAST = 1e-12  # a variance, in units of the noise
 _ROUNDING = 1e-9
-_SHOWN = 5  # rivals that an explanation tells about
+_MAX_RIVALS = 5  # rivals that an explanation tells about
 _REASONS = 3  # features that its text names for each
 
 
@@ -272,7 +272,7 @@ def explain(decision: Decision) -> Explanation:
     named = decision.weights
     weights = None if named is None else np.array(list(named.values()))
     close = leads.min(axis=1) if weights is None else leads @ weights
-    order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_SHOWN]
+    order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_MAX_RIVALS]
     rivals = tuple(
         Rival(
             inputs.arms.id(i),

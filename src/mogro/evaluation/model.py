@@ -9,7 +9,7 @@ from mogro.evaluation.targets import TargetProbabilities
 from mogro.posterior import Posterior
 from mogro.priors import Learned
 
-_MOST = 400  # features of the model; with more, products of arm and context are left out
+_MAX_FEATURES = 400  # features of the model; with more, products of arm and context are left out
 
 
 class LogModel:
@@ -47,7 +47,7 @@ class LogModel:
             self._chosen[place] += self._seen(contexts, arms).sum(axis=0)
 
     def _begin(self, contexts: int, arms: int) -> None:
-        whole = (1 + contexts) * (1 + arms) <= _MOST
+        whole = (1 + contexts) * (1 + arms) <= _MAX_FEATURES
         self._kept = np.full((1 + contexts, 1 + arms), whole)
         self._kept[0], self._kept[:, 0] = True, True
         groups = np.full(self._kept.shape, 2)

@@ -27,8 +27,8 @@ from mogro.offpolicy import Evaluation, Rows, Sums
 from mogro.offpolicy._intervals import correlated_normals, joint_level
 from mogro.offpolicy.evaluation import read_level
 
-_GRID = 21  # trade-offs at most, unless asked for more
-_MOST = 200
+_GRID_SIZE = 21  # trade-offs at most, unless asked for more
+_MAX_TRADE_OFFS = 200
 _DAY = 86400.0  # seconds
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
 
@@ -462,15 +462,17 @@ def read_trade_offs(
         ]
     else:
         vectors = [read_weights(weights, units) for weights in trade_offs]
-    if not 1 <= len(vectors) <= _MOST:
-        raise ValueError(f"trade_offs: expected 1 to {_MOST} trade-offs, got {len(vectors)}")
+    if not 1 <= len(vectors) <= _MAX_TRADE_OFFS:
+        raise ValueError(
+            f"trade_offs: expected 1 to {_MAX_TRADE_OFFS} trade-offs, got {len(vectors)}"
+        )
     return vectors
 
 
 def _steps(objectives: int) -> int:
     """Return the steps of the finest grid that is not too large."""
     steps = 1
-    while objectives > 1 and comb(steps + objectives, objectives - 1) <= _GRID:
+    while objectives > 1 and comb(steps + objectives, objectives - 1) <= _GRID_SIZE:
         steps += 1
     return steps
 

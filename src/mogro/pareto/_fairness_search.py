@@ -17,7 +17,7 @@ from mogro.pareto import _games
 from mogro.pareto.effective import mixing_arms
 
 _ROUNDING = 1e-12
-_NEAR = 1e-6  # far more than the tolerance of a linear program, far less than an arm matters
+_TOLERANCE = 1e-6  # far more than the tolerance of a linear program, far less than an arm matters
 _NEGLIGIBLE = 1e-9  # part of all pulls by which an answer may be too high
 _SAMPLES = 64  # weights per objective that give a first answer
 
@@ -98,7 +98,7 @@ def _branch(
         return None
     hidden = np.where(open_, cell.pulls * np.minimum(served, 1 - served), 0)
     arm = int(hidden.argmax())
-    if hidden[arm] > _NEAR * cell.pulls[arm]:
+    if hidden[arm] > _TOLERANCE * cell.pulls[arm]:
         return arm
     if conflict is None:
         return None
@@ -152,5 +152,5 @@ class _Relaxation:
                 return None
             if result.status == 0 and result.x is not None:
                 weights, served = np.split(result.x, [self.objectives])
-                return self.lead @ weights >= self.epsilon - _NEAR, np.clip(served, low, high)
+                return self.lead @ weights >= self.epsilon - _TOLERANCE, np.clip(served, low, high)
         return high == 0, low  # no help from the solver: decide the arms one by one

@@ -18,14 +18,14 @@ from mogro._validation import FloatArray, IntArray
 from mogro.pareto import _simplex
 from mogro.pareto._simplex import Columns, SimplexState
 
-_FINE = 1e-13  # gains below this part of a game's size are rounding
+_NEGLIGIBLE_GAIN = 1e-13  # gains below this part of a game's size are rounding
 _CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
 _NUDGES = (1e-9, 1e-6, 1e-12)
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
-_MOST, _BYTES = 512, 1 << 25  # games in a chunk, and its memory
+_MAX_GAMES, _MAX_BYTES = 512, 1 << 25  # games in a chunk, and its memory
 _BLOCK = 1 << 16
 _EXTREME = 80  # powers of two beyond which products might overflow
-_FAR = 16.0  # spreads from the origin beyond which rounding would show
+_MAX_OFFSET = 16.0  # spreads from the origin beyond which rounding would show
 
 
 class Games(NamedTuple):
@@ -87,7 +87,7 @@ def _normalised(
         points = np.ldexp(points, -exponent[where][:, None])
         size = np.ldexp(size, -exponent)
     spread = np.abs(sets[:, sets.shape[1] // 2] - sets[:, 0]).max(1)  # or more
-    far = size > _FAR * spread
+    far = size > _MAX_OFFSET * spread
     if far.any():
         origin = np.where(far[:, None], sets[:, 0], 0)
         sets = sets - origin[:, None]
@@ -121,7 +121,9 @@ def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge
     out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
     shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
     length = columns.values.shape[-2]
-    chunk = min(_MOST, _BYTES // (8 * length * (1 if columns.problem is None else objectives)))
+    chunk = min(
+        _MAX_GAMES, _MAX_BYTES // (8 * length * (1 if columns.problem is None else objectives))
+    )
     chunk = max(1, chunk)
     waiting = None
     places = np.arange(games)
@@ -136,7 +138,9 @@ def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge
             else:
                 state = waiting.part(which)
             patience = len(places) > chunk
-            solved, more = _simplex.run(state, columns, prices, tolerance=_FINE, patience=patience)
+            solved, more = _simplex.run(
+                state, columns, prices, tolerance=_NEGLIGIBLE_GAIN, patience=patience
+            )
             if len(solved.place):
                 for values, target in zip(_evaluated(solved, columns)[:-1], out[:-1], strict=True):
                     target[solved.place] = values

@@ -17,7 +17,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray, IntArray
 
 _PIVOT = 1e-9  # a smaller pivot would ruin the basis
-_STEPS = 60  # per objective; games that need more have lost their way
+_MAX_STEPS = 60  # per objective; games that need more have lost their way
 
 
 class SimplexState(NamedTuple):
@@ -110,7 +110,7 @@ def run(
     """
     enough = len(state.place) // 4 if patience else 0
     solved = []
-    for _ in range(_STEPS * state.rows.shape[1]):
+    for _ in range(_MAX_STEPS * state.rows.shape[1]):
         best = _price(prices, state)
         active = np.maximum(best.gain, best.slack_gain) > tolerance
         left = np.count_nonzero(active)

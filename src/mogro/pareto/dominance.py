@@ -12,9 +12,9 @@ from mogro.pareto._arguments import read_arms, read_means
 _COMPARISONS = 6000  # K * K * M up to which comparing all pairs of a batch beats a call per problem
 _MOST_OBJECTIVES = 31  # that every version of moocore accepts
 _BLOCK = 1 << 18  # numbers compared at a time, so that they stay in the cache
-_SOME = 32  # gaps of one problem from which building its front pays
-_LARGE = 3000  # arms from which taking out the clear losers first pays
-_STRONG = 8  # arms that they may lose to, at most
+_MIN_GAPS = 32  # gaps of one problem from which building its front pays
+_MIN_ARMS = 3000  # arms from which taking out the clear losers first pays
+_STRONG_ARMS = 8  # arms that they may lose to, at most
 
 
 def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
@@ -71,7 +71,7 @@ def pareto_front(points: FloatArray) -> BoolArray:
 def _single_front(points: FloatArray) -> BoolArray:
     if points.shape[1] > _MOST_OBJECTIVES:
         return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
-    if len(points) < _LARGE:
+    if len(points) < _MIN_ARMS:
         return _compiled()(points, maximise=True, keep_weakly=True)
     left = _without_losers(points)
     mask = np.zeros(len(points), dtype=bool)
@@ -86,7 +86,7 @@ def _without_losers(points: FloatArray) -> IntArray:
     span = values.max(1, keepdims=True) - low
     total = ((values - low) / np.where(span > 0, span, 1)).sum(0)
     left = np.arange(len(points))
-    for _ in range(_STRONG):
+    for _ in range(_STRONG_ARMS):
         strong = total.argmax()
         point = values[:, strong, None]
         total[strong] = -np.inf
@@ -161,7 +161,7 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
         point = flat[problem, arm]
     if objectives == 1:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
-    if len(flat) == 1 and len(point) > _SOME:
+    if len(flat) == 1 and len(point) > _MIN_GAPS:
         flat = flat[:, _single_front(flat[0])]  # only members can be the best rival
     return _leads(flat, problem, point).reshape(shape)
 

@@ -22,12 +22,12 @@ from mogro.pareto.dominance import pareto_front, undominated
 
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
-_HALF = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may change a mean
-_FAR = 1e4  # times the median distance: an outlier
-_CLEAR = 1e-9  # arms that are behind by this part of the range are behind
+_HALF_EPS = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may change a mean
+_OUTLIER = 1e4  # times the median distance: an outlier
+_CLEAR_LEAD = 1e-9  # arms that are behind by this part of the range are behind
 _BLOCK = 1 << 21  # numbers at a time
 _TRIALS = 32  # weights under which an arm may be best, at least, before a game is played about it
-_MANY = 100  # arms of one problem from which preparing its front pays
+_MIN_ARMS = 100  # arms of one problem from which preparing its front pays
 
 
 class Certificates(NamedTuple):
@@ -118,12 +118,12 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     points = flat[problem, arm]
     first = np.flatnonzero(np.diff(problem, prepend=-1))
     counts = np.diff(first, append=len(problem))
-    few = np.flatnonzero(np.repeat(counts < _MANY, counts))
+    few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
     near, origin = _without_far_losers(flat)
     games = _games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     places = [few]
-    for start, count in zip(first[counts >= _MANY], counts[counts >= _MANY], strict=True):
+    for start, count in zip(first[counts >= _MIN_ARMS], counts[counts >= _MIN_ARMS], strict=True):
         means, place = flat[problem[start]], np.arange(start, start + count)
         columns = mixing_arms(means)
         games = _games.solve(means[columns], points[place])
@@ -144,7 +144,7 @@ def _without_far_losers(flat: FloatArray) -> tuple[FloatArray, IntArray]:
         return flat, origin
     total, middle = flat.sum(2), arms // 2
     away = np.abs(total - np.partition(total, middle, axis=1)[:, middle, None])
-    far = away > _FAR * np.partition(away, middle, axis=1)[:, middle, None]
+    far = away > _OUTLIER * np.partition(away, middle, axis=1)[:, middle, None]
     uneven = np.flatnonzero(far.any(axis=1))
     if not len(uneven):
         return flat, origin
@@ -267,7 +267,7 @@ def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: Int
     step = max(1, _BLOCK // (problems * arms))
     for first in range(0, weights.shape[1], step):
         scores = np.matmul(scaled, weights[:, first : first + step])
-        best = scores >= scores.max(axis=1, keepdims=True) - _CLEAR
+        best = scores >= scores.max(axis=1, keepdims=True) - _CLEAR_LEAD
         best &= best.sum(axis=1, keepdims=True) == 1
         ahead |= best.any(axis=2)
     return np.asarray(ahead[problem, arm])
@@ -295,10 +295,10 @@ def _undominated_in_games(
     quarter = np.count_nonzero(away, axis=1, keepdims=True) // 4
     near = np.take_along_axis(rising, quarter, axis=1)
     far = sizes.max(axis=1, keepdims=True)
-    rounding = _HALF * (np.abs(rivals) + np.abs(point))
+    rounding = _HALF_EPS * (np.abs(rivals) + np.abs(point))
     away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
     result = _best_under_positive_weights(away, np.where(np.isfinite(near), near, 1.0))
-    again = ~result & (far > _FAR * near).any(axis=2)[:, 0]
+    again = ~result & (far > _OUTLIER * near).any(axis=2)[:, 0]
     result[again] = _best_under_positive_weights(away[again], far[again])
     return result
 

@@ -37,7 +37,7 @@ from mogro.selection import Selection
 
 _FLAT = Flat()
 _RANDOM_WEIGHTS = RandomWeights()
-_SHOWN = 12  # numbers that an array in a repr may have
+_MAX_NUMBERS = 12  # numbers that an array in a repr may have
 
 
 class Policy(Protocol):
@@ -465,7 +465,7 @@ class LinearPolicy(ABC):
             value = getattr(self, field.name)
             usual = field.default is not dataclasses.MISSING and repr(value) == repr(field.default)
             if field.init and not usual:
-                large = isinstance(value, np.ndarray) and value.size > _SHOWN
+                large = isinstance(value, np.ndarray) and value.size > _MAX_NUMBERS
                 whole = " ".join(repr(value).split())  # of an array, without line breaks
                 shown[field.name] = f"<array {value.shape}>" if large else whole
         return shown

@@ -33,7 +33,7 @@ from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
 
-_YES = np.ones((), dtype=np.bool_)
+_TRUE = np.ones((), dtype=np.bool_)
 
 
 @final
@@ -126,7 +126,7 @@ class MOGRO(LinearPolicy):
         arms, posterior, step = self._read_features(features), self.posterior, self.step
         beliefs = Beliefs(posterior.theta, posterior, posterior)  # nobody learns meanwhile
         explore = self.needed_exploration(arms, beliefs, step=step, cache=self._cache)
-        exploring: BoolArray = _YES
+        exploring: BoolArray = _TRUE
         if explore is not None:
             arm = self.exploration.choose(explore, rng=part_of(rng, explore.learners))[0]
         else:

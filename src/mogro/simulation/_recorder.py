@@ -14,10 +14,10 @@ from mogro.simulation._worlds import Worlds
 from mogro.simulation.measures import Measure, Measures
 from mogro.simulation.trace import Trace, count_pulls
 
-_SMALL = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
-_WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
-_WAITING_SUMS = 1 << 20  # bytes of sums to be made together
-_OF_ROUND, _SO_FAR = {"means", "chosen", "reward"}, {"means", "pulls"}
+_MAX_CACHED = 1 << 15  # bytes of mean rewards whose gaps are worth keeping
+_MAX_WAITING = 1 << 24  # bytes of mean rewards that wait to be judged together
+_MAX_SUMS = 1 << 20  # bytes of sums to be made together
+_ROUND_PARAMETERS, _RUN_PARAMETERS = {"means", "chosen", "reward"}, {"means", "pulls"}
 _RESERVED = {"effective_regret", "pareto_regret"}
 
 
@@ -117,16 +117,16 @@ class Recorder:
         if shared:  # judge every arm once, one instance at a time: no bit depends on the others
             self._shared_means, rows = means, [self._score_all(part) for part in means[:, 0]]
             self._table = np.concatenate(rows, axis=1)
-            self._rounds_at_once = -(-_WAITING_SUMS // self._sums.nbytes)
+            self._rounds_at_once = -(-_MAX_SUMS // self._sums.nbytes)
         else:
             self._shared_means = None
             self._waiting.append(np.broadcast_to(means, (*self._arms.shape[1:], *means.shape[2:])))
-            self._rounds_at_once = -(-_WAITING // self._waiting[0].nbytes)
+            self._rounds_at_once = -(-_MAX_WAITING // self._waiting[0].nbytes)
 
     def _score_all(self, means: FloatArray) -> FloatArray:
         """Return what is summed for all arms of an instance, (S, K)."""
         everywhere = np.broadcast_to(means, (len(means), *means.shape))
-        judge = _cached_gaps if means.nbytes <= _SMALL else _gaps
+        judge = _cached_gaps if means.nbytes <= _MAX_CACHED else _gaps
         regrets = judge(means.tobytes(), means.shape[-1])
         return np.stack([*regrets, *self._measures.of_round(everywhere, means)])
 
@@ -264,7 +264,7 @@ def _read_parameters(measure: Measure, name: str) -> set[str]:
         raise ValueError(f"measures: expected functions, got {measure!r} as {name!r}")
     settings = measure.keywords.keys() if isinstance(measure, partial) else set()
     parameters = inspect.signature(measure).parameters.keys() - settings
-    if not parameters or not (parameters <= _OF_ROUND or parameters <= _SO_FAR):
+    if not parameters or not (parameters <= _ROUND_PARAMETERS or parameters <= _RUN_PARAMETERS):
         raise ValueError(
             f"measures: expected {name!r} to have parameters among means, chosen and reward, or "
             f"among means and pulls, got {sorted(parameters)}"

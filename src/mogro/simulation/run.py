@@ -16,7 +16,7 @@ from mogro.simulation._worlds import Purpose, Worlds, real_arms
 from mogro.simulation.measures import Measures
 from mogro.simulation.trace import Trace
 
-_EVENLY = 100  # checkpoints
+_CHECKPOINTS = 100  # checkpoints
 Probe = Callable[[Any], ArrayLike]
 Until = Callable[[Any], bool | BoolArray]
 
@@ -227,7 +227,7 @@ def _seeds(seed: int | Sequence[int]) -> tuple[int, ...]:
 def _checkpoints(checkpoints: Sequence[int] | None, rounds: int) -> IntArray:
     """Return the checkpoints, increasing, the last being the last round."""
     if checkpoints is None:
-        share = np.arange(1, min(rounds, _EVENLY) + 1) / min(rounds, _EVENLY)
+        share = np.arange(1, min(rounds, _CHECKPOINTS) + 1) / min(rounds, _CHECKPOINTS)
         return np.round(share * rounds).astype(np.int64)
     marks = np.array(
         [count(number, "checkpoints") for number in checkpoints] or [rounds], dtype=np.int64

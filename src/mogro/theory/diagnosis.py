@@ -17,7 +17,7 @@ from mogro.theory import _report
 from mogro.theory._problem import span_basis, span_coordinates
 from mogro.theory.bounds import Guarantees, collect_guarantees
 from mogro.theory.goodness import (
-    UNIT,
+    UNIT_SLACK,
     Contexts,
     Goodness,
     Rounds,
@@ -329,7 +329,7 @@ def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[
     sizes = (
         f"feature norms up to {longest:.4g}, parameter norms {good.smallest_norm:.4g} to "
         f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
-        + ("" if off <= UNIT else "; the appendix's version for such norms is used")
+        + ("" if off <= UNIT_SLACK else "; the appendix's version for such norms is used")
     )
     rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
     missing = f"lambda = 0: {len(theta)} objectives cover {rank} of {dim} dimensions"
@@ -338,7 +338,9 @@ def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[
         f"{_format_near(good.needed, max(1.0, longest))} ({good.version}){_describe_contexts(good)}"
     )
     assumptions = (
-        Assumption("bounded", off <= UNIT or good.version != "theorem", -max(0.0, off), sizes),
+        Assumption(
+            "bounded", off <= UNIT_SLACK or good.version != "theorem", -max(0.0, off), sizes
+        ),
         Assumption(
             "objectives span",
             diverse,

@@ -28,13 +28,13 @@ from mogro.theory.conditions import (
     radius_cap,
 )
 
-UNIT = 1e-9  # norms within this of 1 are 1
+UNIT_SLACK = 1e-9  # norms within this of 1 are 1
 _LEVELS = np.linspace(0.05, 0.95, 10)  # tried for contexts, between the level needed and perfect
 _DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
 _REFINEMENTS = 60
 _SEARCHED = 2000  # rounds in which a worst direction is looked for, at most
 _NUMBERS = 2_000_000  # of features to search in, at most; five times as many to count in
-FEWEST = 100  # rounds of a sample
+MIN_ROUNDS = 100  # rounds of a sample
 SAMPLES = 20_000  # rounds in which good arms are counted
 
 
@@ -219,7 +219,7 @@ def context_goodness(
     True
     """
     level = real(gamma, "gamma", above=0)
-    size = count(samples, "samples", minimum=FEWEST)
+    size = count(samples, "samples", minimum=MIN_ROUNDS)
     generator = np.random.default_rng(0) if rng is None else rng
     rounds = draw_rounds(contexts, generator, samples=size)
     direction = worst_direction(rounds.searched, level, generator)
@@ -244,11 +244,11 @@ def draw_rounds(
     if callable(contexts):
         size = _drawn(contexts, 1, rng, name).size
         parts = (min(samples, _SEARCHED, _NUMBERS // size), min(samples, 5 * _NUMBERS // size))
-        return Rounds(*(_drawn(contexts, max(FEWEST, part), rng, name) for part in parts))
+        return Rounds(*(_drawn(contexts, max(MIN_ROUNDS, part), rng, name) for part in parts))
     sample = floats(contexts, name, shape=("rounds", "K", "d")).astype(np.float64)
-    if len(sample) < FEWEST:
+    if len(sample) < MIN_ROUNDS:
         raise ValueError(
-            f"{name}: expected the arms of at least {FEWEST} rounds, got {len(sample)}"
+            f"{name}: expected the arms of at least {MIN_ROUNDS} rounds, got {len(sample)}"
         )
     mixed = sample[rng.permutation(len(sample))]  # a log may change with time
     half = len(mixed) // 2
@@ -433,10 +433,10 @@ def _versions(good: Goodness) -> list[_Version]:
     """Return the lemmas whose norms a problem keeps to, the theorem's first."""
     low, high = good.smallest_norm, good.largest_norm
     versions = [("all norms", Norms(feature_norm=good.feature_norm, parameter_norms=(low, high)))]
-    if good.feature_norm <= 1 + UNIT:
+    if good.feature_norm <= 1 + UNIT_SLACK:
         relaxed = Norms(feature_norm=None, parameter_norms=(low, high))
         versions.insert(0, ("parameter norms", relaxed))
-        if max(high - 1, 1 - low) <= UNIT:
+        if max(high - 1, 1 - low) <= UNIT_SLACK:
             versions.insert(0, ("theorem", Norms(feature_norm=None, parameter_norms=None)))
     return versions
 

@@ -28,8 +28,8 @@ Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogu
 Features = ArrayLike | Sequence[Record]
 Context = ArrayLike | Record
 
-_LARGE = 4096  # numbers that are compared faster one by one than as bytes
-_WANTED = (
+_MAX_COMPARED = 4096  # numbers that are compared faster one by one than as bytes
+_EXPECTED = (
     "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
 )
 
@@ -145,7 +145,7 @@ class ArmSet:
 
     def has_features(self, raw: FloatArray) -> bool:
         """Tell whether all arms, also those that are not eligible, have these features."""
-        if raw.size > _LARGE:
+        if raw.size > _MAX_COMPARED:
             return np.array_equal(raw, self._raw)
         return raw.tobytes() == self._bytes
 
@@ -255,7 +255,7 @@ class ArmReader:
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
         if type(arms) in (list, dict, tuple) and self._ids and tuple(arms) == self._ids:
             return self._ids
-        self._ids = unique_strings(arms, "arms", wanted=_WANTED)
+        self._ids = unique_strings(arms, "arms", wanted=_EXPECTED)
         return self._ids
 
     def _read_features(self, features: Features) -> tuple[FloatArray, Sequence[Record] | None]:

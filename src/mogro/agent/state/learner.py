@@ -27,8 +27,8 @@ from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
-_RECENT = 256  # decisions in flight that are kept one by one, more of them as a sum
-_FEW = 32  # decisions that are learned one by one, more of them at once
+_MAX_SINGLE = 256  # decisions in flight that are kept one by one, more of them as a sum
+_ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
 _ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
@@ -148,7 +148,7 @@ class Learner:
         weight = 1.0 if self._period is None else self._weight(time)
         self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
         self._pending = [count + 1 for count in self._pending]
-        if len(self._recent) > _RECENT:
+        if len(self._recent) > _MAX_SINGLE:
             self._sum_recent()
 
     def learn(
@@ -190,7 +190,7 @@ class Learner:
         if not len(x):  # only windows of what had become final before
             return
         rows = np.flatnonzero(learned.any(axis=1))
-        if len(rows) > _FEW:
+        if len(rows) > _ONE_BY_ONE:
             self._observe_many(x, values, learned, times)
         else:
             for n in rows.tolist():

@@ -23,7 +23,7 @@ from mogro._validation import FloatArray, IntArray
 from mogro.agent.objective import MISSING, PENDING
 
 _BYTES = 1 << 18  # of a block, about
-_FEWEST, _MOST = 5, 12  # rows of a block, as powers of two
+_MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 FREE = 255  # no decision lives in this row
 # Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
@@ -83,7 +83,7 @@ class Ledger:
         empty = empty_block(1, shape)
         self._empty = [array[0].copy() for array in _arrays(empty)]
         width = sum(array.nbytes for array in _arrays(empty))
-        self._bits = min(max((_BYTES // width).bit_length() - 1, _FEWEST), _MOST)
+        self._bits = min(max((_BYTES // width).bit_length() - 1, _MIN_BLOCK), _MAX_BLOCK)
         self._mask = self.block_size - 1
         self.blocks = [empty_block(self.block_size, shape)]
         self.versions = [self.position]  # of the blocks: the last event that changed each

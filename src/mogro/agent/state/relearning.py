@@ -19,7 +19,7 @@ from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import Block
 from mogro.posterior import Posterior
 
-_AT_ONCE = 4096  # decisions that are learned together
+_CHUNK = 4096  # decisions that are learned together
 
 
 def observations(
@@ -66,6 +66,6 @@ def learn_again(learner: Learner, block: Block, values: FloatArray, learned: Boo
     """Let a learner know decisions, too, by the weights that they have for it."""
     weights = learner.weights(block.time)[:, None] * learned
     rows = np.flatnonzero(learned.any(axis=1))
-    for start in range(0, len(rows), _AT_ONCE):
-        some = rows[start : start + _AT_ONCE]
+    for start in range(0, len(rows), _CHUNK):
+        some = rows[start : start + _CHUNK]
         learner.observed.learn(block.features[some], values[some], weights[some])
