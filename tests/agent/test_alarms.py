@@ -137,6 +137,21 @@ def test_false_alarms_are_few(name: str) -> None:
     assert not alarms.live(WORLDS[name], seed=0)
 
 
+@pytest.mark.parametrize(("bound", "raised"), [(2.0, []), (0.5, ["budget"])])
+def test_a_budget_out_of_reach(bound: float, raised: list[str]) -> None:
+    objectives = [mogro.Objective("sale"), mogro.Objective("cost", direction="min")]
+    budgets = [mogro.Budget("cost", at_most=bound)]
+    agent = mogro.Agent(objectives, arms=2, seed=0, budgets=budgets)
+    rng = np.random.default_rng(0)
+    for _ in range(250):
+        decision = agent.decide(ARMS)
+        cost = (1.0 if decision.arm == "x" else 3.0) + 0.3 * rng.standard_normal()
+        agent.reward(decision.id, {"sale": rng.random(), "cost": cost})
+    assert [name for name in names(agent) if name == "budget"] == raised
+    if raised:
+        assert agent.alarms()[0].number == pytest.approx(1.0, abs=0.2)
+
+
 def test_a_clock_that_is_wrong() -> None:
     agent = make()
     agent.decide(ARMS, now=3.0)

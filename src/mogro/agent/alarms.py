@@ -12,6 +12,7 @@ import numpy as np
 from mogro._intervals import rate_interval
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
+from mogro.agent.state.accounts import Account
 from mogro.agent.state.ledger import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State
 
@@ -23,6 +24,7 @@ _FEW = 20  # are not enough to say anything
 _SLOW = 200  # decisions without a reward, where it may take any time
 _SURE = 3.0  # standard errors
 _ELSEWHERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
+_OUT_OF_REACH = 0.05  # part of its bound by which a budget is missed
 _AS_GOOD = 0.1  # probability with which an arm that is no longer chosen is better
 
 
@@ -32,7 +34,8 @@ class Alarm(NamedTuple):
     Attributes
     ----------
     name
-        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"``, ``"uniform"`` or ``"clock"``.
+        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"``, ``"uniform"``, ``"budget"`` or
+        ``"clock"``.
     number
         What is behind it: see the words.
     words
@@ -47,7 +50,7 @@ class Alarm(NamedTuple):
 def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
     """Look at the decisions that a state holds; so many times were refused."""
     block = state.ledger.gather(state.ledger.live())
-    alarms = [_one_arm(state, block), _uniform(state, block)]
+    alarms = [_one_arm(state, block), _uniform(state, block), *map(_budget, state.accounts)]
     for m in range(len(state.units)):
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
     if refused:
@@ -158,6 +161,22 @@ def _uniform(state: State, block: Block) -> Alarm | None:
         "ids are drawn at random, and every decision is made by decide"
     )
     return Alarm("uniform", count / n, words)
+
+
+def _budget(account: Account) -> Alarm | None:
+    """Say that even the cheapest arms miss a budget."""
+    budget = account.budget
+    if account.decisions < _RECENT or account.least / account.weight <= (
+        budget.bound + _OUT_OF_REACH * budget.worth
+    ):
+        return None
+    least = budget.sign * account.least / account.weight
+    words = (
+        f"{budget.objective}: even the arms that suit the budget best were expected to give "
+        f"{least:.4g} on average, and its bound is {budget.sign * budget.bound:.4g}; change the "
+        "bound, or offer others"
+    )
+    return Alarm("budget", least, words)
 
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:

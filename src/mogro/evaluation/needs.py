@@ -50,7 +50,7 @@ def decisions_needed(
     Clicks of 30 % and 35 %, five arms, a tenth of uniform draws:
 
     >>> decisions_needed(0.05, noise=0.47, arms=5, epsilon=0.1)
-    69360
+    69353
     """
     gap = abs(real(difference, "difference"))
     drawn, apart = share(epsilon, "epsilon"), share(differing, "differing")
