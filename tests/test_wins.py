@@ -1,0 +1,92 @@
+"""Who wins at given weights, beside every score in double precision."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.properties import examples
+
+from mogro._integration import Law, estimate
+from mogro._validation import FloatArray
+from mogro._wins import Scores, compare
+
+KINDS = {"sums": (0.0, 1.0), "minima": (1.0, 0.0), "both": (1.0, 0.05)}
+SHAPES = ("normal", "levels", "clusters", "below", "constant", "large")
+
+
+def draw(shape: str, arms: int, objectives: int, rng: np.random.Generator) -> FloatArray:
+    values = rng.normal(size=(arms, objectives))
+    if shape == "levels":
+        return rng.integers(0, 4, values.shape).astype(float)
+    if shape == "clusters":
+        return values[rng.integers(0, 4, arms)] + 1e-9 * values
+    if shape == "constant":
+        values[:, 0] = 1.0
+    if shape == "below":
+        return values - 3.0
+    return 1e25 * np.abs(values) if shape == "large" else np.abs(values)
+
+
+def shares(scores: Scores, weights: FloatArray) -> FloatArray:
+    """Return who wins how much at each of the weights, (n, K), by all terms of all scores."""
+    terms = weights[:, None, :] * scores.values
+    table = scores.bend * terms.min(axis=2) + scores.total * terms.sum(axis=2)
+    top = table.max(axis=1)
+    tied = table >= (top - scores.slack(weights, top))[:, None]
+    return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(list(KINDS)),
+    st.sampled_from(SHAPES),
+    st.sampled_from([1, 2, 40, 200, 301]),
+    st.integers(1, 6),
+)
+@examples(60)
+def test_winners_are_those_of_all_scores(
+    seed: int, kind: str, shape: str, arms: int, objectives: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = draw(shape, arms, objectives, rng)
+    scores = Scores(values, *KINDS[kind], np.abs(values).max(axis=0))
+    weights = rng.exponential(size=(80, objectives)) ** rng.choice([1, 8])
+    if rng.random() < 0.3:
+        weights[rng.random(weights.shape) < 0.2] = 1e-40
+    expected, arm = shares(scores, weights), int(rng.integers(arms))
+    sizes = rng.random(80)
+    wins = compare(scores, weights, sizes=sizes, nets=4, arm=arm)
+    each = (sizes[:, None] * expected).reshape(4, 20, arms).sum(axis=1)
+    np.testing.assert_allclose(wins.won, each, atol=1e-9)
+    np.testing.assert_allclose(wins.share, sizes * expected[:, arm], atol=1e-9)
+    alone = expected.max(axis=1) == 1
+    np.testing.assert_array_equal(wins.best, np.where(alone, expected.argmax(axis=1), -1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_are_of_no_arm(kind: str) -> None:
+    scores = Scores(np.ones((3, 2)), *KINDS[kind], np.ones(2))
+    wins = compare(scores, np.empty((0, 2)))
+    assert wins.won.tolist() == [[0, 0, 0]]
+    assert wins.share.shape == (0,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("concentration", [(1.0,) * 4, (2.0, 1.0, 0.7, 1.0)])
+def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
+    kind: str, concentration: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(3)
+    values = np.abs(rng.normal(size=(300, 4)))
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    scores, law = Scores(values, *KINDS[kind], np.ones(4)), Law(concentration, 1.0)
+    weights = rng.dirichlet(concentration, 400_000)
+    won = sum(compare(scores, some).won[0] for some in np.split(weights, 40))
+    arm = int(np.abs(won / 400_000 - 0.001).argmin())
+    truth, noise = won[arm] / 400_000, won[arm] ** -0.5
+    runs = [estimate(scores, law, np.random.default_rng(seed), arm) for seed in range(30)]
+    inverse = np.array([1 / values[arm] for values, _ in runs]) * truth
+    claimed = np.sqrt(np.mean([errors[arm] ** 2 for _, errors in runs])) / truth
+    assert abs(inverse.mean() - 1) < 4 * np.hypot(noise, inverse.std() / 30**0.5)
+    assert 0.5 < claimed / inverse.std(ddof=1) < 2
