@@ -1,6 +1,8 @@
 """Who may ask for what, and what nobody may."""
 
+import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,3 +275,24 @@ def test_settings_of_every_kind_are_read(tmp_path: Path) -> None:
         assert agent.config.retention == mogro.Retention(decisions=10)
         assert agent.config.activation_timeout == 3.0
         agent.decide({"one": {"x": 1.0, "y": ["p"]}}, context={"z": 2})
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate")
+def test_tls_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+         "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem",
+         "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    plain = {"certificate": "cert.pem", "certificate_key": "key.pem"}
+    with running(tmp_path, plain) as service:
+        with pytest.raises(ServiceError, match="certificate verify failed"):
+            mogro.connect(f"https://localhost:{service.port}", retries=0)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        with mogro.connect(f"https://localhost:{service.port}", retries=0) as agent:
+            assert agent.decide(id="v1").id == "v1"
+        with pytest.raises(ServiceError):
+            mogro.connect(service.url, retries=0, timeout=2.0)

@@ -1,5 +1,6 @@
 """The routes: from a request to a call of an agent, and back."""
 
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -299,13 +300,13 @@ class Routes:
 
     async def _log(self, request: Request) -> Response:
         _, room = self._enter(request, "read")
-        path = await self._service.readers.perform(partial(pages.write_parquet, room.agent))
+        file = await self._service.readers.perform(partial(pages.write_parquet, room.agent))
         headers = {
             "content-disposition": f'attachment; filename="{room.name}.parquet"',
-            "content-length": str(path.stat().st_size),
+            "content-length": str(os.fstat(file.fileno()).st_size),
         }
         return StreamingResponse(
-            pages.stream_file(path, _CHUNK),
+            pages.stream_file(file, _CHUNK),
             headers=headers,
             media_type="application/vnd.apache.parquet",
         )

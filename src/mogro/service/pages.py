@@ -1,12 +1,11 @@
 """What a browser is shown: a page for every agent, a login, and the files they load."""
 
-import os
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -211,18 +210,14 @@ def _json(body: Any) -> Response:
     return Response(msgspec.json.encode(body), media_type="application/json")
 
 
-def write_parquet(agent: Agent) -> Path:
-    """Write the log of an agent to a file of its own, and return its path."""
-    folder = tempfile.mkdtemp(prefix="mogro-log-")
-    return agent.export(folder)
+def write_parquet(agent: Agent) -> BinaryIO:
+    """Write the log of an agent to a file, and return it open; nothing else holds on to it."""
+    with tempfile.TemporaryDirectory(prefix="mogro-log-") as folder:
+        return agent.export(folder).open("rb")
 
 
-def stream_file(path: Path, chunk: int) -> Iterator[bytes]:
-    """Yield a file in pieces, then remove it and its folder."""
-    try:
-        with path.open("rb") as file:
-            while piece := file.read(chunk):
-                yield piece
-    finally:
-        path.unlink(missing_ok=True)
-        os.rmdir(path.parent)
+def stream_file(file: BinaryIO, chunk: int) -> Iterator[bytes]:
+    """Yield a file in pieces."""
+    with file:
+        while piece := file.read(chunk):
+            yield piece

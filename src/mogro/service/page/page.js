@@ -10,6 +10,7 @@ const REFRESH = 3000, PAUSE = 350; // milliseconds
 
 let front = null; // trade-offs, and what they are believed to give
 let chosen = null; // weights that are looked at; null: the present ones
+let axis = [0, 1]; // the objectives that are drawn
 let timer = 0, asked = 0;
 
 async function ask(path, options = {}) {
@@ -74,7 +75,7 @@ function show() {
   byId("now").textContent = front.weights
     ? `Now: ${say(front.weights)} of the importance, per unit.`
     : "Now: every decision draws weights of its own. Choose a trade-off to hold on to.";
-  if (!byId("sliders").childElementCount) { makeSliders(); }
+  if (!byId("sliders").childElementCount) { makeSliders(); makeAxes(); }
   setSliders();
   draw();
   byId("apply").disabled = may !== "yes" || chosen === null;
@@ -100,6 +101,18 @@ function makeSliders() {
     });
     row.append(label, input, output);
     byId("sliders").append(row);
+  });
+}
+
+function makeAxes() {
+  if (names().length < 3) { return; }
+  ["Across", "Up"].forEach((text, place) => {
+    const label = document.createElement("label"), select = document.createElement("select");
+    names().forEach((name, m) => select.add(new Option(name, m, m === place, m === place)));
+    label.textContent = `${text} `;
+    label.append(select);
+    select.addEventListener("change", () => { axis[place] = Number(select.value); draw(); });
+    byId("axes").append(label);
   });
 }
 
@@ -171,7 +184,7 @@ function span(values) {
 }
 
 function scales() {
-  const [x, y] = front.objectives.length > 1 ? [0, 1] : [0, 0];
+  const [x, y] = front.objectives.length > 1 ? axis : [0, 0];
   const across = span(front.points.map((point) => point.values[x]));
   const up = span(front.points.map((point) => point.values[y]));
   const width = SIZE.width - SIZE.left - SIZE.right, height = SIZE.height - SIZE.top - SIZE.bottom;
