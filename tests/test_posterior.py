@@ -211,6 +211,55 @@ def test_predictions_are_those_of_lstsq(dim: int, rounds: int, seed: int, kind: 
         assert np.abs(x @ block.theta.T - expected).max() <= bar
 
 
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.97])
+def test_rows_that_are_mostly_zero(share: float) -> None:
+    """Predictions are those of lstsq to 1e-8, in units from 1e-8 to 1e8."""
+    for seed in range(15):
+        rng = np.random.default_rng([seed, int(100 * share)])
+        dim, rounds = 1 + seed % 4, 120
+        x = rng.standard_normal((rounds, dim)) * 10.0 ** rng.integers(-8, 8, dim, endpoint=True)
+        x[rng.random(rounds) < share] = 0
+        y = x @ (rng.standard_normal((dim, 2)) / root_mean_squares(x)[:, None])
+        y += rng.choice([0.0, 1.0, 10.0]) * rng.standard_normal((rounds, 2))
+        posterior = Posterior(dim, 2)
+        for n in range(1, rounds + 1):
+            posterior.update(x[n - 1], y[n - 1])
+            if x[n - 1].any() and is_covered(x[:n]):
+                fit = least_squares.minimum_norm(x[:n], y[:n], sizes=root_mean_squares(x[:n]))
+                expected = x[:n] @ fit.theta.T
+                off = np.abs(x[:n] @ posterior.theta.T - expected).max()
+                assert off <= 1e-8 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_estimates_do_not_depend_on_when_they_were_renewed(batch: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(4)
+    often, seldom = (Posterior(4, 2, batch=batch) for _ in range(2))
+    for n in range(60):
+        x, y = 10 * rng.standard_normal((*batch, 4)), rng.standard_normal((*batch, 2))
+        x[..., 0] = 1.0
+        for posterior in (often, seldom):
+            posterior.update(x, y)
+        if n % 7 == 0:
+            often._renew()
+        if n > 8:
+            effects, others = (each.theta * [1, 10, 10, 10] for each in (often, seldom))
+            np.testing.assert_allclose(effects, others, rtol=0, atol=1e-9 * np.abs(others).max())
+            np.testing.assert_allclose(often.noise, seldom.noise, rtol=1e-9)
+
+
+def test_a_new_feature_needs_no_renewal() -> None:
+    """Which would make d arms with a feature each take d times d^3."""
+    posterior = Posterior(30, 2)
+    before, rng = posterior.version, np.random.default_rng(5)
+    rewards = rng.standard_normal((30, 2))
+    for n, x in enumerate(np.eye(30)):
+        posterior.update(3.0 * x, rewards[n])
+    assert posterior.version == before
+    np.testing.assert_allclose(posterior.theta, rewards.T / 3, rtol=1e-8)
+    assert_inverse(posterior)
+
+
 def creeping(dim: int, rounds: int, seed: int) -> FloatArray:
     """Return features in which a direction is seen a little more every other time."""
     rng = np.random.default_rng(seed)
