@@ -399,7 +399,10 @@ class Posterior:
         stale = np.array(grown)
         stale[grown] = (self._wanted(grown) > slack * precision).any(axis=-1)
         stale |= self._growth > _LOSSY
-        self._settle(grown, self._solution[grown][..., : self.dim, :], precision)
+        if self._flat:
+            self._settle(grown, self._solution[grown][..., : self.dim, :], precision)
+        else:
+            self._growth = np.where(grown, 1.0, self._growth)
         if np.count_nonzero(stale):
             self._renew(stale)
 
