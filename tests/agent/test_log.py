@@ -325,8 +325,7 @@ def test_what_was_learned_from_a_log_is_in_the_journal(tmp_path: Path) -> None:
         new.save(tmp_path / "two")
         assert new.theta == pytest.approx(old.theta, abs=1e-9)
         assert new.log().column("id").to_pylist() == old.log().column("id").to_pylist()
-        # What was pending there is not waited for here.
-        assert set(new.decision("open").status.values()) == {"missing"}
+        assert set(new.decision("open").status.values()) == {"pending"}
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 

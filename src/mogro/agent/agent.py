@@ -48,7 +48,7 @@ from mogro.agent.features.products import FeatureSpec, Interactions
 from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
-from mogro.agent.log import Rewards, make_log, new_rows, read_journal_rows, read_log, write_log
+from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import LastArms, make_report
@@ -68,6 +68,7 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
+from mogro.agent.takeover import Past, PastDecision, check_same, new_events, read_past
 from mogro.priors import Prior
 
 T = TypeVar("T")
@@ -1145,48 +1146,74 @@ class Agent:
         with self._current():
             return self._state.freeze()
 
-    def learn(self, log: Any) -> int:
-        """Take over the decisions and rewards in a log of another agent, and return how many.
+    def learn(self, past: Any) -> int:
+        """Take over the past of another agent, and return how many decisions brought something.
 
-        So a new agent begins with all that was known. What that agent has learned from a decision
-        is learned, and nothing from what was pending there. Decisions whose id is known are left
-        out, so that a log can be taken over twice; if one is not what is known under its id (arm,
-        features, time, what was learned of it), nothing is taken over.
+        So a new agent begins with all that was known; and again and again, as the other one goes
+        on: each decision is taken over once, then what has come for it since. What that agent has
+        learned is learned, and what is pending there is pending here. Features are computed from
+        the records, by the encoders of this agent; objectives, policy and prior may be others, too.
+        Objectives that are not in that past count as missing; others in it are left out.
 
         Parameters
         ----------
-        log
-            A table that :meth:`log` gave, or was read from the file of :meth:`export`. What the
-            learner sees of arms has to be the same there as here; objectives may differ: those that
-            are not in the log count as missing, and others in it are left out.
+        past
+            An agent; the path or the address of its journal; or a table that :meth:`log` gave, or
+            was read from the file of :meth:`export`. It takes pyarrow (``pip install pyarrow``).
+
+        Raises
+        ------
+        ValueError
+            If a decision is not what is known under its id here (arm, features, time, what was
+            learned), or if features are others and there is no record to compute them from. Nothing
+            is taken over then.
 
         Examples
         --------
         >>> import mogro
         >>> old, new = (mogro.Agent([mogro.Objective("sales")], arms=1, seed=s) for s in (0, 1))
         >>> _ = old.reward(old.decide({"a": [2.0]}, id="visit 1").id, {"sales": 4.0})
-        >>> new.learn(old.log())
+        >>> new.learn(old)
         1
         >>> new.observations
         {'sales': 1.0}
         """
-        config = self._config
-        read = read_log(log, config)
+        log = self._past_log(past)
+        config, known = self._config, read_past(log, self._config)
 
-        def some() -> int:  # others take their turn in between
-            rows = read if config is self._config else read_log(log, self._config)
-            theta = self._state.learner.theta
-            fresh = new_rows(rows, self._state)[:_LEARNED_AT_ONCE]
-            for event in fresh:
-                believed = event.decision._replace(estimates=theta @ event.decision.features)
-                self._commit(event._replace(decision=believed))
-            return len(fresh)
+        def current() -> Past:  # by the configuration that there is now
+            return known if config is self._config else read_past(log, self._config)
 
-        taken = learned = self._perform(some)
-        while learned == _LEARNED_AT_ONCE:
-            learned = self._perform(some)
-            taken += learned
+        def some(start: int) -> int:  # others take their turn in between
+            decisions = current().decisions[start : start + _LEARNED_AT_ONCE]
+            return sum(map(self._take_over, decisions))
+
+        with self._current():
+            check_same(current(), self._state)
+        starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
+        taken = sum(self._perform(partial(some, start)) for start in starts)
+        time = known.time
+        if time is not None and self._config.timed and time > self._state.time:
+            self._perform(lambda: self._commit(Expired(time)))  # windows that have closed there
         return taken
+
+    def _past_log(self, past: Any) -> Any:
+        """Return the log of another agent, or of a journal; what is none of these as it is."""
+        if isinstance(past, str | os.PathLike):
+            with Agent.open(past, types=self._config.types) as agent:
+                return self._past_log(agent)
+        if not isinstance(past, Agent):
+            return past
+        with past._current():
+            state = past._state.freeze()
+        return make_log(state, None, max_arms=0, rewards="learned")
+
+    def _take_over(self, past: PastDecision) -> bool:
+        """Let happen what is not known yet of a decision elsewhere, and tell whether there was."""
+        events = list(new_events(past, self._state))
+        for event in events:
+            self._commit(event)
+        return bool(events)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.

@@ -192,7 +192,7 @@ class Imported(NamedTuple):
     values
         Rewards by objective, in the user's units.
     status
-        By objective, as in :class:`~mogro.agent.DecisionRecord`; nothing is pending.
+        By objective, as in :class:`~mogro.agent.DecisionRecord`.
     times
         When rewards came, by objective, where that is known.
     """

@@ -16,6 +16,7 @@ features of an arm as the caller gave them, C of a context, p of an arm as the l
     weights             list<float64>, M, per unit; null if none were used
     propensity, propensity_error
                         float64; null if somebody else chose, and it is not known
+    start, active       float64, bool: when its windows began, and whether they did
     exploring, uniform, grouped, observed, holdout
                         bool: chosen to explore; a uniform draw; one of several; made by somebody
                         else; by the baseline, because its subject is held out
@@ -40,8 +41,8 @@ now; what was believed of one that it did not have then is NaN. So are features:
 contexts are computed from their records, where the agent had other encoders then, and those that
 nobody knows are zeros; propensities and estimates are those of then. The schema has metadata under
 ``mogro``, as JSON: ``version`` 1, ``objectives`` with all that they were made of, ``dim`` A,
-``epsilon``, ``rewards``, and ``features``, what the learner sees of arms; with a journal
-``versions``, the features of each version that there was.
+``epsilon``, ``rewards``, ``time``, the latest that the agent was told, and ``features``, what the
+learner sees of arms; with a journal ``versions``, the features of each version that there was.
 """
 
 import json
@@ -53,17 +54,16 @@ import numpy as np
 
 from mogro._codec import to_plain
 from mogro._files import write_atomically
-from mogro._validation import BoolArray, FloatArray, count, real
+from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.events import Decided, Imported, Offered, Reconfigured
+from mogro.agent.events import Decided, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.products import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
 from mogro.agent.records import offered_arms, stored_inputs, view_of
-from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 
@@ -133,6 +133,8 @@ def make_log(
         **column("propensity_error"),
         **{name: pa.array((block.flags & flag) > 0) for name, flag in _FLAGS.items()},
         "subject": pa.array(block.subject, mask=block.subject == 0),
+        "start": pa.array(block.start, mask=(block.flags & TIMED == 0) | np.isinf(block.start)),
+        "active": pa.array(np.isfinite(block.start)),
         **column("offered"),
         **column("offered_features"),
         **column("offered_records"),
@@ -144,7 +146,8 @@ def make_log(
         columns[f"status_{name}"] = pa.array(status, pa.string())
         times = block.stamps[:, m] if units.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
-    about = _metadata(state.config) | {"rewards": rewards}
+    latest = None if state.time == -math.inf else state.time
+    about = _metadata(state.config) | {"rewards": rewards, "time": latest}
     if written is not None:
         about["versions"] = [_features(config) for config in written.versions]
     return pa.table(columns).replace_schema_metadata({"mogro": json.dumps(about)})
@@ -365,124 +368,3 @@ def _metadata(config: AgentConfig) -> dict[str, Any]:
 
 def _features(config: AgentConfig) -> dict[str, Any]:
     return {name: to_plain(getattr(config, name)) for name in ("arms", "context", "interactions")}
-
-
-def read_log(log: Any, config: AgentConfig) -> list[Imported]:
-    """Check a log, and return an event for each of its rows, in their order."""
-    pa = need_arrow()
-    if not isinstance(log, pa.Table):
-        raise ValueError(f"log: expected a table that agent.log() gave, got {type(log).__name__}")
-    names = _check_origin(log, config)
-    events: dict[str, Imported] = {}
-    unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
-    for row in log.drop_columns(unused).to_pylist():
-        try:
-            event = _imported(row, names, config)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
-        id = event.decision.id
-        if to_plain(events.setdefault(id, event)) != to_plain(event):
-            raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
-    return list(events.values())
-
-
-def new_rows(events: list[Imported], state: State) -> list[Imported]:
-    """Return the events of decisions that a state does not hold; others have to be what it has."""
-    rows = state.ledger.rows
-    known = [event for event in events if event.decision.id in rows]
-    places = np.array([rows[event.decision.id] for event in known], dtype=np.int64)
-    block = state.ledger.gather(places)
-    for n, event in enumerate(known):
-        decision, timed = event.decision, bool(block.flags[n] & TIMED)
-        _check_same(event, "arm", decision.arm, utf8(state.ledger.arms[rows[decision.id]]))
-        _check_same(event, "features", decision.features.tolist(), block.features[n].tolist())
-        _check_same(event, "time", decision.time, block.time.item(n) if timed else None)
-    for m, name in enumerate(state.units.names):
-        values, _, status = _outcomes(state, block, m, "learned")
-        for event, value, here in zip(known, values.tolist(), status, strict=True):
-            if here in _LEARNED and event.status[name] in _LEARNED:
-                _check_same(event, f"reward_{name}", event.values[name], value)
-    return [event for event in events if event.decision.id not in rows]
-
-
-def _check_same(event: Imported, column: str, given: object, here: object) -> None:
-    if given != here:
-        raise ValueError(
-            f"log: decision {event.decision.id!r}: its {column} is {here!r} here, got {given!r}"
-        )
-
-
-def _check_origin(log: Any, config: AgentConfig) -> list[str]:
-    """Return the names of the objectives in a log; what its learner sees has to be the same."""
-    try:
-        about = json.loads((log.schema.metadata or {})[b"mogro"])
-        version, features, rewards = about["version"], about["features"], about["rewards"]
-        names = [objective["name"] for objective in about["objectives"]]
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(
-            "log: expected a table that agent.log() gave, with its metadata, got another"
-        ) from None
-    if version != VERSION:
-        raise ValueError(f"log: expected version {VERSION}, got {version}")
-    if rewards != "learned":
-        raise ValueError(f"log: expected one with rewards='learned', got {rewards!r}")
-    here = json.loads(json.dumps(_metadata(config)["features"]))
-    if features != here:
-        differing = [key for key in here if here[key] != features.get(key)]
-        raise ValueError(f"log: expected the same features as here, got another {differing}")
-    return names
-
-
-def _imported(row: dict[str, Any], names: list[str], config: AgentConfig) -> Imported:
-    check_new_id(row["id"])
-    units = config.units
-    features = np.array(row["features"], dtype=np.float64)
-    if features.shape != (config.size,) or not np.isfinite(features).all():
-        raise ValueError(f"features: expected {config.size} numbers, got {row['features']}")
-    common = [name for name in units.names if name in names]
-    given = {name: row[f"reward_{name}"] for name in common}
-    values = read_rewards({n: v for n, v in given.items() if v is not None}, units, "values")
-    status = dict.fromkeys(units.names, "missing")
-    for name in common:
-        status[name] = _status(row[f"status_{name}"], values.get(name), name, units)
-    decision = Decided(
-        row["id"],
-        str(row["arm"]),
-        features,
-        _weights(row["weights"], names, units),
-        features[:0],  # replaced by what is believed when it is taken over
-        row["exploring"],
-        row["uniform"],
-        row["grouped"],
-        None,
-        read_time(row["time"], needed=config.timed),
-        observed=row["observed"],
-        holdout=row.get("holdout", False),
-        subject=row.get("subject"),
-    )
-    times = {name: row.get(f"time_{name}") for name in common}
-    came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
-    return Imported(decision, values, status, came)
-
-
-def _status(given: str, value: float | None, name: str, units: Units) -> str:
-    """Return what becomes of an objective here, by what became of it there."""
-    if given in ("late", "pending"):  # a value that is not final is not in the log
-        return "missing"
-    if given not in STATUS:
-        raise ValueError(f"status_{name}: expected one of {STATUS}, got {given!r}")
-    if given in _LEARNED:
-        if value is None:
-            raise ValueError(f"reward_{name}: expected what was learned, got null")
-        same = given == "defaulted" and units.defaults[units.index[name]] == value
-        return "defaulted" if same else "learned"
-    return given
-
-
-def _weights(given: list[float] | None, names: list[str], units: Units) -> FloatArray | None:
-    """Return weights in the order of the objectives here, if they are the same ones."""
-    if given is None or set(names) != set(units.names):
-        return None
-    by_name = dict(zip(names, given, strict=True))
-    weights = np.array([by_name[name] for name in units.names])
-    return None if math.isnan(weights.sum()) else weights

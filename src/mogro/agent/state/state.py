@@ -206,7 +206,7 @@ class State:
             if state in (LEARNED, DEFAULTED):
                 assert value is not None
                 learned.append((m, value))
-            else:
+            elif state != PENDING:
                 unobserved.append(m)
             states.append(state)
         self._set_outcomes(row, block, i, [PENDING] * len(states), states, learned, unobserved)

@@ -1,0 +1,233 @@
+"""The past of another agent, by its log: decisions that are new here, and news of others.
+
+Features are computed from the records in the log, by the encoders that the agent has here, or from
+the features there, as far as these say it all.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mogro._codec import by_name, from_plain, to_plain
+from mogro._validation import FloatArray, real
+from mogro.agent.config import KNOWN, AgentConfig
+from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Withdrawn
+from mogro.agent.features.encoder import as_record
+from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.remapping import Remapping
+from mogro.agent.log import VERSION, need_arrow, utf8
+from mogro.agent.objective import DEFAULTED, PENDING, STATUS, Units
+from mogro.agent.request import check_new_id, read_rewards, read_time
+from mogro.agent.state.ledger import TIMED
+from mogro.agent.state.state import State
+
+_LEARNED = ("learned", "defaulted")
+
+
+class PastDecision(NamedTuple):
+    """A decision in a log.
+
+    Attributes
+    ----------
+    event
+        By which it is taken over where it is not known.
+    status
+        Of its objectives in the log, by name.
+    start
+        When its windows began, if not when it was made.
+    """
+
+    event: Imported
+    status: dict[str, str]
+    start: float | None
+
+
+class Past(NamedTuple):
+    """What a log says: decisions in their order, and the latest time of its agent."""
+
+    decisions: list[PastDecision]
+    time: float | None
+
+
+def read_past(log: Any, config: AgentConfig) -> Past:
+    """Check a log, and return it as an agent of some configuration sees it."""
+    pa = need_arrow()
+    if not isinstance(log, pa.Table):
+        raise ValueError(
+            "log: expected a table that agent.log() gave, an agent, or the path of its journal, "
+            f"got {type(log).__name__}"
+        )
+    about, names = _origin(log)
+    unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
+    rows = log.drop_columns(unused).to_pylist()
+    known: dict[str, PastDecision] = {}
+    for row, features in zip(rows, _features(rows, about["features"], config), strict=True):
+        try:
+            past = _past_decision(row, features, names, config)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
+        id = past.event.decision.id
+        if to_plain(known.setdefault(id, past)) != to_plain(past):
+            raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
+    return Past(list(known.values()), about.get("time"))
+
+
+def check_same(past: Past, state: State) -> None:
+    """Refuse a log that says something else of decisions that are known."""
+    rows = state.ledger.rows
+    for each in past.decisions:
+        decision = each.event.decision
+        if decision.id not in rows:
+            continue
+        row = rows[decision.id]
+        block, i = state.ledger.readable(row)
+        time = block.time.item(i) if block.flags.item(i) & TIMED else None
+        _check(each, "arm", decision.arm, utf8(state.ledger.arms[row]))
+        _check(each, "features", decision.features.tolist(), block.features[i].tolist())
+        _check(each, "time", decision.time, time)
+        for name, value in each.event.values.items():
+            m = state.units.index[name]
+            here: float | None = block.values.item(i, m)
+            if each.status[name] == "defaulted" and block.state.item(i, m) == DEFAULTED:
+                here = state.defaults.get((block.serial.item(i), name), state.units.defaults[m])
+                _check(each, f"reward_{name}", value, here)
+            elif each.status[name] == "learned" and state.units.revise[m] is None and here == here:
+                _check(each, f"reward_{name}", value, here)
+
+
+def new_events(past: PastDecision, state: State) -> Iterator[Event]:
+    """Yield what a state does not know yet of a decision in a log; first the decision itself."""
+    event, id = past.event, past.event.decision.id
+    row = state.ledger.rows.get(id)
+    if row is None:
+        theta = state.learner.theta
+        believed = event.decision._replace(estimates=theta @ event.decision.features)
+        yield event._replace(decision=believed)
+        if past.start is not None and "pending" in event.status.values():
+            yield Activated(id, past.start)
+        return
+    block, i = state.ledger.readable(row)
+    states, values = block.state[i].tolist(), block.values[i].tolist()
+    for name, value in event.values.items():
+        m = state.units.index[name]
+        if past.status[name] == "learned" and values[m] != value:
+            yield Rewarded(id, {name: value}, event.times.get(name))
+    withdrawn = [state.units.index[n] for n, s in event.status.items() if s == "withdrawn"]
+    if any(states[m] == PENDING for m in withdrawn):
+        yield Withdrawn(id, None)
+
+
+def _check(past: PastDecision, column: str, given: object, here: object) -> None:
+    if given != here:
+        id = past.event.decision.id
+        raise ValueError(f"log: decision {id!r}: its {column} is {here!r} here, got {given!r}")
+
+
+def _origin(log: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what a log says about itself, and the names of its objectives."""
+    try:
+        about = json.loads((log.schema.metadata or {})[b"mogro"])
+        version, rewards, _ = about["version"], about["rewards"], about["features"]
+        names = [objective["name"] for objective in about["objectives"]]
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            "log: expected a table that agent.log() gave, with its metadata, got another"
+        ) from None
+    if version != VERSION:
+        raise ValueError(f"log: expected version {VERSION}, got {version}")
+    if rewards != "learned":
+        raise ValueError(f"log: expected one with rewards='learned', got {rewards!r}")
+    return about, names
+
+
+def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:
+    """Return the features of decisions in a log, (n, p), as the learner here sees them."""
+    sides = ("arms", "context", "interactions")
+    there = FeatureMap(*(from_plain(plain[side], by_name(KNOWN)) for side in sides))
+    for row in rows:
+        given = np.array(row["features"], dtype=np.float64)
+        if given.shape != (there.size,) or not np.isfinite(given).all():
+            raise ValueError(
+                f"log: decision {row.get('id')!r}: features: expected {there.size} numbers, got "
+                f"{row['features']}"
+            )
+    features = np.array([row["features"] for row in rows], np.float64).reshape(-1, there.size)
+    if there == config.features:
+        return features
+    way = Remapping(there, config.features)
+    texts = ([row.get(name) or "" for row in rows] for name in ("record", "context_record"))
+    try:
+        mapped, unsure = way.rows(features, *texts)
+    except ValueError as error:
+        raise ValueError(f"log: {error}") from None
+    if unsure.any():
+        came = [config.features.names[place] for place in np.flatnonzero(way.came)]
+        raise ValueError(
+            f"log: expected the same features as here, or records; {int(unsure.sum())} decisions "
+            f"have none, and nothing says what {came[:6]} were"
+        )
+    return mapped
+
+
+def _past_decision(
+    row: dict[str, Any], features: FloatArray, names: list[str], config: AgentConfig
+) -> PastDecision:
+    check_new_id(row["id"])
+    units = config.units
+    common = [name for name in units.names if name in names]
+    given = {name: row[f"reward_{name}"] for name in common}
+    values = read_rewards({n: v for n, v in given.items() if v is not None}, units, "values")
+    told = {name: row[f"status_{name}"] for name in common}
+    status = dict.fromkeys(units.names, "missing")
+    for name in common:
+        status[name] = _status(told[name], values.get(name), name, units)
+    time, active = read_time(row["time"], needed=config.timed), row.get("active", True)
+    start = row.get("start")
+    moved = start is not None and start != time
+    decision = Decided(
+        row["id"],
+        str(row["arm"]),
+        features,
+        _weights(row["weights"], names, units),
+        features[:0],  # replaced by what is believed when it is taken over
+        row["exploring"],
+        row["uniform"],
+        row["grouped"],
+        None,
+        time,
+        active=active and not moved,
+        observed=row["observed"],
+        holdout=row.get("holdout", False),
+        subject=row.get("subject"),
+        record=as_record(row.get("record")),
+        context=as_record(row.get("context_record")),
+    )
+    times = {name: row.get(f"time_{name}") for name in common}
+    came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
+    return PastDecision(Imported(decision, values, status, came), told, start if moved else None)
+
+
+def _status(given: str, value: float | None, name: str, units: Units) -> str:
+    """Return what becomes of an objective here, by what became of it there."""
+    if given == "late":
+        return "missing"
+    if given not in STATUS:
+        raise ValueError(f"status_{name}: expected one of {STATUS}, got {given!r}")
+    if given in _LEARNED:
+        if value is None:
+            raise ValueError(f"reward_{name}: expected what was learned, got null")
+        same = given == "defaulted" and units.defaults[units.index[name]] == value
+        return "defaulted" if same else "learned"
+    return given
+
+
+def _weights(given: list[float] | None, names: list[str], units: Units) -> FloatArray | None:
+    """Return weights in the order of the objectives here, if they are the same ones."""
+    if given is None or set(names) != set(units.names):
+        return None
+    by_objective = dict(zip(names, given, strict=True))
+    weights = np.array([by_objective[name] for name in units.names])
+    return None if math.isnan(weights.sum()) else weights
