@@ -8,7 +8,8 @@ import numpy as np
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
 from mogro.agent.objective import Units
-from mogro.evaluation.whatif import WhatIf, read_trade_offs, what_if
+from mogro.evaluation.trade_offs import WhatIf
+from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.evaluation import MIN_EFFECTIVE_SIZE
 from mogro.service.rooms import Room
 

@@ -1,0 +1,363 @@
+"""What trade-offs would have been worth, all together, and what would tell them apart."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro import _page
+from mogro._validation import BoolArray, FloatArray, real
+from mogro.agent.objective import Units
+from mogro.evaluation.needs import MIN_ROWS, decisions_needed, standard_errors
+from mogro.offpolicy import Evaluation
+from mogro.offpolicy._intervals import correlated_normals, joint_level
+from mogro.offpolicy.evaluation import read_level
+
+_DAY = 86400.0  # seconds
+_ROUNDING = 1e-9  # a standard error below this part of another is rounding
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The best trade-off of a grid under constraints.
+
+    Attributes
+    ----------
+    weights
+        Per unit, by objective; None if no trade-off is known to meet the constraints.
+    confidence
+        That it meets the constraints, counted for all trade-offs of the grid together. Of the one
+        that comes nearest, if none is known to.
+    values, intervals
+        By objective, in the user's units; intervals hold for all of the grid together, so also for
+        the one that was picked.
+    constraints
+        In words.
+    """
+
+    weights: dict[str, float] | None
+    confidence: float
+    values: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    constraints: str
+
+    def __str__(self) -> str:
+        if self.weights is None and not self.constraints:
+            return "NO TRADE-OFF has an estimate that can be trusted"
+        if self.weights is None:
+            return (
+                f"NO TRADE-OFF is known to reach {self.constraints}: "
+                f"the nearest does with confidence {self.confidence:.1%}"
+            )
+        shown = ", ".join(
+            f"{name} {value:.4g} [{self.intervals[name][0]:.4g}, {self.intervals[name][1]:.4g}]"
+            for name, value in self.values.items()
+        )
+        sure = f"; {self.constraints} with confidence {self.confidence:.1%}"
+        return f"{format_weights(self.weights)}: {shown}{sure if self.constraints else ''}"
+
+    __repr__ = __str__
+
+
+class Need(NamedTuple):
+    """How many more decisions an answer needs, with what share of uniform draws, and for what.
+
+    A share of 0 is the log's own way of choosing.
+    """
+
+    decisions: int
+    epsilon: float
+    objective: str
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """What trade-offs would have been worth; made by :func:`what_if`.
+
+    Attributes
+    ----------
+    trade_offs
+        W of them: weights per unit by objective, of sum 1.
+    evaluations
+        One for each.
+    covariance
+        Of all estimates, (W * M, W * M), trade-off after trade-off.
+    sizes
+        Effective numbers of rows in which two trade-offs differ, (W, W).
+    units
+        The objectives that were judged.
+    as_it_was
+        What the logged choices themselves were worth.
+    model
+        By the model: values (W, M) and intervals of 95 % (W, M, 2) that a linear model with a
+        learned prior gives which has learned the whole log. It answers where weights are few, and
+        is right as far as rewards are linear in the features. None where a log has no features.
+    differing, arms
+        For each pair of trade-offs, the share of decisions in which they differ, and the mean
+        number of arms on offer there, (W, W).
+    pace
+        Decisions in a unit of time; NaN where no time is known.
+    """
+
+    trade_offs: tuple[dict[str, float], ...]
+    evaluations: tuple[Evaluation, ...]
+    covariance: FloatArray
+    sizes: FloatArray
+    units: Units
+    as_it_was: Evaluation
+    model: tuple[FloatArray, FloatArray] | None
+    differing: FloatArray
+    arms: FloatArray
+    pace: float
+
+    @property
+    def value(self) -> FloatArray:
+        """Estimates, (W, M), in the user's units."""
+        return np.stack([each.value for each in self.evaluations])
+
+    @property
+    def trusted(self) -> BoolArray:
+        """Which trade-offs have intervals that hold what they promise, (W,)."""
+        return np.array([each.trusted for each in self.evaluations])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """In words, what is wrong with estimates, and with how many; the worst first."""
+        words = [_kind(each.warnings[0]) for each in self.evaluations if each.warnings]
+        ordered = sorted(dict.fromkeys(words), key=lambda kind: not kind.startswith("NO SUPPORT"))
+        whole = len(self.evaluations)
+        return tuple(f"{kind}: {words.count(kind)} of {whole} trade-offs" for kind in ordered)
+
+    def interval(self, level: float = 0.95) -> FloatArray:
+        """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
+        known = self._known
+        together = joint_level(read_level(level), self.covariance[np.ix_(known, known)])
+        return np.stack([each.interval(together) for each in self.evaluations])
+
+    def distinguishable(self, level: float = 0.95) -> BoolArray:
+        """Tell which pairs of trade-offs differ in some objective, (W, W), all pairs together.
+
+        Two that choose the same arm in all but a few rows are not told apart, whatever these say.
+        """
+        wanted, known = read_level(level), self._known
+        size, objectives = len(self.trade_offs), len(self.units)
+        drawn = np.full((size * objectives, 1), np.nan)
+        if known.any():
+            normals = correlated_normals(self.covariance[np.ix_(known, known)])
+            drawn = np.full((size * objectives, normals.shape[1]), np.nan)
+            drawn[known] = normals * self._error[known, None]
+        blocks = drawn.reshape(size, objectives, -1)
+        largest = np.zeros(drawn.shape[1])
+        apart: dict[tuple[int, int], FloatArray] = {}
+        for i, j in combinations(range(size), 2):
+            error = self._difference_error(i, j)
+            there = error > 0
+            if there.any() and self.sizes[i, j] >= MIN_ROWS:
+                steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
+                largest = np.maximum(largest, steps.max(axis=0))
+                apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
+        reach = np.quantile(largest, wanted)
+        different: BoolArray = np.zeros((size, size), dtype=np.bool_)
+        for (i, j), step in apart.items():
+            different[i, j] = different[j, i] = step > reach
+        return different
+
+    def confidence(
+        self,
+        *,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+    ) -> FloatArray:
+        """Return with what confidence each trade-off meets all bounds, (W,).
+
+        Counted for the whole grid: that any of those with 95 % or more misses a bound has a
+        probability of at most 5 %. It is 0 for estimates that cannot be trusted.
+        """
+        scores, places, signs = self._constrained(at_least, at_most)
+        if not len(places):
+            return np.where(self.trusted, 1.0, 0.0)
+        objectives = len(self.units)
+        lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
+        usable = np.flatnonzero(self.trusted & np.isfinite(lowest))
+        confidence = np.zeros(len(self.trade_offs))
+        if not len(usable):
+            return confidence
+        columns = (usable[:, None] * objectives + places).ravel()
+        drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
+        highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
+        confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
+        return confidence
+
+    def best(
+        self,
+        objective: str,
+        *,
+        at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        level: float = 0.95,
+    ) -> Recommendation:
+        """Return the trade-off with the best estimate of an objective, under constraints.
+
+        Only those count that meet the constraints with this confidence.
+
+        Parameters
+        ----------
+        objective
+            Its name.
+        at_least, at_most
+            Bounds on values, by objective, in the user's units.
+        level
+            The confidence wanted, for the whole grid.
+        """
+        if objective not in self.units.index:
+            raise ValueError(
+                f"objective: expected one of {list(self.units.names)}, got {objective!r}"
+            )
+        m, wanted = self.units.index[objective], read_level(level)
+        sure = self.confidence(at_least=at_least, at_most=at_most)
+        constraints = " and ".join(
+            [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]
+            + [f"{name} at most {bound:g}" for name, bound in (at_most or {}).items()]
+        )
+        merits = np.where(sure >= wanted, self.value[:, m] * np.sign(self.units.scale[m]), np.nan)
+        reached = not np.isnan(merits).all()
+        row = int(np.nanargmax(merits)) if reached else int(sure.argmax())
+        bounds = self.interval(wanted)[row]
+        return Recommendation(
+            self.trade_offs[row] if reached else None,
+            float(sure[row]),
+            self.units.named(self.value[row]),
+            {n: (float(a), float(b)) for n, (a, b) in zip(self.units.names, bounds, strict=True)},
+            constraints,
+        )
+
+    def needed(
+        self, first: int, second: int, *, epsilon: float = 0.02, power: float = 0.8
+    ) -> Need | None:
+        """Return how many more decisions would tell two trade-offs apart; None if nothing would.
+
+        With a share of uniform draws by :func:`mogro.evaluation.decisions_needed`; or without any,
+        if the error of this log says that going on as it is takes fewer. For a level of 95 % of all
+        pairs together, in the objective that needs the fewest. The difference is that of the model,
+        or of the estimates where there is none.
+        """
+        values, size = self.value if self.model is None else self.model[0], len(self.trade_offs)
+        gaps = np.abs(values[first] - values[second])
+        noises = self.as_it_was.error * np.sqrt(self.as_it_was.rows)
+        differing, level = float(self.differing[first, second]), 1 - 0.1 / (size * (size - 1))
+        there, needs = self.as_it_was.rows, []
+        enough = there * MIN_ROWS / max(self.sizes[first, second], _ROUNDING)
+        for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
+            gap, name = float(gaps[m]), self.units.names[m]
+            about = {"level": level, "power": power}
+            drawn = decisions_needed(
+                gap,
+                noise=noises[m],
+                arms=round(self.arms[first, second]),
+                epsilon=epsilon,
+                differing=differing,
+                **about,
+            )
+            needs.append(Need(drawn, epsilon, name))
+            error = float(self._difference_error(first, second)[m])
+            if error > 0:
+                as_it_is = there * (error * standard_errors(**about) / gap) ** 2
+                needs.append(Need(math.ceil(max(as_it_is, enough) - there), 0.0, name))
+        return min(needs, default=None)
+
+    @property
+    def advice(self) -> str:
+        """What would tell the two ends of the grid apart, in a sentence; empty if they are."""
+        last = len(self.trade_offs) - 1
+        if not last or self.distinguishable()[0, last]:
+            return ""
+        need = self.needed(0, last)
+        ends = " from ".join(format_weights(self.trade_offs[place]) for place in (0, last))
+        if need is None:
+            return f"The model does not tell {ends}."
+        time = need.decisions / self.pace
+        span = f" for {time / _DAY:.3g} days" if time > 0.1 * _DAY else f" for {time:.3g}"
+        how = f"{100 * need.epsilon:.2g} % uniform draws" if need.epsilon else "Going on as it is"
+        return (
+            f"{how}{'' if np.isnan(time) else span} ({max(need.decisions, 0):,} decisions) would "
+            f"tell {ends}, in {need.objective}, if the model is right."
+        )
+
+    def __str__(self) -> str:
+        lines = [*self.warnings, *self.evaluations[0].notes]
+        lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
+        heads = [f"{name:<30}" for name in self.units.names]
+        lines.append("  ".join([f"{'weights':<28}", *heads, "size"]))
+        was = self.as_it_was
+        lines.append(_line("as it was", was.value, was.interval(), f"{was.rows}"))
+        bounds = self.interval()
+        for place, (weights, each) in enumerate(
+            zip(self.trade_offs, self.evaluations, strict=True)
+        ):
+            size = f"{each.effective_size.min():.0f}"
+            lines.append(_line(format_weights(weights), each.value, bounds[place], size))
+            if self.model is not None and not each.trusted:
+                values, regions = self.model
+                lines.append(_line("  by the model", values[place], regions[place], ""))
+        pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
+        lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
+        return "\n".join([*lines, *([self.advice] if self.advice else [])])
+
+    __repr__ = __str__
+
+    @property
+    def _error(self) -> FloatArray:
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def _known(self) -> BoolArray:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self._error > 0)
+
+    def _difference_error(self, i: int, j: int) -> FloatArray:
+        """Return standard errors (M,) of the difference; 0 where there is none but rounding."""
+        objectives = len(self.units)
+        a, b = (np.arange(k * objectives, (k + 1) * objectives) for k in (i, j))
+        c = self.covariance
+        square = np.maximum(c[a, a] + c[b, b] - 2 * c[a, b], 0)
+        error = np.sqrt(np.nan_to_num(square))
+        return np.where(error > _ROUNDING * np.nan_to_num(self._error[a]), error, 0.0)
+
+    def _constrained(
+        self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return scores (W, C) of the constraints, the objectives they are about, and signs."""
+        places, signs, limits = [], [], []
+        for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
+            for name, bound in (given or {}).items():
+                if name not in self.units.index:
+                    raise ValueError(
+                        f"{argument}: expected objectives {list(self.units.names)}, got {name!r}"
+                    )
+                places.append(self.units.index[name])
+                signs.append(sign)
+                limits.append(real(bound, f"{argument}[{name!r}]"))
+        scores = np.zeros((len(self.trade_offs), len(places)))
+        for c, (m, sign, limit) in enumerate(zip(places, signs, limits, strict=True)):
+            for row, evaluation in enumerate(self.evaluations):
+                scores[row, c] = sign * evaluation.scores(np.full(len(self.units), limit))[m]
+        return scores, np.array(places, dtype=int), np.array(signs)
+
+
+def _kind(warning: str) -> str:
+    """Return a warning without its numbers."""
+    kind, said = warning.split(": ", 1)
+    return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"
+
+
+def _line(label: str, values: FloatArray, bounds: FloatArray, size: str) -> str:
+    cells = [_page.interval(v, b) for v, b in zip(values, bounds, strict=True)]
+    return "  ".join([f"{label:<28}", *(f"{cell:<30}" for cell in cells), size]).rstrip()
+
+
+def format_weights(weights: Mapping[str, float]) -> str:
+    """Return weights as text."""
+    return ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
