@@ -30,7 +30,13 @@ from mogro._validation import (
 )
 from mogro.beliefs import Beliefs, covariance, take, take_arms, variances
 from mogro.exploration import Exploration, ExplorationContext, arms_in_turn
-from mogro.scalarization import Scalarization, is_nonlinear
+from mogro.scalarization import (
+    FixedWeights,
+    RandomWeights,
+    RoundRobin,
+    Scalarization,
+    is_nonlinear,
+)
 from mogro.selection import FrontSelection, Selection, draw_member
 
 _OPTIMISTIC_ARMS = 256  # arms that a round is optimistic about
@@ -233,7 +239,10 @@ def _by_weights(
     theta, batch = beliefs.theta, beliefs.batch
     no = np.zeros(batch, dtype=np.bool_) if batch else _FALSE
     drawn = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
-    weights = drawn if prices is None else drawn + drawn.sum(axis=-1, keepdims=True) * prices
+    weights = drawn
+    if prices is not None:
+        known = isinstance(scalarization, RandomWeights | FixedWeights | RoundRobin)
+        weights = drawn + (prices if known else drawn.sum(axis=-1, keepdims=True) * prices)
     direction = vecmat(weights, theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")

@@ -1,9 +1,15 @@
 """Budgets: bounds that the mean of an objective keeps over many decisions."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
-from mogro._validation import real
+import numpy as np
+
+from mogro._validation import FloatArray, real
+from mogro.agent.objective import Units
 
 _WITHIN = ("decisions", "time")
 
@@ -136,12 +142,12 @@ class Budget:
             if self.at_most is None or self.at_most < 0:
                 raise ValueError("max_cost: expected at_most above 0 beside it")
 
-    @property
+    @cached_property
     def sign(self) -> float:
         """1 if large values are dear, -1 if small ones are: spend is the value times this."""
         return 1.0 if self.at_most is not None else -1.0
 
-    @property
+    @cached_property
     def bound(self) -> float:
         """The most that a decision may spend on average."""
         if self.at_most is not None:
@@ -149,12 +155,43 @@ class Budget:
         assert self.at_least is not None
         return -self.at_least
 
-    @property
+    @cached_property
     def worth(self) -> float:
         """What a decision's worth is."""
         return abs(self.bound)
 
-    @property
+    @cached_property
     def reserve(self) -> float:
         """What the burst is worth."""
         return self.burst * self.worth
+
+    @cached_property
+    def caution(self) -> float:
+        """What standard errors count for at most, without a known maximum."""
+        return self.reserve / 2 if self.max_cost is None else math.inf
+
+
+class Spending:
+    """How the learner's values become spends of budgets, and prices weights.
+
+    Attributes
+    ----------
+    places
+        The objective of each budget.
+    matrix, shifts
+        Values (..., M) times (M, B), plus (B,), are spends.
+    signs
+        Of what a price adds to the weight of its objective, B of them.
+    """
+
+    def __init__(self, budgets: Sequence[Budget], units: Units) -> None:
+        self.places = [units.index[budget.objective] for budget in budgets]
+        self.matrix: FloatArray = np.zeros((len(units), len(budgets)))
+        for column, (budget, m) in enumerate(zip(budgets, self.places, strict=True)):
+            self.matrix[m, column] = budget.sign * units.slopes[m]
+        offsets = [
+            budget.sign * units.offsets[m] for budget, m in zip(budgets, self.places, strict=True)
+        ]
+        self.shifts: FloatArray = np.array(offsets)
+        # What prices add to weights: the learner maximises.
+        self.signs = [-math.copysign(1.0, self.matrix[m, c]) for c, m in enumerate(self.places)]

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
+from mogro.agent.config import AgentConfig
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.objective import Units
-from mogro.agent.state.accounts import Account
+from mogro.agent.state.accounts import Account, Offer
 from mogro.beliefs import Beliefs
 
 _UNSURE = math.log(1 / 0.05)  # of what max_cost promises with 95 %
@@ -24,104 +25,99 @@ class Terms(NamedTuple):
     ----------
     prices
         Added to the weights, (M,), as the learner sees objectives.
-    by_budget
-        For each budget: its objective, its price of a unit, and what it adds to the weight.
+    offers
+        Of each budget: its price, the room that it has, and whether its account is full.
     estimates
         Of the arms that there is room for, (K, M).
     spends
-        What they are expected to spend of each budget, (K, B).
+        What they are expected to spend, K numbers for each budget.
     least
-        The least that any arm is expected to spend, (B,).
+        The least that any arm is expected to spend, one number for each budget.
     """
 
     prices: FloatArray
-    by_budget: tuple[tuple[int, float, float], ...]
+    offers: list[Offer]
     estimates: FloatArray
-    spends: FloatArray
-    least: FloatArray
+    spends: list[list[float]]
+    least: list[float]
 
-    def priced(self, place: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+    def priced(
+        self, place: int, weights: FloatArray | None, config: AgentConfig, *, steered: bool
+    ) -> Priced:
         """Return what is written with the arm at a place, chosen for weights.
 
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
-        prices, least = tuple(price for _, price, _ in self.by_budget), self.least.tolist()
+        prices = tuple([offer.price for offer in self.offers])
         if not steered:
-            no = (False,) * len(prices)
-            return Priced(prices, tuple(least), no, no, steered)
-        spent = self.spends[place].tolist()
-        count = len(self.prices)
-        usual = self.prices + (1 / count if weights is None else weights)
-        dearer = []
-        for budget, (m, _, added) in enumerate(self.by_budget):
-            free = usual.copy()
-            free[m] -= added
-            other = int((self.estimates @ free).argmax())
-            dearer.append(bool(self.spends.item(other, budget) > spent[budget]))
-        lowest = self.spends.min(axis=0).tolist()
-        cheaper = tuple(low < here for low, here in zip(lowest, spent, strict=True))
-        return Priced(prices, tuple(least), cheaper, tuple(dearer), steered)
+            return Priced(prices, tuple(self.least))
+        could = []
+        for budget, (offer, column) in enumerate(zip(self.offers, self.spends, strict=True)):
+            if offer.full:
+                free = self.prices + (1 / len(self.prices) if weights is None else weights)
+                free[config.spending.places[budget]] -= config.spending.signs[budget] * offer.price
+                could.append(column[int(self.estimates.dot(free).argmax())] > column[place])
+            else:
+                could.append(min(column) < column[place])
+        return Priced(prices, tuple(self.least), tuple(could))
 
 
 def make_terms(
-    accounts: Sequence[Account], arms: ArmSet, beliefs: Beliefs, units: Units, time: float | None
+    config: AgentConfig,
+    accounts: Sequence[Account],
+    arms: ArmSet,
+    beliefs: Beliefs,
+    time: float | None,
 ) -> tuple[ArmSet, Terms]:
     """Return the arms that there is room for, and what the budgets mean for them.
 
     If there is no room for any, it is the one that overdraws least, in decisions' worth.
     """
-    estimates = beliefs.estimates(arms.features)
-    prices, by_budget = np.zeros(len(units)), []
-    columns = []
-    for account in accounts:
-        budget, m = account.budget, units.index[account.budget.objective]
-        slope = budget.sign * units.slopes[m]
-        price = account.price
-        added = -price if slope > 0 else price  # the learner maximises
-        prices[m] += added
-        by_budget.append((m, price, added))
-        columns.append(account.plausible(estimates[:, m] * slope + budget.sign * units.offsets[m]))
-    spends = np.stack(columns, axis=1)
-    least = spends.min(axis=0)
-    caution = _Caution(arms, beliefs, units)
-    over = _overdrawn(accounts, spends, caution, time)
-    if over is not None:
-        fits = over <= 0
-        if not fits.any():
-            over = _overdrawn(accounts, spends, caution, time, most=math.inf)
-            assert over is not None
-            fits = over <= over.min()
+    spending, signs = config.spending, config.spending.signs
+    estimates = arms.features.dot(beliefs.theta.T)
+    spends: list[list[float]] = (estimates.dot(spending.matrix) + spending.shifts).T.tolist()
+    prices, offers, least, scarce = [0.0] * len(config.units), [], [], False
+    for budget, account in enumerate(accounts):
+        column, offer = spends[budget], account.offer(time)
+        low = min(column)
+        if low < account.lowest < math.inf:
+            column = spends[budget] = account.plausible(column)
+            low = min(column)
+        prices[spending.places[budget]] += signs[budget] * offer[0]
+        offers.append(offer)
+        least.append(low)
+        scarce = scarce or max(column) + account.budget.caution > offer[1]
+    if scarce:
+        fits = _fitting(accounts, spends, offers, _Errors(arms, beliefs, config))
         if not fits.all():
-            arms, estimates, spends = arms.only(fits), estimates[fits], spends[fits]
-    return arms, Terms(prices, tuple(by_budget), estimates, spends, least)
+            arms, estimates = arms.only(fits), estimates[fits]
+            spends = [list(compress(column, fits.tolist())) for column in spends]
+    return arms, Terms(np.array(prices), offers, estimates, spends, least)
 
 
-def _overdrawn(
-    accounts: Sequence[Account],
-    spends: FloatArray,
-    caution: "_Caution",
-    time: float | None,
-    *,
-    most: float = 0.5,
-) -> FloatArray | None:
-    """Return by how much arms overdraw, (K,), in decisions' worth; None if none may.
+def _fitting(
+    accounts: Sequence[Account], spends: list[list[float]], offers: list[Offer], errors: "_Errors"
+) -> BoolArray:
+    """Tell which arms there is room for, (K,); if for none, which overdraw least.
 
-    Without a known maximum, an arm counts at its estimate and a standard error; the error for at
-    most so many bursts.
+    An arm counts at its estimate and a standard error. If there is room for none, errors count in
+    full, so that nothing unknown passes for the cheapest.
     """
-    worst: FloatArray | None = None
-    for place, account in enumerate(accounts):
-        budget, spend, room = account.budget, spends[:, place], account.room(time)
-        if budget.max_cost is None or most == math.inf:
-            limit = most * budget.reserve
-            if spend.max() + limit <= room:
-                continue
-            spend = spend + np.minimum(caution.of(account), limit)
-        else:
-            spend = _bounded(account, spend + caution.of(account))
-        over = (spend - room) / budget.worth
-        worst = over if worst is None else np.maximum(worst, over)
-    return worst
+    overdrafts = []
+    for careful in (False, True):
+        over: FloatArray = np.full(len(spends[0]), -math.inf)
+        for budget, (account, offer) in enumerate(zip(accounts, offers, strict=True)):
+            spend, error = np.array(spends[budget]), errors.of(budget)
+            if careful:
+                spend = spend + error
+            elif account.budget.max_cost is None:
+                spend = spend + np.minimum(error, account.budget.caution)
+            else:
+                spend = _bounded(account, spend + error)
+            over = np.maximum(over, (spend - offer.room) / account.budget.worth)
+        overdrafts.append(over)
+    usual, careful_one = overdrafts
+    return np.asarray(usual <= 0 if usual.min() <= 0 else careful_one <= careful_one.min())
 
 
 def _bounded(account: Account, spend: FloatArray) -> FloatArray:
@@ -137,19 +133,19 @@ def _bounded(account: Account, spend: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(together + more, surely) - account.in_flight)
 
 
-class _Caution:
+class _Errors:
     """Standard errors of what is expected of arms, computed if somebody asks."""
 
-    def __init__(self, arms: ArmSet, beliefs: Beliefs, units: Units) -> None:
-        self._arms, self._beliefs, self._units = arms, beliefs, units
+    def __init__(self, arms: ArmSet, beliefs: Beliefs, config: AgentConfig) -> None:
+        self._arms, self._beliefs, self._config = arms, beliefs, config
 
     @cached_property
-    def _errors(self) -> FloatArray:
+    def _all(self) -> FloatArray:
         """(K, M), as the learner sees objectives."""
         variances = self._beliefs.variances(self._arms.features)
         return np.asarray(np.sqrt(variances * self._beliefs.noise))
 
-    def of(self, account: Account) -> FloatArray:
-        """Return them for an account, (K,), in the user's units."""
-        m = self._units.index[account.budget.objective]
-        return np.asarray(self._errors[:, m] * abs(self._units.slopes[m]))
+    def of(self, budget: int) -> FloatArray:
+        """Return those of what a budget bounds, (K,), in the user's units."""
+        m = self._config.spending.places[budget]
+        return np.asarray(self._all[:, m] * abs(self._config.units.slopes[m]))

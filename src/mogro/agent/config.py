@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 
 from mogro._codec import by_name, from_plain, to_plain
 from mogro._validation import FloatArray, count, real, share
-from mogro.agent.budget import Budget
+from mogro.agent.budget import Budget, Spending
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
@@ -179,6 +179,11 @@ class AgentConfig:
             return chosen
         vector = self.units.vector(self.weights, "weights")
         return FixedWeights((vector / vector.sum()).tolist())
+
+    @cached_property
+    def spending(self) -> Spending:
+        """How the learner's values become spends."""
+        return Spending(self.budgets, self.units)
 
     @cached_property
     def correction(self) -> float:

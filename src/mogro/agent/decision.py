@@ -20,7 +20,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints, Request, hash_subject
-from mogro.agent.state.accounts import Account
+from mogro.agent.state.accounts import Account, weight_of
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -410,7 +410,7 @@ def make_decision(
         subject=request.subject,
         record=record,
         context=context,
-        priced=None if inputs.terms is None else _priced(inputs, choice, place),
+        priced=None if inputs.terms is None else _priced(inputs, choice, place, config),
     )
     return Decision(event, config, inputs)
 
@@ -472,15 +472,15 @@ def _unsteered(
     """Return what is written of budgets that had no say: what was spent counts."""
     if not accounts:
         return None
-    _, terms = make_terms(accounts, inputs.arms, inputs.beliefs, config.units, time)
-    return terms.priced(0, None, steered=False)
+    _, terms = make_terms(config, accounts, inputs.arms, inputs.beliefs, time)
+    return terms.priced(0, None, config, steered=False)
 
 
-def _priced(inputs: DecisionInputs, choice: Choice, place: int) -> Priced:
+def _priced(inputs: DecisionInputs, choice: Choice, place: int, config: AgentConfig) -> Priced:
     """Return what budgets had to do with a choice."""
     assert inputs.terms is not None
-    steered = not choice.uniform and inputs.explore is None
-    return inputs.terms.priced(place, choice.weights, steered=steered)
+    steered = inputs.explore is None and bool(weight_of(inputs.step)) and not choice.uniform
+    return inputs.terms.priced(place, choice.weights, config, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -517,7 +517,7 @@ def make_inputs(
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
-        arms, terms = make_terms(accounts, arms, beliefs, config.units, request.time)
+        arms, terms = make_terms(config, accounts, arms, beliefs, request.time)
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(

@@ -66,18 +66,15 @@ class Priced(NamedTuple):
         Of a unit of the objective.
     least
         What the cheapest arm was expected to spend.
-    cheaper, dearer
-        Whether some arm was expected to spend less than the chosen one; whether the arm that would
-        have been chosen without the price was expected to spend more.
-    steered
-        Whether prices had a say: not in uniform draws, nor in decisions that explore.
+    could
+        Whether another price could have made a difference: in a full account, no price, so that
+        more would have been spent; else a high one, so that less would. None where nobody asked:
+        in uniform draws, in decisions that explore, and mostly, because now and then is enough.
     """
 
     prices: tuple[float, ...]
     least: tuple[float, ...]
-    cheaper: tuple[bool, ...]
-    dearer: tuple[bool, ...]
-    steered: bool
+    could: tuple[bool, ...] | None = None
 
 
 class Evidence(NamedTuple):

@@ -2,7 +2,7 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. An account in balance holds a reserve, which grows like a root of the number of
-decisions. The price of a unit is ``exp(L - (level - reserve) / reserve)``: a quick reaction to how
+decisions. The price of a unit is ``exp(L - (level / reserve - 1))``: a quick reaction to how
 full the account is, around a level L that follows slowly. L moves only where it can do something:
 not down when no price would not change the choice, not up when the cheapest arm was chosen. So it
 does not run away while money buys nothing, or while there is none.
@@ -26,6 +26,7 @@ _LEAST_RESERVE = 2.0
 _REACH = 4.0  # reserves from balance at which the price no longer reacts
 _LEARNING, _EARLY = 0.05, 30.0  # how fast L follows, and how much faster at first
 _EXTREME = 30.0  # of a logarithm of a price
+_ALL, _EVERY = 64, 4  # decisions of which all move L, and after which every fourth does
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "level", "log_price"),
@@ -43,6 +44,35 @@ class Amount(NamedTuple):
     def total(self) -> float:
         """Both."""
         return self.spent + self.expected
+
+
+class Offer(NamedTuple):
+    """The terms of a budget for the next decision.
+
+    Attributes
+    ----------
+    price
+        Of a unit of the objective.
+    room
+        What may be spent.
+    full
+        Whether there is more in the account than its reserve.
+    """
+
+    price: float
+    room: float
+    full: bool
+
+
+def _clipped(number: float, limit: float) -> float:
+    return limit if number > limit else -limit if number < -limit else number
+
+
+def weight_of(serial: int) -> float:
+    """Return for how many decisions one counts that asks what other prices would have done."""
+    if serial < _ALL:
+        return 1.0
+    return 0.0 if serial % _EVERY else float(_EVERY)
 
 
 class Account:
@@ -90,21 +120,16 @@ class Account:
         """Decisions' worth that an account in balance holds."""
         return max(_LEAST_RESERVE, _RESERVE * math.sqrt(self.weight))
 
-    @property
-    def price(self) -> float:
-        """Of a unit of the objective."""
-        reserve = self.reserve
-        steps = (self.level - reserve) / reserve
-        log_price = self.log_price - min(max(steps, -_REACH), _REACH)
-        return math.exp(min(max(log_price, -_EXTREME), _EXTREME))
-
-    def room(self, time: float | None) -> float:
-        """Return what the next decision, at a time, may spend."""
+    def offer(self, time: float | None) -> Offer:
+        """Return the terms for the next decision, at a time."""
+        budget, reserve = self.budget, self.reserve
         left = self.allowed - self.spent - self.in_flight
-        for serial in self._outdated(time):
+        for serial in self._outdated(time) if self.entries else ():
             _, allowed, amount = self.entries[serial]
             left -= allowed - amount.total
-        return left + self.budget.bound + self.budget.reserve
+        steps = _clipped(self.level / reserve - 1, _REACH)
+        price = math.exp(_clipped(self.log_price - steps, _EXTREME))
+        return Offer(price, left + budget.bound + budget.reserve, steps > 0)
 
     def status(self, unit: float) -> BudgetStatus:
         """Return how things stand, for people; the unit is that of the objective."""
@@ -118,41 +143,48 @@ class Account:
             spent=sign * self.spent,
             in_flight=sign * self.in_flight,
             room=self.allowed - together + budget.reserve,
-            price=self.price / unit,
+            price=self.offer(None).price / unit,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
             feasible=least <= budget.bound,
         )
 
-    def plausible(self, spends: FloatArray) -> FloatArray:
+    def plausible(self, spends: list[float]) -> list[float]:
         """Return estimates of spends as they count for the room.
 
         One that is below all that was ever seen is an extrapolation, and off by at least the
         difference: it counts for so much more, so that it is not taken for a bargain.
         """
-        if self.lowest == math.inf or spends.min() >= self.lowest:
-            return spends
-        return np.asarray(np.maximum(spends, 2 * self.lowest - spends))
+        lowest = self.lowest
+        return [spend if spend >= lowest else 2 * lowest - spend for spend in spends]
 
     def decide(self, serial: int, expected: float, priced: Priced, place: int, time: float) -> None:
         """Count a decision that is expected to spend so much; the budget has a place among all."""
-        budget, amount = self.budget, Amount(0.0, expected)
-        for old in self._outdated(time):
-            self._forget(old)
+        budget, reserve = self.budget, self.reserve
+        full = self.level > reserve
         if budget.window is not None:
-            self.entries[serial] = time, budget.bound, amount
-        self._add(1.0, budget.bound, amount)
-        kept = self._kept(time)
+            for old in self._outdated(time):
+                self._forget(old)
+            self.entries[serial] = time, budget.bound, Amount(0.0, expected)
+        self.decisions += 1
+        self.allowed += budget.bound
+        self.in_flight += expected
+        self.pending += 1 if expected else 0
+        kept = 1.0 if self._half_life is None else self._kept(time)
         self.weight = kept * self.weight + 1
         self.least = kept * self.least + priced.least[place]
         self.level += (budget.bound - expected) / budget.worth
-        reserve = self.reserve
-        if priced.steered and not priced.dearer[place]:  # money bought nothing
-            self.level = min(self.level, reserve + budget.burst)
-        steps = (self.level - reserve) / reserve
-        if priced.dearer[place] if steps > 0 else priced.cheaper[place]:
-            rate = _LEARNING * (1 + _EARLY / self.decisions) / reserve
-            self.log_price -= rate * min(max(steps, -_REACH), _REACH)
-            self.log_price = min(max(self.log_price, -_EXTREME), _EXTREME)
+        if priced.could is not None:
+            self._steer(reserve, full, priced.could[place], weight_of(serial))
+
+    def _steer(self, reserve: float, full: bool, could: bool, weight: float) -> None:
+        """Let L follow where it could have made a difference; else do not save for ever."""
+        if full and not could:  # money bought nothing
+            self.level = min(self.level, reserve + self.budget.burst)
+        steps = self.level / reserve - 1
+        if could and (steps > 0) == full:
+            rate = weight * _LEARNING * (1 + _EARLY / self.decisions) / reserve
+            self.log_price -= rate * _clipped(steps, _REACH)
+            self.log_price = _clipped(self.log_price, _EXTREME)
 
     def change(self, serial: int, before: Amount | None, after: Amount | None) -> None:
         """Count what has become of a decision; None: it does not count."""

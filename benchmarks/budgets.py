@@ -1,0 +1,314 @@
+"""Budgets on real prompts and in worlds where the best budgeted policy is known.
+
+    python -m benchmarks.budgets FOLDER [part ...]
+
+FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are targets, cold, drift, failure,
+delays, processes, synthetic and speed; each writes a file into ``out/budgets``, and the report on
+all that is there is BUDGETS.md.
+"""
+
+import copy
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import mogro
+from benchmarks.field.routing import MODELS, read_prompts
+
+OUT = Path("out", "budgets")
+TARGETS = (2.9e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
+KNOWN, SIZE, BURST = 1785, 24, 20  # prompts for the warm start, features, decisions' worth
+ORDERS = int(os.environ.get("ORDERS", "20"))
+ARMS = np.eye(len(MODELS))
+LIST = (2.9e-5, 5.0e-4, 1.5e-2)  # what a usual prompt costs, by the models' list prices
+OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.001)]
+
+
+class Prompts(NamedTuple):
+    """Features (n, d), quality and cost in dollars (n, K) of every model."""
+
+    features: np.ndarray
+    quality: np.ndarray
+    cost: np.ndarray
+
+
+@cache
+def read(folder: Path) -> Prompts:
+    """Read all prompts; features are principal components of hashed words, whitened."""
+    words, quality, cents = read_prompts(folder)
+    return Prompts(words[:, :SIZE] / words[:, :SIZE].std(axis=0), quality, cents / 100)
+
+
+def orders(prompts: Prompts) -> list[np.ndarray]:
+    """Return the prompts of the test in different orders."""
+    rng = np.random.default_rng(0)
+    count = len(prompts.cost) - KNOWN
+    return [KNOWN + rng.permutation(count) for _ in range(ORDERS)]
+
+
+def new_agent(seed: int, half_life: float | None = None) -> mogro.Agent:
+    """Return a router that knows nothing."""
+    return mogro.Agent(
+        OBJECTIVES,
+        arms=len(MODELS),
+        context=SIZE,
+        seed=seed,
+        retention=mogro.Retention(decisions=100),
+        half_life=None if half_life is None else mogro.HalfLife(updates=half_life),
+    )
+
+
+def tell(agent: mogro.Agent, context: np.ndarray, model: int, values: dict[str, float]) -> None:
+    """Let an agent know what came of a prompt, or what one costs."""
+    agent.observe(MODELS, ARMS, arm=MODELS[model], context=context, rewards=values)
+
+
+def warm_agent(prompts: Prompts, half_life: float | None = None) -> mogro.Agent:
+    """Return a router that knows what all models made of other prompts."""
+    agent = new_agent(0, half_life)
+    for n in range(KNOWN):
+        for k in range(len(MODELS)):
+            values = {"quality": float(prompts.quality[n, k]), "cost": float(prompts.cost[n, k])}
+            tell(agent, prompts.features[n], k, values)
+    return agent
+
+
+def told_agent(seed: int) -> mogro.Agent:
+    """Return a router that knows the list prices, each as one observation."""
+    agent = new_agent(seed)
+    for k, price in enumerate(LIST):
+        tell(agent, np.zeros(SIZE), k, {"cost": price})
+    return agent
+
+
+class Played(NamedTuple):
+    """Quality, cost and model of every prompt, (T,) each, and the largest expected overdraft."""
+
+    quality: np.ndarray
+    cost: np.ndarray
+    model: np.ndarray
+    overdraft: float
+
+
+Change = Callable[[int], tuple[np.ndarray, np.ndarray]]  # factors of quality and cost at a prompt
+
+
+def play(
+    agent: mogro.Agent,
+    prompts: Prompts,
+    order: np.ndarray,
+    target: float,
+    *,
+    change: Change | None = None,
+    delay: int = 0,
+) -> Played:
+    """Route prompts under a budget; weights are all on quality.
+
+    The overdraft is what is expected to be spent beyond n times the target and the burst, in
+    decisions' worth, where the agent had another choice.
+    """
+    agent.reconfigure(budgets=[mogro.Budget("cost", at_most=target, burst=BURST)])
+    rng = np.random.default_rng(int(order[0]))
+    waiting: list[tuple[int, str, dict[str, float]]] = []
+    rows, overdraft = [], -np.inf
+    for t, n in enumerate(order):
+        decision = agent.decide(MODELS, ARMS, context=prompts.features[n], weights={"quality": 1.0})
+        k = MODELS.index(decision.arm)
+        (status,) = agent.budgets
+        if status.room >= 0 or len(decision.propensities.arms) > 1:
+            overdraft = max(overdraft, -status.room / target)
+        factors = (np.ones(3), np.ones(3)) if change is None else change(t)
+        quality = float(prompts.quality[n, k] * factors[0][k])
+        cost = float(prompts.cost[n, k] * factors[1][k])
+        rows.append((quality, cost, k))
+        due = t + int(rng.integers(delay + 1))
+        waiting.append((due, decision.id, {"quality": quality, "cost": cost}))
+        for item in [item for item in waiting if item[0] <= t]:
+            agent.reward(*item[1:])
+            waiting.remove(item)
+    quality, cost, model = np.array(rows).T
+    return Played(quality, cost, model, overdraft)
+
+
+def summary(played: Sequence[Played], target: float) -> dict[str, object]:
+    """Return what a table needs: ratios with their spread over orders, quality, phases."""
+    cost = np.stack([each.cost for each in played])
+    quality = np.stack([each.quality for each in played])
+    running = cost.cumsum(axis=1) / np.arange(1, cost.shape[1] + 1) / target
+    thirds = [np.array_split(each, 3, axis=1) for each in (cost / target, quality)]
+    error = running[:, -1].std(ddof=1) / np.sqrt(len(played))
+    return {
+        "target": target,
+        "orders": len(played),
+        "ratio": running[:, -1].mean(),
+        "ratio_low": running[:, -1].mean() - 1.96 * error,
+        "ratio_high": running[:, -1].mean() + 1.96 * error,
+        "ratio_max": running[:, -1].max(),
+        "quality": quality.mean(),
+        "phases": [part.mean() for part in thirds[0]],
+        "phase_quality": [part.mean() for part in thirds[1]],
+        "running_mean": float(np.median(running[:, 500:].max(axis=1))),
+        "running_max": running[:, 500:].max(),
+        "overdraft": max(each.overdraft for each in played),
+        "realised_overdraft": float(
+            ((running - 1) * np.arange(1, cost.shape[1] + 1) - BURST).max()
+        ),
+    }
+
+
+def targets(prompts: Prompts) -> list[dict[str, object]]:
+    """All targets, with the warm start."""
+    known = warm_agent(prompts)
+    return [
+        summary([play(copy.deepcopy(known), prompts, o, t) for o in orders(prompts)], t)
+        for t in TARGETS
+    ]
+
+
+def cold(prompts: Prompts) -> list[dict[str, object]]:
+    """All targets, with list prices and with nothing known."""
+    rows = []
+    for name, make in (("list prices", told_agent), ("nothing", new_agent)):
+        for target in TARGETS:
+            played = [
+                play(make(seed), prompts, order, target)
+                for seed, order in enumerate(orders(prompts))
+            ]
+            rows.append(summary(played, target) | {"start": name})
+    return rows
+
+
+def _phases(quality: np.ndarray, cost: np.ndarray) -> Change:
+    """Return factors that hold in the second third."""
+
+    def change(t: int) -> tuple[np.ndarray, np.ndarray]:
+        return (quality, cost) if 608 <= t < 1216 else (np.ones(3), np.ones(3))
+
+    return change
+
+
+def _changed(prompts: Prompts, change: Change) -> list[dict[str, object]]:
+    known = warm_agent(prompts, half_life=600)
+    return [
+        summary(
+            [play(copy.deepcopy(known), prompts, o, t, change=change) for o in orders(prompts)], t
+        )
+        for t in (2.3e-4, 6.6e-4, 1.9e-3)
+    ]
+
+
+def drift(prompts: Prompts) -> list[dict[str, object]]:
+    """The dearest model costs a fiftieth in the second third; nobody tells."""
+    return _changed(prompts, _phases(np.ones(3), np.array([1.0, 1.0, 0.02])))
+
+
+def failure(prompts: Prompts) -> list[dict[str, object]]:
+    """The middle model has half its quality in the second third; nobody tells."""
+    return _changed(prompts, _phases(np.array([1.0, 0.5, 1.0]), np.ones(3)))
+
+
+def delays(prompts: Prompts) -> list[dict[str, object]]:
+    """Costs come up to 200 decisions later."""
+    known = warm_agent(prompts)
+    return [
+        summary([play(copy.deepcopy(known), prompts, o, t, delay=200) for o in orders(prompts)], t)
+        for t in TARGETS[1:6]
+    ]
+
+
+def _worker(path: str, folder: str, target: float, numbers: np.ndarray) -> None:
+    prompts = read(Path(folder))
+    with mogro.Agent.open(path) as agent:
+        for n in numbers:
+            decision = agent.decide(
+                MODELS, ARMS, context=prompts.features[n], weights={"quality": 1.0}
+            )
+            k = MODELS.index(decision.arm)
+            agent.reward(
+                decision.id,
+                {"quality": float(prompts.quality[n, k]), "cost": float(prompts.cost[n, k])},
+            )
+
+
+def processes(prompts: Prompts, folder: str = "") -> list[dict[str, object]]:
+    """Four processes on one journal: the account afterwards, and every step of it by replay."""
+    target, rows = 2.3e-4, list[dict[str, object]]()
+    for order in orders(prompts)[:2]:
+        with tempfile.TemporaryDirectory() as place:
+            path = str(Path(place, "router.db"))
+            budgets = [mogro.Budget("cost", at_most=target, burst=BURST)]
+            with mogro.Agent.open(
+                path, OBJECTIVES, arms=len(MODELS), context=SIZE, seed=0, budgets=budgets
+            ) as agent:
+                for k, price in enumerate(LIST):
+                    tell(agent, np.zeros(SIZE), k, {"cost": price})
+            parts = np.array_split(order[:1200], 4)
+            workers = [
+                multiprocessing.Process(target=_worker, args=(path, folder, target, part))
+                for part in parts
+            ]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            with mogro.Agent.open(path) as agent:
+                (status,) = agent.budgets
+                rows.append(
+                    {
+                        "target": target,
+                        "decisions": status.decisions,
+                        "ratio": status.forecast / target,
+                        "overdraft": _worst(agent, target),
+                    }
+                )
+    return rows
+
+
+def _worst(agent: mogro.Agent, target: float) -> float:
+    """Return the largest expected overdraft, in decisions' worth, where there was a choice."""
+    from mogro.agent import events
+
+    spent: dict[str, float] = {}
+    worst = -np.inf
+    for _, event in agent.events():
+        if isinstance(event, events.Decided) and not event.observed:
+            spent[event.id] = float(-0.001 * event.estimates[1])
+            left = event.evidence.allowed if event.evidence is not None else None
+            if left is None or left.sum() > 1:
+                beyond = sum(spent.values()) / target - len(spent) - BURST
+                worst = max(worst, beyond)
+        elif isinstance(event, events.Rewarded) and event.id in spent:
+            spent[event.id] = event.values["cost"]
+    return worst
+
+
+def main(folder: str = "", *parts: str) -> None:
+    """Run parts, and print what there is."""
+    if not folder:
+        sys.exit(__doc__)
+    OUT.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        start = time.process_time()
+        if part == "processes":
+            rows = processes(read(Path(folder)), folder)
+        else:
+            rows = PARTS[part](read(Path(folder)))
+        (OUT / f"{part}.json").write_text(json.dumps(rows, indent=1))
+        print(f"{part}: {time.process_time() - start:.0f} s", file=sys.stderr)
+
+
+PARTS: dict[str, Callable[[Prompts], list[dict[str, object]]]] = {
+    each.__name__: each for each in (targets, cold, drift, failure, delays)
+}
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
