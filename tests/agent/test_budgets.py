@@ -3,6 +3,7 @@
 import copy
 import math
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from tests.agent.replaying import replayed
 
 import mogro
 from mogro.agent.events import Event
+
+pytestmark = pytest.mark.filterwarnings("ignore:budgets")  # that nobody can keep
 
 QUALITY = mogro.Objective("quality")
 COST = mogro.Objective("cost", direction="min", unit=0.1)
@@ -238,8 +241,14 @@ def test_one_arm_and_a_budget_that_nobody_can_keep() -> None:
     agent = mogro.Agent(
         [QUALITY, COST], arms=1, seed=0, budgets=[mogro.Budget("cost", at_most=0.1, burst=1)]
     )
-    for _ in range(30):
-        agent.reward(agent.decide({"only": [1.0]}).id, {"quality": 1.0, "cost": 0.5})
+
+    def serve() -> None:
+        for _ in range(30):
+            agent.reward(agent.decide({"only": [1.0]}).id, {"quality": 1.0, "cost": 0.5})
+
+    with pytest.warns(UserWarning, match="budgets: expected arms that keep") as told:
+        serve()
+    assert len(told) == 1
     (status,) = agent.budgets
     assert not status.feasible
     assert status.room < 0
@@ -267,6 +276,69 @@ def test_max_cost_leaves_room_for_the_worst() -> None:
     for burst, affordable in ((3, "a"), (40, "abc")):  # 40 are worth ten times the dearest
         agent = taught(router(mogro.Budget("cost", at_most=0.5, burst=burst, max_cost=2.1)), 30)
         assert "".join(agent.probabilities(ARMS).arms) == affordable
+
+
+def test_an_account_follows_windows_defaults_and_conditions() -> None:
+    objectives = [
+        mogro.Objective("click", window=5.0, default=0.0),
+        mogro.Objective("dwell", given="click", window=9.0),
+    ]
+    budgets = [mogro.Budget("click", at_least=0.2), mogro.Budget("dwell", at_least=3.0)]
+    agent = mogro.Agent(objectives, arms=3, seed=0, budgets=budgets, clock=None)
+    first, second, third = (agent.decide(ARMS, now=0.0) for _ in range(3))
+    agent.reward(first.id, {"click": 1.0, "dwell": 4.0}, now=1.0)
+    assert [status.spent for status in agent.budgets] == [1.0, 4.0]  # though nothing is final
+    agent.expire(6.0)
+    clicks, dwell = agent.budgets
+    assert (clicks.decisions, clicks.spent, clicks.in_flight) == (3, 1.0, 0.0)
+    assert (dwell.decisions, dwell.spent) == (1, 4.0)  # who did not click has no dwell time
+    agent.reward(second.id, {"click": 1.0}, now=7.0)  # late truth
+    clicks, dwell = agent.budgets
+    assert (clicks.decisions, clicks.spent) == (3, 2.0)
+    assert dwell.decisions == 2
+    agent.withdraw(third.id, now=8.0)
+    assert agent.budgets[0].decisions == 3  # nothing of it was pending
+
+
+def test_bounds_of_a_decision_bind_those_that_explore() -> None:
+    agent = taught(router(epsilon=0.5, prior=mogro.priors.Flat()))
+    bounds: dict[str, Any] = {"at_most": {"cost": 1.0}, "at_least": {"quality": 0.6}}
+    assert {agent.decide(ARMS, **bounds).arm for _ in range(40)} == {"b"}
+    unseen = {**{name: [*row, 0.0] for name, row in ARMS.items()}, "new": [0.0, 0.0, 0.0, 1.0]}
+    other = mogro.Agent([QUALITY, COST], arms=4, seed=0, prior=mogro.priors.Flat())
+    for arm, (quality, cost) in MEANS.items():
+        for shift in (-0.01, 0.01):
+            told = {"quality": quality + shift, "cost": cost + shift}
+            other.observe(unseen, arm=arm, rewards=told)
+    assert set(other.probabilities(unseen, **bounds).arms) == {"b", "new"}  # nobody can know yet
+    sure = other.probabilities(unseen, **bounds, certainty=0.9)
+    assert sure.arms == ("b",)
+    decision = other.decide(unseen, **bounds)
+    assert decision.exploring
+    assert decision.certainty is not None
+    assert 0.3 < decision.certainty < 0.7
+    assert other.decide(unseen).certainty is None
+
+
+@given(certainty=st.floats(0.01, 0.99), bound=st.floats(0.05, 2.5))
+def test_certainty_is_the_posterior_probability(certainty: float, bound: float) -> None:
+    agent = taught(router())
+    known = agent.estimate(ARMS)
+    chances = [
+        NormalDist(value, error).cdf(bound)
+        for value, error in zip(known.values[:, 1], known.errors[:, 1], strict=True)
+    ]
+    wanted = {arm for arm, chance in zip(known.arms, chances, strict=True) if chance >= certainty}
+    if any(abs(chance - certainty) < 1e-9 for chance in chances):
+        return
+    try:
+        decision = agent.decide(ARMS, at_most={"cost": bound}, certainty=certainty)
+    except mogro.errors.InfeasibleConstraints:
+        assert not wanted
+    else:
+        assert decision.arm in wanted
+        assert decision.certainty is not None
+        assert math.isclose(decision.certainty, chances[known.arms.index(decision.arm)])
 
 
 def test_budgets_are_changed_by_an_event(tmp_path: Path) -> None:

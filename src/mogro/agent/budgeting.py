@@ -80,7 +80,7 @@ def make_terms(
     for budget, account in enumerate(accounts):
         column, offer = spends[budget], account.offer(time)
         low = min(column)
-        if low < account.lowest < math.inf:
+        if low < account.lowest:
             column = spends[budget] = account.plausible(column)
             low = min(column)
         prices[spending.places[budget]] += signs[budget] * offer[0]

@@ -26,6 +26,7 @@ _LEAST_RESERVE = 2.0
 _REACH = 4.0  # reserves from balance at which the price no longer reacts
 _LEARNING, _EARLY = 0.05, 30.0  # how fast L follows, and how much faster at first
 _EXTREME = 30.0  # of a logarithm of a price
+_SOME = 20  # decisions before a budget is said to be too small
 _ALL, _EVERY = 64, 4  # decisions of which all move L, and after which every fourth does
 
 _NUMBERS = (
@@ -95,7 +96,8 @@ class Account:
         Decisions, and the least that they could have been expected to spend, in a sum; both fade
         with the half-life.
     lowest
-        The least that a decision has spent.
+        The least that a decision can spend, by all that is known: 0 where the bound is above 0, or
+        what was seen below it.
     """
 
     def __init__(self, budget: Budget, half_life: HalfLife | None, since: int = 0) -> None:
@@ -105,7 +107,8 @@ class Account:
         self.decisions = self.pending = 0.0
         self.allowed = self.spent = self.in_flight = 0.0
         self.level = self.log_price = self.weight = self.least = 0.0
-        self.lowest, self.time = math.inf, -math.inf
+        self.lowest = 0.0 if budget.at_most is not None and budget.at_most > 0 else -math.inf
+        self.time = -math.inf
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
         self.entries: dict[int, tuple[float, float, Amount]] = {}
 
@@ -119,6 +122,11 @@ class Account:
     def reserve(self) -> float:
         """Decisions' worth that an account in balance holds."""
         return max(_LEAST_RESERVE, _RESERVE * math.sqrt(self.weight))
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the cheapest arms were expected to keep the bound, once that means something."""
+        return self.decisions < _SOME or self.least <= self.weight * self.budget.bound
 
     def offer(self, time: float | None) -> Offer:
         """Return the terms for the next decision, at a time."""
@@ -135,7 +143,6 @@ class Account:
         """Return how things stand, for people; the unit is that of the objective."""
         budget, sign = self.budget, self.budget.sign
         together = self.spent + self.in_flight
-        least = self.least / self.weight if self.weight else -math.inf
         return BudgetStatus(
             budget=budget,
             target=sign * budget.bound,
@@ -145,14 +152,14 @@ class Account:
             room=self.allowed - together + budget.reserve,
             price=self.offer(None).price / unit,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
-            feasible=least <= budget.bound,
+            feasible=self.feasible,
         )
 
     def plausible(self, spends: list[float]) -> list[float]:
         """Return estimates of spends as they count for the room.
 
-        One that is below all that was ever seen is an extrapolation, and off by at least the
-        difference: it counts for so much more, so that it is not taken for a bargain.
+        One below what is possible is an extrapolation, and off by at least the difference: it
+        counts for so much more, so that it is not taken for a bargain.
         """
         lowest = self.lowest
         return [spend if spend >= lowest else 2 * lowest - spend for spend in spends]
