@@ -3,8 +3,7 @@
     python -m benchmarks.budgets FOLDER [part ...]
 
 FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are targets, cold, drift, failure,
-delays, processes, synthetic and speed; each writes a file into ``out/budgets``, and the report on
-all that is there is BUDGETS.md.
+delays and processes; each writes a file into ``out/budgets``. BUDGETS.md has what was measured.
 """
 
 import copy

@@ -5,7 +5,6 @@ import json
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -1256,7 +1255,6 @@ class Agent:
             raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
         self._clock = clock
         self._refused = 0  # times
-        self._warned: set[Budget] = set()  # budgets that even the cheapest arms miss
         self._on_event = on_event
         self._lock = threading.RLock()
         self._reader = state.config, ArmReader(state.config.features)
@@ -1356,14 +1354,6 @@ class Agent:
             written = None if texts is None else tuple(json.loads(text) for text in texts)
             self._commit(Offered(offer.digest, offer.ids, offer.features, written))
         self._commit(decision.event)
-        for account in self._state.accounts:
-            if not account.feasible and account.budget not in self._warned:
-                self._warned.add(account.budget)
-                warnings.warn(
-                    f"budgets: expected arms that keep {account.budget}, but the cheapest so far "
-                    "miss it on average; the cheapest arm is chosen",
-                    stacklevel=4,
-                )
         return decision
 
     def _perform(self, work: Callable[[], T]) -> T:

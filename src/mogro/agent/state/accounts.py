@@ -26,7 +26,7 @@ _LEAST_RESERVE = 2.0
 _REACH = 4.0  # reserves from balance at which the price no longer reacts
 _LEARNING, _EARLY = 0.05, 30.0  # how fast L follows, and how much faster at first
 _EXTREME = 30.0  # of a logarithm of a price
-_SOME = 20  # decisions before a budget is said to be too small
+_SOME = 100  # decisions before a budget is said to be too small
 _ALL, _EVERY = 64, 4  # decisions of which all move L, and after which every fourth does
 
 _NUMBERS = (
