@@ -101,15 +101,17 @@ def _fitting(
     """Tell which arms there is room for, (K,); if for none, which overdraw least.
 
     An arm counts at its estimate and a standard error. If there is room for none, errors count in
-    full, so that nothing unknown passes for the cheapest.
+    full, so that nothing unknown passes for the cheapest; but every other time they do not count,
+    or an arm that is cheap, and little known, would never be found.
     """
     overdrafts = []
+    counts = accounts[0].decisions % 2
     for careful in (False, True):
         over: FloatArray = np.full(len(spends[0]), -math.inf)
         for budget, (account, offer) in enumerate(zip(accounts, offers, strict=True)):
             spend, error = np.array(spends[budget]), errors.of(budget)
             if careful:
-                spend = spend + error
+                spend = spend + counts * error
             elif account.budget.max_cost is None:
                 spend = spend + np.minimum(error, account.budget.caution)
             else:
