@@ -113,3 +113,17 @@ def test_what_a_step_is_measured_by() -> None:
         step(hour, clock=3.0)
     with pytest.raises(ValueError, match="clock: expected a finite number, got 'noon'"):
         mogro.Agent([SALE], arms=1, seed=0, clock=lambda: "noon").decide(ARMS)  # type: ignore[arg-type, return-value]
+
+
+def test_a_first_time_in_another_unit_than_the_clock() -> None:
+    sale = mogro.Objective("sale", window=9.0)
+    for unit in (1e3, 1e6, 1e9):
+        agent = mogro.Agent([sale], arms=1, seed=0, clock=lambda: 1.7e9)
+        with pytest.raises(ImplausibleTime, match="expected the unit of the clock"):
+            agent.decide({"a": [1.0]}, now=1.7e9 * unit)
+        assert agent.counters["decisions"] == 0
+        agent.decide({"a": [1.0]}, now=1.7e9 + 3.0)
+    for clock in (None, lambda: 1.7e12):
+        agent = mogro.Agent([sale], arms=1, seed=0, clock=clock)
+        agent.decide({"a": [1.0]}, now=1.7e12)
+    mogro.Agent([sale], arms=1, seed=0).decide({"a": [1.0]}, now=3.0)

@@ -126,3 +126,18 @@ def test_erasing_reaches_records(tmp_path: Path) -> None:
     for content in (path.read_bytes(), held, str(texts).encode()):
         assert b"Atlantis" not in content
         assert b"Lemuria" not in content
+
+
+def test_unknown_categories_are_named_and_counted() -> None:
+    agent = mogro.Agent(SALES, arms=ARMS, context=USERS, seed=0)
+    for n in range(9):
+        agent.observe(STORIES, arm="b" if n < 2 else "c", context=user(n), id=str(n))
+    assert agent.unknown_categories() == {
+        "topic": {"war": 2},
+        "tags": {"old": 7},
+        "country": {"XX": 3},
+    }
+    agent.erase("0", "1", "4")
+    assert agent.unknown_categories() == {"tags": {"old": 6}, "country": {"XX": 1}}
+    agent.reconfigure(context=mogro.Encoder(country=mogro.Category("XX")))
+    assert agent.unknown_categories()["country"] == {"FR": 3, "DE": 2}

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import threading
 import time
@@ -57,6 +58,7 @@ from mogro.agent.request import (
     Question,
     Request,
     Weights,
+    check_first_time,
     check_id,
     check_new_id,
     check_step,
@@ -131,7 +133,8 @@ class Agent:
         counted as late.
     max_step
         How far a time may be from the latest so far; others are refused
-        (:class:`~mogro.agent.ImplausibleTime`). By default a hundred times the longest window, so
+        (:class:`~mogro.agent.ImplausibleTime`). So is a first one that would be the clock's in
+        milli-, micro- or nanoseconds. By default a hundred times the longest window, so
         that one message in milliseconds does not close every window. A pause that was longer is
         confirmed by :meth:`expire`.
     budgets
@@ -504,6 +507,25 @@ class Agent:
             self._check_step(asked.time, now)
             inputs = make_inputs(state, state.learner_at(asked.time), asked)
             return compute_propensities(inputs, state.config)
+
+    def unknown_categories(self) -> dict[str, dict[str | int, int]]:
+        """Return values of categories and tags that the encoders do not know, by column.
+
+        With the number of decisions, of those held, whose arm or context had it. They count as
+        zeros until :meth:`reconfigure` brings encoders that know them.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> stories = mogro.Encoder(topic=mogro.Category("news", "sport"))
+        >>> agent = mogro.Agent([mogro.Objective("click")], arms=stories, seed=0)
+        >>> decision = agent.decide({"a": {"topic": "war"}})
+        >>> agent.unknown_categories()
+        {'topic': {'war': 1}}
+        """
+        with self._current():
+            state = self._state.freeze()
+        return records.unknown_categories(state)
 
     def observe(
         self,
@@ -1336,6 +1358,8 @@ class Agent:
         """Refuse a time far from the latest so far; what a caller gave as now, or left out."""
         if time is not None:
             try:
+                if now is not None and self._clock is not None and self._state.time == -math.inf:
+                    check_first_time(time, self._clock())
                 check_step(time, self._state.time, self._config.step, given=now is not None)
             except ImplausibleTime:
                 self._refused += 1

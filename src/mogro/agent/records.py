@@ -6,6 +6,8 @@ whenever somebody asks, to the bit. Other probabilities (of exploration, of rand
 from more than a journal should hold, and are computed at once.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray
@@ -24,7 +26,7 @@ from mogro.agent.decision import (
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.features.encoder import as_record
+from mogro.agent.features.encoder import Encoder, as_record
 from mogro.agent.features.products import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
@@ -187,6 +189,21 @@ def record(state: State, id: str) -> DecisionRecord:
         {name: value for name, value in zip(names, values, strict=True) if value == value},
         {name: STATUS[status] for name, status in zip(names, states, strict=True)},
     )
+
+
+def unknown_categories(state: State) -> dict[str, dict[str | int, int]]:
+    """Return values of categories and tags that the encoders do not know, by column.
+
+    With the number of decisions held whose arm or context had it, the most frequent first.
+    """
+    features, ledger = state.config.features, state.ledger
+    counts: dict[str, Counter[str | int]] = {}
+    for side, texts in ((features.arms, ledger.records), (features.context, ledger.contexts)):
+        if isinstance(side, Encoder):
+            for text, times in Counter(filter(None, texts)).items():
+                for name, value in side.unknown(as_record(text) or {}):
+                    counts.setdefault(name, Counter())[value] += times
+    return {name: dict(counted.most_common()) for name, counted in counts.items()}
 
 
 def view_of(event: Decided, config: AgentConfig) -> FeaturesInContext:

@@ -42,6 +42,8 @@ Question = tuple[
 
 Clock = Callable[[], float]
 
+_REAL = 1e8  # seconds since 1970: below, a clock is made up
+_ALIKE = 0.05  # times that differ by less, in some unit, are of one clock
 _LONG_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 
@@ -222,6 +224,16 @@ def check_step(time: float | None, last: float, step: float, *, given: bool) -> 
             f"now: expected at most {step:g} (max_step) before {last!r}, the latest time so far, "
             f"got {time!r}"
         )
+
+
+def check_first_time(time: float, clock: float) -> None:
+    """Refuse a first time that is the clock's in a smaller unit: nothing else could tell."""
+    for unit, name in ((1e3, "milli"), (1e6, "micro"), (1e9, "nano")):
+        if clock > _REAL and abs(time / unit - clock) < _ALIKE * clock:
+            raise ImplausibleTime(
+                f"now: expected the unit of the clock, which says {clock!r}, got {time!r}: "
+                f"{name}seconds? Give the agent a clock in that unit (clock=), or none"
+            )
 
 
 def check_new_id(id: str | None) -> None:
