@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from benchmarks import alarms
 from benchmarks.alarms import WORLDS
+from tests.properties import mostly_slow
 
 import mogro
 from mogro.agent import ImplausibleTime
@@ -69,7 +70,7 @@ def test_a_world_that_changes() -> None:
     assert "less than expected" in alarm.words
 
 
-@pytest.mark.parametrize("window", [None, 5.0])
+@pytest.mark.parametrize("window", mostly_slow([5.0, None]))
 def test_rewards_that_stop_where_nothing_stands_for_them(window: float | None) -> None:
     agent = mogro.Agent([mogro.Objective("sale", window=window)], arms=2, seed=0)
     for n in range(900):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.replaying import replayed
+from tests.properties import mostly_slow
 
 import mogro
 from mogro.agent.events import Event
@@ -156,7 +157,7 @@ def live(agent: mogro.Agent, decisions: int, *, delay: int = 0, seed: int = 0) -
     return costs
 
 
-@pytest.mark.parametrize("delay", [0, 40])
+@pytest.mark.parametrize("delay", mostly_slow([40, 0]))
 def test_all_of_the_budget_is_spent_and_no_more(delay: int) -> None:
     for bound, best in ((0.25, 0.6), (1.0, 0.775)):  # halfway from a to b, a part from b to c
         agent = router(mogro.Budget("cost", at_most=bound, burst=10), seed=1)
@@ -194,7 +195,7 @@ def test_replay_and_files_keep_accounts_to_the_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "selection",
-    [mogro.RandomWeights(), mogro.RandomChebyshev(), mogro.FixedWeights([0.5, 0.5])],
+    mostly_slow([mogro.RandomWeights(), mogro.RandomChebyshev(), mogro.FixedWeights([0.5, 0.5])]),
 )
 def test_probabilities_know_prices_and_room(selection: Any) -> None:
     agent = taught(router(mogro.Budget("cost", at_most=0.3, burst=3), epsilon=0.1))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from tests.properties import mostly_slow
 
 from mogro import Agent, Objective
 from mogro.agent.lift import measure_lift
@@ -154,6 +155,7 @@ def test_refused_calls_leave_nothing() -> None:
     assert agent.counters["decisions"] == 0
 
 
+@pytest.mark.slow
 def test_rows_of_a_baseline_that_draws_nothing_do_not_judge_others(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     with Agent.open(
@@ -177,7 +179,7 @@ def test_rows_of_a_baseline_that_draws_nothing_do_not_judge_others(tmp_path: Pat
         lift(Agent(CLICK, arms=3, seed=0))
 
 
-@pytest.mark.parametrize("kind", ["even", "heavy users", "rare", "money"])
+@pytest.mark.parametrize("kind", mostly_slow(["heavy users", "even", "rare", "money"]))
 def test_intervals_of_the_lift_cover(kind: str) -> None:
     """Of 95 %, by subjects who resemble themselves; 400 worlds, standard error 1.1 %."""
     rng = np.random.default_rng(7)

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.stories import add
+from tests.properties import examples
 
 import mogro
 from mogro.agent import Outcome
@@ -146,7 +147,7 @@ def test_a_late_value_does_what_one_in_time_would_have_done(
     assert (agents[0].counters["corrected"] == 0) == ("not" in cell or "stays" in cell)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_in_any_world(data: st.DataObject) -> None:
     windows = st.sampled_from([3.0, 10.0, 25.0, 60.0])

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.agent.stories import change
 from tests.agent.test_agreement import POLICIES
+from tests.properties import mostly_slow
 
 import mogro
 from mogro.agent.decision import DecisionInputs
@@ -370,7 +371,9 @@ def test_what_is_in_a_log_twice_is_learned_once() -> None:
     assert (twice.theta == once.theta).all()
 
 
-@pytest.mark.parametrize("column", ["arm", "time", "features", "reward_click", "reward_cost"])
+@pytest.mark.parametrize(
+    "column", mostly_slow(["arm", "time", "features", "reward_click", "reward_cost"])
+)
 def test_decisions_that_differ_under_one_id(tmp_path: Path, column: str) -> None:
     old = mogro.Agent(OBJECTIVES, arms=3, seed=1)
     traffic(old)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agent.replaying import replayed
+from tests.properties import mostly_slow
 
 import mogro
 from mogro.agent import Reconfiguration
@@ -113,7 +114,7 @@ def assert_same(agent: mogro.Agent, other: mogro.Agent, digits: float = 1e-9) ->
     assert agent.log().select(columns) == other.log().select(columns)
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", mostly_slow(CHANGES, fast=4))
 def test_it_knows_what_it_would_had_it_always_been_so(name: str, tmp_path: Path) -> None:
     changes = CHANGES[name]
     events: list[Event] = []

@@ -30,6 +30,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_journal_by_its_path(path: Path) -> None:
     with Agent.open(path) as agent:
         there = what_if(agent, 2)
@@ -40,6 +41,7 @@ def test_a_journal_by_its_path(path: Path) -> None:
             what_if(wrong)
 
 
+@pytest.mark.slow
 def test_some_objectives_keep_their_rows(path: Path) -> None:
     every, some = what_if(path, 2), what_if(path, 2, objectives=["click"])
     assert every.evaluations[0].rows == 250  # windows of subscriptions are open
