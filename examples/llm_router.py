@@ -1,12 +1,12 @@
-"""A router of prompts to language models, with a dial for every request.
+"""A router of prompts to language models that keeps a budget, with a dial for every request.
 
 Three models answer prompts: a small one that is cheap and fast, and fails at hard prompts, a middle
 one, and a large one, which is best at code and mathematics and costs a hundred times as much as the
-small one. What a prompt needs is not known, only what it looks like. Some requests want it cheap,
-some want the best answer, most something in between: the dial. One agent serves them all, because
-it learns quality, cost and time apart, and hears the dial when it decides.
+small one. What a prompt needs is not known, only what it looks like. Most requests want the best
+answer, some want it fast: the dial. All of them together may cost so much a prompt on average, from
+the first one: the budget. One agent serves all, because it learns quality, cost and time apart.
 
-Prompts and answers are made up. ``benchmarks/field/routing.py`` has real ones.
+Prompts and answers are made up. ``benchmarks/budgets.py`` does the same with real ones.
 
 Run with ``python examples/llm_router.py``.
 """
@@ -28,10 +28,11 @@ OBJECTIVES = [
     mogro.Objective("seconds", direction="min", unit=10.0),
 ]
 DIALS: dict[str, dict[str, float]] = {
-    "cheap": {"quality": 0.1, "cost": 1, "seconds": 0.1},
-    "balanced": {"quality": 1, "cost": 0.3, "seconds": 0.1},
-    "best": {"quality": 1, "cost": 0, "seconds": 0},
+    "best": {"quality": 1, "seconds": 0},
+    "fast": {"quality": 1, "seconds": 1},
 }
+BUDGET = 0.004  # dollars a prompt
+LIST = {"small": 0.0002, "middle": 0.002, "large": 0.02}  # what a usual prompt costs
 # Products of both: what a prompt looks like may matter to one model and not to another.
 ARMS = mogro.Encoder(model=mogro.Category(*MODELS))
 PROMPT = mogro.Encoder(
@@ -84,29 +85,42 @@ def summary(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
 
 def main() -> None:
     world = World(0)
-    agent = mogro.Agent(OBJECTIVES, arms=ARMS, context=PROMPT, seed=7)
+    agent = mogro.Agent(
+        OBJECTIVES,
+        arms=ARMS,
+        context=PROMPT,
+        seed=7,
+        budgets=[mogro.Budget("cost", at_most=BUDGET, burst=20)],
+    )
+    for model, price in LIST.items():  # known beforehand; what others decided does not count
+        usual = {"words": 25, "digits": 0.0, "code": False}
+        agent.observe(MODELS, arm=model, context=usual, rewards={"cost": price})
     served: dict[str, list[tuple[str, Mapping[str, float]]]] = {dial: [] for dial in DIALS}
     for number in range(PROMPTS):
-        prompt, dial = world.prompt(), list(DIALS)[world.rng.integers(3)]
+        prompt, dial = world.prompt(), list(DIALS)[world.rng.integers(len(DIALS))]
         decision = agent.decide(MODELS, context=look(prompt), weights=DIALS[dial])
         got = world.answer(prompt, decision.arm)
         agent.reward(decision.id, got)
         if number >= PROMPTS // 2:
             served[dial].append((decision.arm, got))
-    print(f"{agent.counters['explored']} of {PROMPTS} prompts explored; the second half:")
+        if number + 1 in (100, 1000, PROMPTS):
+            (status,) = agent.budgets
+            print(
+                f"after {number + 1:4} prompts: {1000 * status.forecast:.2f} m$ a prompt of "
+                f"{1000 * status.target:.2f}, a dollar is worth {status.price:.3g} of the weights"
+            )
+    print("\nthe second half:")
     for dial, rows in served.items():
         print(f"{dial:14}", summary(rows))
     for model in MODELS:
         asked = [(model, world.answer(world.prompt(), model)) for _ in range(500)]
         print(f"always {model:7}", summary(asked))
+    agent.reconfigure(budgets=[mogro.Budget("cost", at_most=2 * BUDGET, burst=20)])
     question = look("what is 17 times 3 plus 250")
-    print("\nWhat is 17 times 3 plus 250? Trade-offs between the models:")
-    print(agent.front(MODELS, context=question))
-    print(agent.explain(agent.decide(MODELS, context=question, weights=DIALS["balanced"])))
-    capped = agent.decide(
-        MODELS, context=question, weights=DIALS["best"], at_most={"cost": 0.005, "seconds": 5.0}
-    )
-    print("\nthe best for half a cent and five seconds:", capped.arm)
+    print("\nWhat is 17 times 3 plus 250? With twice the budget:")
+    print(agent.explain(agent.decide(MODELS, context=question, weights=DIALS["best"])))
+    capped = agent.decide(MODELS, context=question, at_most={"seconds": 5.0}, certainty=0.9)
+    print("\nsurely within five seconds:", capped.arm)
 
 
 if __name__ == "__main__":
