@@ -1045,7 +1045,7 @@ class Agent:
         >>> import mogro
         >>> agent = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> agent.reconfigure(objectives=[mogro.Objective("returns", direction="min")], epsilon=0.1)
-        Reconfiguration(changes=('objectives', 'epsilon'), relearned=0, unsure=0)
+        Reconfiguration(changes=('epsilon', 'objectives'), relearned=0, unsure=0)
         >>> agent.objectives
         (Objective(name='returns', direction='min'),)
         """
