@@ -60,8 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _standing(standing: Table) -> str:
     rows = zip(*(column.tolist() for column in standing.values()), strict=True)
-    lines = [f"{'policy':32}{'mean rank':>10}{'worlds':>8}{'maybe first in':>16}"]
-    lines += [f"{name:32}{rank:10.1f}{worlds:8}{first:16}" for name, worlds, rank, first in rows]
+    lines = [f"{'policy':32}{'mean rank':>10}{'worlds':>8}{'maybe first in':>16}{'unfair':>8}"]
+    lines += [
+        f"{name:32}{rank:10.1f}{worlds:8}{first:16}{unfair:8.2f}"
+        for name, worlds, rank, first, unfair in rows
+    ]
     return "\n".join(lines)
 
 

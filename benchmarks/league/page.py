@@ -3,6 +3,8 @@
 from html import escape
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.league.season import FAVOURITE, SAMPLE
 from benchmarks.league.worlds import ROUNDS, WORLDS
 from mogro.simulation import ConfidenceInterval
@@ -32,10 +34,10 @@ def write_page(out: Path) -> Path:
         "end, unless another measure was asked for: its rank, and where that may lie at 95 % "
         "(differences paired by instance), bold where it may be the first; below it the regret, "
         "and where means stay, how unfair it is: 1 less the share of pulls that serves the weights "
-        "that are served least. Intervals show when you point at a cell. A dash: the policy "
-        "knows arms by their place, and they do not stay. Policies that are made for another goal "
-        "(generalised Gini, Frank-Wolfe, LinUCB for the mean reward) are judged by this one all "
-        "the same.</p>",
+        "that are served least (in the column of that name, the mean of these worlds). Intervals "
+        "show when you point at a cell. A dash: the policy knows arms by their place, and they do "
+        "not stay. Policies that are made for another goal (generalised Gini, Frank-Wolfe, LinUCB "
+        "for the mean reward) are judged by this one all the same.</p>",
         _matrix(tables),
         f"<h2>{FAVOURITE} against the best policy that is none of its kind</h2>",
         _favourite(tables),
@@ -71,16 +73,22 @@ def conclude(tables: Tables) -> str:
 
 def _matrix(tables: Tables) -> str:
     worlds = [name for (name,) in distinct(tables["ranks"], "world")]
-    heads = "".join(f"<th>{escape(name)}</th>" for name in ("policy", "mean rank", *worlds))
+    heads = "".join(
+        f"<th>{escape(name)}</th>" for name in ("policy", "mean rank", "unfair", *worlds)
+    )
     rows = []
     standing = tables["standing"]
-    for policy, average in zip(standing["policy"], standing["mean_rank"], strict=True):
+    columns = (standing[name].tolist() for name in ("policy", "mean_rank", "unfair"))
+    for policy, *means in zip(*columns, strict=True):
+        numbers = "".join(f"<td class='number'>{text}</td>" for text in _shown(*means))
         cells = "".join(_cell(tables, world, str(policy)) for world in worlds)
-        rows.append(
-            f"<tr><th>{escape(policy)}</th><td class='number'>{average:.1f}</td>{cells}</tr>"
-        )
+        rows.append(f"<tr><th>{escape(policy)}</th>{numbers}{cells}</tr>")
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'<div class="ranks">{table}</div>'
+
+
+def _shown(rank: float, unfair: float) -> tuple[str, str]:
+    return f"{rank:.1f}", f"{unfair:.2f}" if np.isfinite(unfair) else "&ndash;"
 
 
 def _cell(tables: Tables, world: str, policy: str) -> str:

@@ -118,7 +118,7 @@ class Season:
                 ],
             ),
             "ranks": table(_RANKS, ranks),
-            "standing": table(("policy", "worlds", "mean_rank", "first"), _standing(ranks)),
+            "standing": table(_STANDING, _standing(ranks)),
             "favourite": table(
                 ("world", "rival", "own", "theirs", "difference", "low", "high", "outcome"),
                 [
@@ -166,6 +166,8 @@ _RANKS = (
     *(f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")),
 )
 
+_STANDING = ("policy", "worlds", "mean_rank", "first", "unfair")
+
 
 def _surely_less(regrets: FloatArray, others: FloatArray) -> bool:
     """Tell whether numbers of the same instances differ by more than chance, at 95 %."""
@@ -174,10 +176,16 @@ def _surely_less(regrets: FloatArray, others: FloatArray) -> bool:
 
 
 def _standing(ranks: list[_Row]) -> list[_Row]:
-    """Return the mean rank of every policy, best first, and where it may be the first."""
+    """Return the mean rank of every policy, best first, where it may be first, how unfair it is.
+
+    The last is a mean over the worlds where it is known, NaN if there are none.
+    """
+    unfair = _RANKS.index("unfair")
     rows = []
     for policy in dict.fromkeys(row[1] for row in ranks):
         theirs = [row for row in ranks if row[1] == policy]
         mean_rank = float(np.mean([float(row[2]) for row in theirs]))
-        rows.append((policy, len(theirs), mean_rank, sum(row[3] == 1 for row in theirs)))
+        known = [share for row in theirs if np.isfinite(share := float(row[unfair]))]
+        first, mean_unfair = sum(row[3] == 1 for row in theirs), float(np.mean(known or [np.nan]))
+        rows.append((policy, len(theirs), mean_rank, first, mean_unfair))
     return sorted(rows, key=lambda row: row[2])

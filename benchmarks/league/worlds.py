@@ -49,7 +49,7 @@ def _noisy(rng: np.random.Generator) -> environments.Environment:
 
 
 def _opposed(rng: np.random.Generator) -> environments.Environment:
-    return environments.FixedArms.sample(5, 50, 2, noise=0.1, rng=rng, conflict=1.0)
+    return environments.FixedArms.sample(5, 50, 2, noise=0.1, rng=rng, conflict=0.9)
 
 
 def _at_odds(rng: np.random.Generator) -> environments.Environment:
@@ -102,7 +102,7 @@ def _replay(rng: np.random.Generator) -> environments.Environment:
 WORLDS = (
     LeagueWorld("fixed arms", "The paper's: 50 arms that stay, 5 features, 5 objectives.", _fixed),
     LeagueWorld("much noise", "50 arms that stay, 10 features, noise larger than gaps.", _noisy),
-    LeagueWorld("opposed", "50 arms that stay, two objectives that are opposed.", _opposed),
+    LeagueWorld("opposed", "50 arms that stay, two objectives that are nearly opposed.", _opposed),
     LeagueWorld("at odds", "50 arms, three objectives with cosines of -0.05, noise.", _at_odds),
     LeagueWorld("hard instances", "The paper's lower bound: 9 arms, nearly alike.", _hard),
     LeagueWorld(

@@ -79,6 +79,16 @@ def test_ranks_are_those_of_the_regrets(out: Path) -> None:
     standing = tables["standing"]
     assert (np.diff(standing["mean_rank"]) >= 0).all()
     assert set(standing["policy"]) == {*(p.label for p in PLAYERS), "by place"}
+    for policy, unfair in zip(standing["policy"], standing["unfair"], strict=True):
+        here = select(regrets, world="fixed arms", policy=policy)["unfair"]  # no means elsewhere
+        assert unfair == pytest.approx(here.mean())
+
+
+def test_worlds_have_more_than_a_front() -> None:
+    for world in WORLDS:
+        instances = [world.instance(n, 0) for n in range(5)]
+        means = [m for w in instances if isinstance(m := getattr(w, "means", None), np.ndarray)]
+        assert all(not mogro.pareto.effective_front(m).all() for m in means), world.name
 
 
 def test_ranks_are_certain_where_every_instance_agrees() -> None:
@@ -100,7 +110,14 @@ def test_ranks_are_certain_where_every_instance_agrees() -> None:
 
 def test_the_page_is_made_of_the_tables(out: Path) -> None:
     page = write_page(out).read_text()
-    for text in ("by place", "fixed arms", "Thompson sampling", "<td>&ndash;</td>", "ranks.csv"):
+    for text in (
+        "by place",
+        "fixed arms",
+        "Thompson sampling",
+        "<td>&ndash;</td>",
+        "<th>unfair</th>",
+        "ranks.csv",
+    ):
         assert text in page
     assert "MOGRO" in conclude(read_tables("league", out))
 
