@@ -117,6 +117,11 @@ def test_a_client_is_answered_as_by_an_agent_in_this_process(
     ):
         assert there.arms == here.arms
         assert np.array_equal(there.values, here.values)
+    for noise in (0.01, {"click": 0.5, "cost": 2.0}):
+        certain = agent.front(ARMS, confidence=0.9, noise=noise)
+        assert str(remote.front(confidence=0.9, noise=noise)) == str(certain)
+    with pytest.raises(ValueError, match="noise: expected the standard deviation"):
+        remote.front(confidence=0.9)
     chances, known = remote.probabilities(weights=[1, 1]), agent.probabilities(ARMS, weights=[1, 1])
     assert chances.arms == known.arms
     assert np.array_equal(chances.values, known.values)

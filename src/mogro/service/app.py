@@ -97,7 +97,7 @@ class Routes:
             one("POST", f"{here}/estimate", "Say what is believed of arms.",
                 self._view(s.View, _estimate), s.View, s.ArmsAnswer, read),
             one("POST", f"{here}/front", "Return the estimated front of arms.",
-                self._view(s.View, _front), s.View, s.FrontAnswer, read),
+                self._view(s.FrontView, _front), s.FrontView, s.FrontAnswer, read),
             one("POST", f"{here}/probabilities", "Say how likely each arm would be chosen.",
                 self._view(s.Look, _probabilities), s.Look, s.ProbabilitiesAnswer, read),
             one("GET", f"{here}/decision", "Return a decision and what has become of it.",
@@ -448,8 +448,14 @@ def _estimate(agent: Agent, asked: schema.View, catalogue: Any) -> schema.ArmsAn
     return schema.estimated(agent.estimate(asked.given(catalogue), context=asked.context))
 
 
-def _front(agent: Agent, asked: schema.View, catalogue: Any) -> schema.FrontAnswer:
-    return schema.drawn_front(agent.front(asked.given(catalogue), context=asked.context))
+def _front(agent: Agent, asked: schema.FrontView, catalogue: Any) -> schema.FrontAnswer:
+    front = agent.front(
+        asked.given(catalogue),
+        context=asked.context,
+        confidence=asked.confidence,
+        noise=asked.noise,
+    )
+    return schema.drawn_front(front)
 
 
 def _probabilities(agent: Agent, asked: schema.Look, catalogue: Any) -> Any:

@@ -235,12 +235,20 @@ class RemoteAgent:
         return Estimates(tuple(known["arms"]), values, deviations, names, bounds)
 
     def front(
-        self, arms: Arms | None = None, features: Any = None, *, context: Any = None
+        self,
+        arms: Arms | None = None,
+        features: Any = None,
+        *,
+        context: Any = None,
+        confidence: float | None = None,
+        noise: float | Mapping[str, float] | None = None,
     ) -> Front:
-        """Return the estimated front of some arms."""
-        known = self._call("front", _offer(arms, features, context, None))
+        """Return the estimated front of some arms, and with a confidence what is certain of it."""
+        body = _offer(arms, features, context, None)
+        known = self._call("front", body | _given(confidence=confidence, noise=_plain(noise)))
         values, shares = np.array(known["values"]), np.array(known["shares"])
-        return Front(tuple(known["arms"]), values, shares, tuple(known["objectives"]))
+        names, certain = tuple(known["objectives"]), (known["certain"], known["confidence"])
+        return Front(tuple(known["arms"]), values, shares, names, *certain)
 
     def probabilities(
         self,

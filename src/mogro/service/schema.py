@@ -255,7 +255,14 @@ class BatchAnswers(Struct):
 
 
 class View(Offer):
-    """Arms to look at: see :meth:`mogro.Agent.estimate` and :meth:`mogro.Agent.front`."""
+    """Arms to look at: see :meth:`mogro.Agent.estimate`."""
+
+
+class FrontView(Offer):
+    """Arms whose front is asked for, maybe what is certain of it: see :meth:`mogro.Agent.front`."""
+
+    confidence: float | None = None
+    noise: float | dict[Name, float] | None = None
 
 
 class ArmsAnswer(Struct):
@@ -269,12 +276,17 @@ class ArmsAnswer(Struct):
 
 
 class FrontAnswer(Struct):
-    """The arms that are best under some weights, and for what share of all weights each is."""
+    """The arms that are best under some weights, and for what share of all weights each is.
+
+    With a confidence, also for every arm on offer whether it is "on" the true front, "off", "open".
+    """
 
     arms: list[str]
     objectives: list[str]
     values: list[list[float]]
     shares: list[float]
+    certain: dict[str, str]
+    confidence: float | None
 
 
 class Look(Offer):
@@ -528,7 +540,8 @@ def estimated(estimates: Estimates) -> ArmsAnswer:
 def drawn_front(front: Front) -> FrontAnswer:
     """Return a front as it goes over the wire."""
     numbers = front.values.tolist(), front.shares.tolist()
-    return FrontAnswer(list(front.arms), list(front.objectives), *numbers)
+    certain = dict(front.certain), front.confidence
+    return FrontAnswer(list(front.arms), list(front.objectives), *numbers, *certain)
 
 
 def alarmed(alarms: tuple[Alarm, ...]) -> AlarmsAnswer:
