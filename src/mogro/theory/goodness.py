@@ -261,7 +261,13 @@ def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -
         features = np.asarray(contexts(rng=rng, batch=(size,)))
     else:  # one round after the other
         steps: list[Any] = [{"step": step} if "step" in names else {} for step in range(size)]
-        features = np.stack([np.asarray(contexts(rng=rng, **step)) for step in steps])
+        rounds = [np.asarray(contexts(rng=rng, **step)) for step in steps]
+        if len(shapes := sorted({part.shape for part in rounds})) > 1:
+            raise ValueError(
+                f"{name}: expected as many arms in all rounds, got shapes {shapes[0]} and "
+                f"{shapes[-1]}"
+            )
+        features = np.stack(rounds)
     if features.ndim not in (2, 3) or features.dtype.kind not in "fiu" or not features.size:
         received = f"{features.dtype} of shape {features.shape}"
         raise ValueError(f"{name}: expected features (n, K, d), got {received}")
