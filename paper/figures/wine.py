@@ -1,6 +1,8 @@
 """Wine: cumulative rewards of three objectives on real data, and the planes of two of them."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -11,13 +13,13 @@ from mogro.plots import WEIGHTING_COLOURS, Drawing, LineStyle, curve, legend, li
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval, band
 from paper.lab import wine
-from paper.lab.contenders import BASELINES, BY_SETTING, RR, Contender, Greedy
+from paper.lab.contenders import BASELINES, BY_SETTING, RR, RR_AT_1, Contender, Greedy
 from paper.lab.parallel import Results
 from paper.lab.regrets import ROUNDS
 from paper.lab.reproduce import Tables
 from paper.lab.runs import Simulation, by_run, gather, split
 from paper.lab.scale import Scale
-from paper.lab.tables import Table, distinct, select, table
+from paper.lab.tables import Table, select, table
 from paper.lab.worlds import Wines
 from paper.report import statistics
 from paper.report.claims import Claim, above, below
@@ -28,15 +30,22 @@ _WEIGHTINGS = ((2.0, 2.0, 2.1), (1.0, 1.0, 1.0), (5.0, 1.0, 1.0), (1.0, 5.0, 1.0
 _SAMPLE = (20, 1)  # episodes, each played once, as in the paper
 _PAIRS = ((0, 1), (1, 2), (2, 0))
 
+Numbers = Iterator[tuple[str, ConfidenceInterval]]
+
 
 def _label(weighting: tuple[float, ...]) -> str:
     return "MOGRO-RW ({})".format(", ".join(f"{a:g}" for a in weighting))
 
 
 _WEIGHTED = tuple(Greedy(_label(w), scalarization=RandomWeights(w)) for w in _WEIGHTINGS)
-_AT_1 = "MOGRO-RW (2, 2, 2.1), B = 1"
-_PUBLISHED = Greedy(_AT_1, RandomWeights(_WEIGHTINGS[0]), threshold=1.0, exploration=None)
-_CONTENDERS: tuple[Contender, ...] = (*_WEIGHTED, _PUBLISHED, RR, *BASELINES)
+_PUBLISHED = tuple(
+    replace(policy, label=f"{policy.label}, B = 1", threshold=1.0, exploration=None)
+    for policy in _WEIGHTED
+)
+_AT_1 = _PUBLISHED[0].label
+_OURS = dict(zip(BY_SETTING, ((*_WEIGHTED, RR), (*_PUBLISHED, RR_AT_1)), strict=True))
+_SHOWN: tuple[Contender, ...] = (*_WEIGHTED, _PUBLISHED[0], RR, *BASELINES)
+_CONTENDERS: tuple[Contender, ...] = (*_WEIGHTED, *_PUBLISHED, RR, RR_AT_1, *BASELINES)
 
 
 def _tasks(scale: Scale) -> list[Simulation]:
@@ -74,7 +83,7 @@ def _line_styles() -> dict[str, LineStyle]:
         for w, colour, marker in zip(_WEIGHTINGS, colours, "*PX<>", strict=True)
     }
     swept[_AT_1] = swept[_label(_WEIGHTINGS[0])]._replace(name=_AT_1, width=0.7)
-    return swept | {c.label: line_style(c.label) for c in _CONTENDERS if c.label not in swept}
+    return swept | {c.label: line_style(c.label) for c in _SHOWN if c.label not in swept}
 
 
 def _draw(tables: Tables) -> Drawing:
@@ -126,40 +135,44 @@ def _rewards(data: Table, policy: str) -> np.ndarray:
 
 
 def _claims(tables: Tables) -> list[Claim]:
-    undominated = []
-    dominates: dict[str, list[tuple[str, ConfidenceInterval]]] = {s: [] for s in BY_SETTING}
-    for arms in _ARMS:
-        data = select(tables["episodes"], arms=arms)
-        for setting, favourite in zip(BY_SETTING, (_label(_WEIGHTINGS[0]), _AT_1), strict=True):
-            ours = _rewards(data, favourite)
-            for policy in BASELINES:
-                for m, difference in enumerate((ours - _rewards(data, policy.label)).T):
-                    where = f"K = {arms}, {wine.REWARDS[m]}, against {policy.label}"
-                    dominates[setting].append((where, statistics.mean(difference)))
-        policies = [policy for (policy,) in distinct(data, "policy") if policy != _AT_1]
-        for weighted in _WEIGHTED:
-            lead = _lead(data, weighted.label, policies)
-            undominated.append((f"K = {arms}, {weighted.label}", lead))
     return [
-        *(
+        claim
+        for setting, ours in _OURS.items()
+        for claim in (
             Claim(
                 "Dirichlet(2, 2, 2.1) dominates on wine",
                 "MOGRO-RW with weights from Dirichlet(2, 2, 2.1) collects more of all three "
                 "rewards than every baseline.",
                 "difference of cumulative rewards at the end, above 0",
-                above(0.0, cases),
+                above(0.0, _ahead(tables["episodes"], ours[0].label)),
                 setting=setting,
-            )
-            for setting, cases in dominates.items()
-        ),
-        Claim(
-            "every weighting is Pareto optimal on wine",
-            "MOGRO-RW under every weighting is Pareto optimal in cumulative rewards: no other "
-            "policy collects more of all three.",
-            "what the closest rival has more, of the reward where it is least ahead; below 0",
-            below(0.0, undominated),
-        ),
+            ),
+            Claim(
+                "every weighting is Pareto optimal on wine",
+                "MOGRO-RW under every weighting is Pareto optimal in cumulative rewards: no other "
+                "policy collects more of all three.",
+                "what the closest rival has more, of the reward where it is least ahead; below 0",
+                below(0.0, _leads(tables["episodes"], [policy.label for policy in ours])),
+                setting=setting,
+            ),
+        )
     ]
+
+
+def _ahead(episodes: Table, favourite: str) -> Numbers:
+    """Give by how much a policy is ahead of every baseline in every reward."""
+    for arms, policy in product(_ARMS, BASELINES):
+        data = select(episodes, arms=arms)
+        ahead = _rewards(data, favourite) - _rewards(data, policy.label)
+        for name, difference in zip(wine.REWARDS, ahead.T, strict=True):
+            yield f"K = {arms}, {name}, against {policy.label}", statistics.mean(difference)
+
+
+def _leads(episodes: Table, ours: list[str]) -> Numbers:
+    """Give for every weighting (round robin is the last of ours) the lead of its best rival."""
+    policies = [*ours, *(policy.label for policy in BASELINES)]
+    for arms, policy in product(_ARMS, ours[:-1]):
+        yield f"K = {arms}, {policy}", _lead(select(episodes, arms=arms), policy, policies)
 
 
 def _lead(data: Table, policy: str, policies: list[str]) -> ConfidenceInterval:
