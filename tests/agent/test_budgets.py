@@ -390,3 +390,14 @@ def test_budgets_of_unknown_objectives() -> None:
         router(mogro.Budget("price", at_most=1.0))
     with pytest.raises(ValueError, match="budgets: expected a list"):
         router("cost")  # type: ignore[arg-type]
+
+
+def test_windows_that_close_of_decisions_that_do_not_count() -> None:
+    objectives = [QUALITY, mogro.Objective("cost", direction="min", window=5.0)]
+    agent = mogro.Agent(
+        objectives, arms=3, seed=0, budgets=[mogro.Budget("cost", at_most=1.0)], clock=None
+    )
+    agent.observe(ARMS, arm="a", id="theirs", now=0.0)
+    agent.decide(ARMS, id="mine", now=6.0)  # whose time closes the other's window
+    assert agent.decision("theirs").status["cost"] == "missing"
+    assert agent.budgets[0].decisions == 1

@@ -313,3 +313,12 @@ def test_a_policy_of_another_number_of_features() -> None:
     done = agent.reconfigure(policy=mogro.MOGRO)
     assert done.changes == ("policy",)
     assert agent.decide(stories(4), now=11.0).arm in stories(4)
+
+
+def test_a_timeout_that_goes_closes_nothing_that_was_looked_at_before() -> None:
+    agent = mogro.Agent(OBJECTIVES, arms=1, seed=0, activation_timeout=5.0, clock=None)
+    agent.decide({"a": [1.0]}, id="waits", activate=False, now=0.0)
+    agent.probabilities({"a": [1.0]}, now=9.0)  # looks ahead, to where it has timed out
+    agent.reconfigure(activation_timeout=None)
+    agent.expire(9.0)
+    assert agent.decision("waits").status == {"click": "pending", "read": "pending"}

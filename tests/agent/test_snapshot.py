@@ -388,3 +388,19 @@ def test_killed_at_200_or_more_random_moments_of_a_loop_that_saves(tmp_path: Pat
     assert int(done.stdout) > 20  # many a time a new file had come about
     mogro.Agent.load(tmp_path / "agent").save(tmp_path / "agent")
     assert os.listdir(tmp_path) == ["agent"]  # and whoever saves next clears up
+
+
+def test_decisions_are_completed_in_the_order_of_their_windows(tmp_path: Path) -> None:
+    """Also where a window of the first, which no longer mattered, would have closed before."""
+    objectives = [mogro.Objective("click", window=10.0), mogro.Objective("sale", window=20.0)]
+    agent = mogro.Agent(objectives, arms=3, seed=0, clock=None)
+    agent.decide(ARMS, id="a", now=0.0)
+    agent.reward("a", {"click": 1.0}, now=1.0)
+    agent.decide(ARMS, id="b", now=5.0)
+    agent.reward("b", {"sale": 1.0}, now=6.0)
+    agent.save(tmp_path / "agent")
+    loaded = mogro.Agent.load(tmp_path / "agent", clock=None)
+    for each, name in ((agent, "one"), (loaded, "two")):
+        each.expire(30.0)
+        each.save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

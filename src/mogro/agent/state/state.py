@@ -129,7 +129,8 @@ class State:
         for row, states in closing.states.items() if closing is not None else ():
             block, i = self.ledger.readable(row)
             before, after = (self._amounts(block, i, each) for each in (None, states))
-            _recount(accounts, block.serial.item(i), before, after)
+            if before:
+                _recount(accounts, block.serial.item(i), before, after)
         return accounts
 
     def spending(
@@ -456,6 +457,7 @@ class State:
         except (ValueError, TypeError, KeyError) as error:
             return ValueError(str(error))
         self.changes.append(self.position)
+        self._learner_ahead = None  # windows may be others
         if reshapes:
             relearned = self._reshape(config, features, anew=bool(changes & _LEARNED_BY))
         self.config, self.units = config, config.units
@@ -515,7 +517,7 @@ class State:
         if relearns:
             learn_again(learner, block, values, learned)
         learner.begin_pending(block.features, block.state == PENDING, block.time)
-        self.learner, self._learner_ahead = learner, None
+        self.learner = learner
         self._renew_accounts()
         waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
         for row in self.ledger.live().tolist():

@@ -70,6 +70,7 @@ class Windows:
                 waiting[:] = [WITHDRAWN if state == PENDING else state for state in waiting]
             if final.learned or final.unobserved:
                 steps.append((row, final))
+                states[row] = states.pop(row)  # in this order, whatever is out of date in the heap
             later = units.next_closing(waiting, start, end)
             if later <= now:
                 heapq.heappush(due, (later, serial, row))
