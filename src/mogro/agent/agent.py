@@ -786,7 +786,7 @@ class Agent:
             if not isinstance(offered, Offered):
                 return record
             config = self._queue.versions(block.position.item(i))[-1]
-            decision = records.recall_with_inputs(self._state, event, offered, config)
+            decision = records.recall_with_inputs(event, offered, config)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:

@@ -104,6 +104,8 @@ class Evidence(NamedTuple):
         What budgets added to the weights, (M,), if there were some.
     allowed
         Which of the eligible arms constraints and budgets left, a mask; None for all.
+    step
+        How many decisions were made before, also such as were voided since.
     """
 
     eligible: BoolArray | None
@@ -111,6 +113,7 @@ class Evidence(NamedTuple):
     constraints: tuple[dict[str, float], dict[str, float]] | None
     selection: Selection | None
     basis: int
+    step: int
     theta: FloatArray
     values: FloatArray | None
     propensity: tuple[float, float] | None

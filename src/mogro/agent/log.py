@@ -231,10 +231,10 @@ def _known_columns(
 ) -> dict[str, Any]:
     """Return the columns that take a journal, of some decisions."""
     pa, offers, units = need_arrow(), _Offers(config.features), config.units
-    places = (block.position, block.offer, block.serial)
+    places = zip(block.position.tolist(), block.offer.tolist(), strict=True)
     rows = [
-        _known_row(position, offer, written, units, offers, step=serial, max_arms=max_arms)
-        for position, offer, serial in zip(*(each.tolist() for each in places), strict=True)
+        _known_row(position, offer, written, units, offers, max_arms=max_arms)
+        for position, offer in places
     ]
     vector = pa.list_(pa.float64())
     kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
@@ -301,7 +301,6 @@ def _known_row(
     units: Units,
     offers: _Offers,
     *,
-    step: int,
     max_arms: int,
 ) -> _KnownRow:
     if written is None or position not in written.decisions:
@@ -317,7 +316,7 @@ def _known_row(
     if offered is None:
         return known
     if chance is None and not event.observed:
-        inputs = stored_inputs(event, offered, config, step=step)
+        inputs = stored_inputs(event, offered, config)
         chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
         known = known._replace(propensity=chance, propensity_error=error)
     place = offers.place(event, offered, config)

@@ -71,6 +71,7 @@ def with_evidence(
         constraints=bounds and (bounds.at_least, bounds.at_most),
         selection=None if usual or type(selection) not in BUILT_IN else selection,
         basis=state.position + (offer.digest not in state.offers) + before,
+        step=inputs.step,
         theta=inputs.beliefs.theta,
         values=values,
         propensity=propensity,
@@ -168,12 +169,9 @@ def recall(state: State, id: str) -> Decision:
     return Decision(event, state.config)
 
 
-def recall_with_inputs(
-    state: State, event: Decided, offered: Offered, config: AgentConfig
-) -> Decision:
-    """Return a decision of the ledger with what it was made of, by its events and config then."""
-    block, i = find_row(state, event.id)
-    inputs = stored_inputs(event, offered, config, step=block.serial.item(i))
+def recall_with_inputs(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+    """Return a decision with what it was made of, by its events and the configuration then."""
+    inputs = stored_inputs(event, offered, config)
     assert event.evidence is not None
     known = event.evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     return Decision(event, config, inputs, known)
@@ -228,14 +226,13 @@ def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSe
     return arms
 
 
-def stored_inputs(
-    event: Decided, offered: Offered, config: AgentConfig, *, step: int
-) -> StoredInputs:
-    """Return what a decision was made of, as a journal holds it; ``step`` came before it."""
+def stored_inputs(event: Decided, offered: Offered, config: AgentConfig) -> StoredInputs:
+    """Return what a decision was made of, as a journal holds it."""
     evidence, policy = event.evidence, config.policy
     assert evidence is not None
     arms = offered_arms(event, offered, config)
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
-    prices = evidence.prices
-    return StoredInputs(arms, evidence.theta, evidence.values, selection, step, share, prices)
+    return StoredInputs(
+        *(arms, evidence.theta, evidence.values, selection, evidence.step, share, evidence.prices)
+    )

@@ -21,6 +21,7 @@ import mogro
 from mogro.agent.errors import (
     ClosedAgent,
     DamagedJournal,
+    JournalError,
     JournalUnavailable,
     NewerJournal,
 )
@@ -214,8 +215,15 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
-    query(shop, "UPDATE mogro_agents SET version = 2")
-    with pytest.raises(NewerJournal, match=r": of version 2, known here is 1"):
+    query(shop, "UPDATE mogro_agents SET version = 3")
+    with pytest.raises(NewerJournal, match=r": of version 3, known here is 2"):
+        mogro.Agent.open(shop)
+
+
+def test_an_older_journal(shop: str) -> None:
+    opened(shop).close()
+    query(shop, "UPDATE mogro_agents SET version = 1")
+    with pytest.raises(JournalError, match=r": of version 1, which is no longer read, only 2"):
         mogro.Agent.open(shop)
 
 

@@ -1,5 +1,6 @@
 """Events that are taken back."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +120,19 @@ def test_refusals(tmp_path: Path) -> None:
         with pytest.raises(JournalError, match="has gone out since, so that 2 cannot be voided"):
             agent.void(2)
         assert saved(agent, tmp_path / "saved") == before
+
+
+def test_propensities_stay_those_of_then(shop: str) -> None:
+    """The turn of a decision does not change because one before it is void."""
+    objectives = [mogro.Objective(name) for name in ("click", "sale")]
+    policy = partial(mogro.MOGRO, scalarization=mogro.scalarization.RoundRobin())
+    arms = {"x": [1.0, 0.0], "y": [0.0, 1.0]}
+    with mogro.Agent.open(shop, objectives, arms=2, seed=0, policy=policy, epsilon=0.2) as agent:
+        for arm in ("x", "y") * 3:
+            rewards = {"click": float(arm == "x"), "sale": float(arm == "y")}
+            agent.observe(arms, arm=arm, rewards=rewards)
+        chances = [agent.decide(arms, id=str(n)).propensity for n in range(6)]
+        (position, _), *_ = agent.events("0")
+        agent.void(position)
+        assert agent.log()["propensity"].to_pylist()[6:] == chances[1:]
+        assert [agent.decision(str(n)).decision.propensity for n in range(1, 6)] == chances[1:]

@@ -29,7 +29,7 @@ from mogro.agent.events import KINDS, Decided, Event
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
-VERSION = 1  # of the tables
+VERSION = 2  # of the tables, and of events in them
 ROWS = 4096  # events read at a time
 LISTS = -1_000_000  # parts up to here list events
 
@@ -152,7 +152,12 @@ class Journal(ABC):
                 "give its objectives"
             )
         self._agent, version, text = agents[name]
-        if version != VERSION:
+        if version < VERSION:
+            raise JournalError(
+                f"{self.path}: of version {version}, which is no longer read, only {VERSION}; "
+                "export its log with the mogro that wrote it, and let a new agent learn that"
+            )
+        if version > VERSION:
             raise NewerJournal(f"{self.path}: of version {version}, known here is {VERSION}")
         try:
             self.config = dict(json.loads(text))
