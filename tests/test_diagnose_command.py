@@ -33,6 +33,7 @@ def run(
 def test_prints_what_diagnose_says(folder: Path) -> None:
     found = diagnose(ARMS, THETA, noise=0.1, rounds=1000)
     assert run(folder, *RUN).output == f"{found}\n"
+    assert run(folder, "--noise", "0.1,0.05", "--rounds", "1000").output == f"{found}\n"
     result = run(folder, *RUN, "--json")
     assert result.exit_code == 0
     assert json.loads(result.output) == json.loads(found.to_json())

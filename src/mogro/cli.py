@@ -71,13 +71,19 @@ def _add_diagnose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     parser = _command(commands, "diagnose", _DIAGNOSE)
     parser.add_argument("features", metavar="FEATURES", type=_file)
     parser.add_argument("theta", metavar="THETA", type=_file)
-    parser.add_argument("--noise", type=float, required=True, help="standard deviation of a reward")
+    parser.add_argument(
+        "--noise",
+        metavar="N[,N...]",
+        type=_numbers,
+        required=True,
+        help="standard deviation of a reward, one or one for each objective",
+    )
     parser.add_argument("--rounds", type=int, required=True, help="rounds to be played")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--weights",
         metavar="A[,A...]",
-        type=_concentration,
+        type=_numbers,
         default=1.0,
         help="Dirichlet parameter of random weights, one or one for each objective [1]",
     )
@@ -160,7 +166,7 @@ def _file(text: str) -> Path:
     return Path(text)
 
 
-def _concentration(text: str) -> float | tuple[float, ...]:
+def _numbers(text: str) -> float | tuple[float, ...]:
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
