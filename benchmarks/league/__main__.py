@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="play in this world only; may be given several times",
     )
     parser.add_argument(
-        "--measure", choices=MEASURES, default=MEASURES[0], help="what ranks are made of"
+        "--measure", choices=tuple(MEASURES), default="effective", help="what ranks are made of"
     )
     add_options(parser)
     given = parser.parse_args(arguments)
@@ -63,7 +63,7 @@ def _standing(standing: Table) -> str:
     lines = [f"{'policy':32}{'mean rank':>10}{'worlds':>8}{'maybe first in':>16}{'unfair':>8}"]
     lines += [
         f"{name:32}{rank:10.1f}{worlds:8}{first:16}{unfair:8.2f}"
-        for name, worlds, rank, first, unfair in rows
+        for name, worlds, rank, first, unfair, _ in rows
     ]
     return "\n".join(lines)
 

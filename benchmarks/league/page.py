@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.league.season import FAVOURITE, SAMPLE
+from benchmarks.league.season import FAVOURITE, MEASURES, SAMPLE
 from benchmarks.league.worlds import ROUNDS, WORLDS
 from mogro.simulation import ConfidenceInterval
 from paper.lab.files import write_file
@@ -30,9 +30,10 @@ def write_page(out: Path) -> Path:
         "<h1>The league</h1>",
         f'<p class="conclusion">{escape(conclude(tables))}</p>',
         '<p class="lead">Every policy in every world of a fixed list, all with the same '
-        "instances, contexts and noise. A policy is judged by its effective Pareto regret in the "
-        "end, unless another measure was asked for: its rank, and where that may lie at 95 % "
-        "(differences paired by instance), bold where it may be the first; below it the regret, "
+        "instances, contexts and noise. "
+        f"A policy is judged by its {MEASURES[_measure(tables)]} in the end: its rank, and where "
+        "that may lie at 95 % (differences paired by instance), bold where it may be the first; "
+        f"below it the {MEASURES[_regret(tables)]}, "
         "and where means stay, how unfair it is: 1 less the share of pulls that serves the weights "
         "that are served least (in the column of that name, the mean of these worlds). Intervals "
         "show when you point at a cell. A dash: the policy knows arms by their place, and they do "
@@ -66,9 +67,19 @@ def conclude(tables: Tables) -> str:
     first = tables["standing"]["policy"].tolist()[0]
     rank = tables["standing"]["mean_rank"].tolist()[0]
     return (
-        f"Best mean rank: {first}, {rank:.1f}. Against the best policy that is none of its kind, "
-        f"{FAVOURITE} {'; it '.join(parts)}."
+        f"Best mean rank by {MEASURES[_measure(tables)]}: {first}, {rank:.1f}. Against the best "
+        f"policy that is none of its kind, {FAVOURITE} {'; it '.join(parts)}."
     )
+
+
+def _measure(tables: Tables) -> str:
+    """Return what ranks are made of."""
+    return str(tables["standing"]["measure"][0])
+
+
+def _regret(tables: Tables) -> str:
+    """Return which regret is shown."""
+    return "pareto" if _measure(tables) == "pareto" else "effective"
 
 
 def _matrix(tables: Tables) -> str:
@@ -97,12 +108,12 @@ def _cell(tables: Tables, world: str, policy: str) -> str:
         return "<td>&ndash;</td>"
     (rank,), (low,), (high,) = row["rank"], row["rank_low"], row["rank_high"]
     span = f"{rank}" if low == high else f"{rank} ({low}&ndash;{high})"
-    effective, unfair = (
+    regret, unfair = (
         ConfidenceInterval(*(row[f"{measure}{end}"][0] for end in ("", "_low", "_high")))
-        for measure in ("effective", "unfair")
+        for measure in (_regret(tables), "unfair")
     )
     shown = f"<b>{span}</b>" if low == 1 else span
-    below, whole = f"{effective.value:.3g}", f"regret {effective}"
+    below, whole = f"{regret.value:.3g}", f"regret {regret}"
     if unfair.known:
         below, whole = f"{below} &middot; {unfair.value:.2f}", f"{whole}, unfair {unfair}"
     return f"<td title='{whole}'>{shown}<br><span class='tally'>{below}</span></td>"

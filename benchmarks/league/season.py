@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.league.players import PLAYERS, by_index
 from benchmarks.league.worlds import ROUNDS, WORLDS, LeagueWorld
+from mogro.environments import Environment
 from mogro.pareto import fairness_lower_bound
 from mogro.simulation import band, simulate
 from paper.lab.arrays import FloatArray
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 SAMPLE = (20, 3)  # instances, and repeats in each
 FAVOURITE = "MOGRO"
-MEASURES = ("effective", "pareto", "unfair")  # the less the better
+MEASURES = {  # the less the better
+    "effective": "effective Pareto regret",
+    "pareto": "Pareto regret",
+    "unfair": "unfairness",
+}
 _NEAR = 0.1  # an arm this far behind still serves
 
 _Values = dict[tuple[str, str], FloatArray]  # by world and policy, one for each instance
@@ -50,7 +55,7 @@ class Match:
     def run(self) -> "Arrays":
         """Play, and keep what is measured in the end, (I, R); unfair is NaN where means change."""
         worlds = [self.world.instance(n, self.seed) for n in range(self.instances)]
-        fixed = isinstance(getattr(worlds[0], "means", None), np.ndarray)
+        fixed = means_stay(worlds[0])
         trace = simulate(
             self.player.make(worlds[0], self.rounds),
             worlds,
@@ -63,6 +68,11 @@ class Match:
         effective, pareto = trace.effective_regret[-1], trace.pareto_regret[-1]
         share = trace.column("unfair")[-1] if fixed else np.full(effective.shape, np.nan)
         return {"effective": effective, "pareto": pareto, "unfair": share}
+
+
+def means_stay(world: Environment) -> bool:
+    """Tell whether a world has the same true means in all rounds."""
+    return isinstance(getattr(world, "means", None), np.ndarray)
 
 
 def unfair(means: FloatArray, pulls: FloatArray) -> FloatArray:
@@ -83,6 +93,11 @@ class Season:
     worlds: tuple[LeagueWorld, ...] = WORLDS
     measure: str = "effective"
     name: str = "league"
+
+    def __post_init__(self) -> None:
+        if self.measure == "unfair" and not any(means_stay(w.instance(0, 0)) for w in self.worlds):
+            names = ", ".join(world.name for world in self.worlds)
+            raise ValueError(f"measure: expected a world whose means stay for unfair, got {names}")
 
     @property
     def players(self) -> tuple[Player, ...]:
@@ -118,7 +133,7 @@ class Season:
                 ],
             ),
             "ranks": table(_RANKS, ranks),
-            "standing": table(_STANDING, _standing(ranks)),
+            "standing": table(_STANDING, [(*row, self.measure) for row in _standing(ranks)]),
             "favourite": table(
                 ("world", "rival", "own", "theirs", "difference", "low", "high", "outcome"),
                 [
@@ -166,7 +181,7 @@ _RANKS = (
     *(f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")),
 )
 
-_STANDING = ("policy", "worlds", "mean_rank", "first", "unfair")
+_STANDING = ("policy", "worlds", "mean_rank", "first", "unfair", "measure")
 
 
 def _surely_less(regrets: FloatArray, others: FloatArray) -> bool:

@@ -157,6 +157,11 @@ def test_the_command_plays_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     unfair = run(main, *command, "--measure", "unfair", "--policy", "me=my_module:First")
     assert unfair.exit_code == 0, unfair.output
     assert "me  " in unfair.output
+    assert "Best mean rank by unfairness: " in unfair.output
+    page = (tmp_path / "out" / "league.html").read_text()
+    assert "by its unfairness in the end" in page
+    nowhere = run(main, "--quick", "--world", "fresh arms", "--measure", "unfair")
+    assert "--measure: expected a world whose means stay" in nowhere.output
     wrong = run(main, *command, "--world", "Mars")
     assert "--world: expected one of fixed arms, much noise" in wrong.output
     wrong = run(main, *command, "--policy", "nowhere:First")
