@@ -1,5 +1,7 @@
 """What an agent says should be looked at."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from benchmarks import alarms
@@ -159,3 +161,20 @@ def test_a_clock_that_is_wrong() -> None:
     with pytest.raises(ImplausibleTime):
         agent.decide(ARMS, now=3e9)
     assert [(alarm.name, alarm.number) for alarm in agent.alarms()] == [("clock", 1)]
+
+
+@pytest.mark.parametrize(("every", "raised"), [(0, 0), (40, 0), (3, 30)])
+def test_values_that_an_encoder_does_not_know(tmp_path: Path, every: int, raised: int) -> None:
+    stories = mogro.Encoder(topic=mogro.Category("news", "sport"))
+    agent = mogro.Agent([mogro.Objective("click")], arms=stories, seed=0)
+    for n in range(90):
+        topic = "war" if every and not n % every else "news"
+        agent.decide({"a": {"topic": topic}})
+    assert [(each.name, each.number) for each in agent.alarms()] == [("unknown", raised)][:raised]
+    agent.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert ("topic: values that the encoder does not know, 30 in the last 90" in page) == (
+        raised > 0
+    )
+    agent.reconfigure(arms=mogro.Encoder(topic=mogro.Category("news", "sport", "war")))
+    assert agent.alarms() == ()

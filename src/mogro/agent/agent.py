@@ -1148,7 +1148,7 @@ class Agent:
         """Say what should be looked at, by the decisions that are held; empty if nothing.
 
         Rewards that stopped, or come late; rewards that are not what was expected; one arm chosen
-        for all; times that were refused, in this process.
+        for all; values that encoders do not know; times that were refused, in this process.
 
         Examples
         --------

@@ -12,6 +12,7 @@ import numpy as np
 from mogro._intervals import rate_interval
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
+from mogro.agent.records import unknown_categories
 from mogro.agent.state.accounts import Account
 from mogro.agent.state.ledger import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State
@@ -24,6 +25,7 @@ _FEW = 20  # are not enough to say anything
 _SLOW = 200  # decisions without a reward, where it may take any time
 _SURE = 3.0  # standard errors
 _ELSEWHERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
+_UNKNOWN = 0.05  # of the last decisions had a value that the encoder does not know
 _OUT_OF_REACH = 0.05  # part of its bound by which a budget is missed
 _AS_GOOD = 0.1  # probability with which an arm that is no longer chosen is better
 
@@ -34,8 +36,8 @@ class Alarm(NamedTuple):
     Attributes
     ----------
     name
-        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"``, ``"uniform"``, ``"budget"`` or
-        ``"clock"``.
+        ``"silence"``, ``"late"``, ``"drift"``, ``"one arm"``, ``"uniform"``, ``"budget"``,
+        ``"unknown"`` or ``"clock"``.
     number
         What is behind it: see the words.
     words
@@ -53,6 +55,7 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
     alarms = [_one_arm(state, block), _uniform(state, block), *map(_budget, state.accounts)]
     for m in range(len(state.units)):
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
+    alarms += _unknown(state)
     if refused:
         words = f"{refused} calls had a time far from all others; see whose clock is wrong, or unit"
         alarms.append(Alarm("clock", refused, words))
@@ -177,6 +180,21 @@ def _budget(account: Account) -> Alarm | None:
         "bound, or offer others"
     )
     return Alarm("budget", least, words)
+
+
+def _unknown(state: State) -> list[Alarm]:
+    """Say that arms or contexts have values that the encoders do not know, by column."""
+    alarms, held = [], min(len(state.ledger), _SPANS[-1])
+    for column, counts in unknown_categories(state, last=_SPANS[-1]).items():
+        times, (value, most) = sum(counts.values()), next(iter(counts.items()))
+        if times >= max(_FEW, _UNKNOWN * held):
+            words = (
+                f"{column}: values that the encoder does not know, {times} in the last {held} "
+                f"decisions, {value!r} most often ({most}); they count as zeros: reconfigure with "
+                "an encoder that has them"
+            )
+            alarms.append(Alarm("unknown", times, words))
+    return alarms
 
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:

@@ -189,16 +189,18 @@ def record(state: State, id: str) -> DecisionRecord:
     )
 
 
-def unknown_categories(state: State) -> dict[str, dict[str | int, int]]:
+def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int, int]]:
     """Return values of categories and tags that the encoders do not know, by column.
 
-    With the number of decisions held whose arm or context had it, the most frequent first.
+    With the number of decisions whose arm or context had it, the most frequent first: of all that
+    are held, or so many of the last.
     """
     features, ledger = state.config.features, state.ledger
     counts: dict[str, Counter[str | int]] = {}
     for side, texts in ((features.arms, ledger.records), (features.context, ledger.contexts)):
         if isinstance(side, Encoder):
-            for text, times in Counter(filter(None, texts)).items():
+            given = (texts[row] for row in ledger.live()[-last:].tolist())
+            for text, times in Counter(filter(None, given)).items():
                 for name, value in side.unknown(as_record(text) or {}):
                     counts.setdefault(name, Counter())[value] += times
     return {name: dict(counted.most_common()) for name, counted in counts.items()}
