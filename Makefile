@@ -1,4 +1,4 @@
-# Every command sets up everything it needs in .venv (bench: .venv-bench) and nowhere else.
+# Every command sets up everything it needs in .venv (bench, soak: .venv-bench, .venv-soak); test-browser installs a browser.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # What is installed, as a number: set up again when it changes, not when anything else in pyproject.toml does.
@@ -36,6 +36,21 @@ test-fast: $(READY)-for-tests
 # All that looks at numbers, as other processors would compute them.
 test-kernels: $(READY)-for-tests
 	$(BIN)/python -m tests.kernels -m numeric
+
+# The page of the service in a real browser: Debian's, installed where it is missing.
+test-browser: $(READY)-for-tests
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update -qq && apt-get install -qq --no-install-recommends chromium chromium-driver; }
+	$(BIN)/pytest tests/service/test_browser.py
+
+# The service killed, overloaded and fuzzed: an hour or two.
+soak: $(READY)-for-tests .venv-soak/bin/schemathesis
+	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.fuzz $(CURDIR)/.venv-soak/bin/schemathesis
+
+.venv-soak/bin/schemathesis:
+	$(PYTHON) -m venv .venv-soak
+	.venv-soak/bin/pip install --quiet --disable-pip-version-check schemathesis
 
 docs: $(READY)-for-docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
