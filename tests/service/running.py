@@ -75,7 +75,7 @@ class Running:
 
     def decisions_made(self) -> int:
         """Return how many decisions the agent "shop" has made."""
-        return self.service.rooms["shop"].agent.counters["decisions"]
+        return self.service.agents["shop"].agent.counters["decisions"]
 
     def post(self, name: str, body: Any, **options: Any) -> Answer:
         """Call something of the agent "shop"."""

@@ -79,7 +79,7 @@ def test_log_in_drag_apply_and_see_decisions_follow(
     assert PRICE in window.text("#comparison")
     window.click("#apply")
     window.wait(lambda: "Applied" in window.text("#words"))
-    weights = service.service.rooms["shop"].agent.weights
+    weights = service.service.agents["shop"].agent.weights
     assert weights == {"click": 1.0, PRICE: 0.0}
     with service.connect(key=key) as agent:
         arms = [agent.decide(id=f"after {n}") for n in range(20)]

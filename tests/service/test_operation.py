@@ -26,16 +26,16 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with running(tmp_path) as service:
         assert service.ask("GET", "/ready").json == {"ready": True}
         assert service.ask("GET", "/health").json == {"status": "ok", "agents": {"shop": "ok"}}
-        room = service.service.rooms["shop"]
+        hosted = service.service.agents["shop"]
         alarm = mogro.agent.Alarm("late", 1.0, "late")
-        monkeypatch.setattr(room, "alarms", lambda: (alarm,))
+        monkeypatch.setattr(hosted, "alarms", lambda: (alarm,))
         answer = service.ask("GET", "/health")
         assert (answer.status, answer.json["status"]) == (200, "degraded")
 
         def fail(*_: Any) -> None:
             raise mogro.errors.JournalUnavailable("shop.db: no space left on the disk")
 
-        journal: Any = room.agent._queue._journal  # type: ignore[union-attr]
+        journal: Any = hosted.agent._queue._journal  # type: ignore[union-attr]
         monkeypatch.setattr(journal, "commit", fail)
         answer = service.post("decide", {"id": "v1"})
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -75,7 +75,7 @@ def test_budgets_are_read_and_set(tmp_path: Path) -> None:
     agent = SHOP | {"budgets": [{"objective": "cost", "at_most": 2.0, "burst": 10}]}
     with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
         remote.reward(remote.decide(id="v1").id, {"cost": 3.0})
-        local = service.service.rooms["shop"].agent
+        local = service.service.agents["shop"].agent
         assert remote.budgets == local.budgets
         assert remote.budgets[0].spent == 3.0
         remote.set_budgets([mogro.Budget("cost", at_most=4.0, burst=10)])

@@ -44,7 +44,7 @@ def test_rank_and_reward(tmp_path: Path) -> None:
         assert service.ask("POST", f"{event}/reward", {"value": 0.5}).status == 204
         assert service.ask("POST", f"{event}/reward", {"value": 0.7}).status == 409
         assert service.ask("POST", f"{PLACE}/events/none/reward", {"value": 1}).status == 404
-        record = service.service.rooms["shop"].agent.decision("75269AD0")
+        record = service.service.agents["shop"].agent.decision("75269AD0")
         assert record.rewards == {"reward": 0.5}
         assert service.ask("POST", f"{PLACE}/rank", {"actions": []}).status == 422
 
@@ -52,3 +52,13 @@ def test_rank_and_reward(tmp_path: Path) -> None:
 def test_it_is_an_option(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         assert service.ask("POST", f"{PLACE}/rank", RANK).status == 404
+
+
+def test_an_event_may_have_slashes_in_its_id(tmp_path: Path) -> None:
+    plain = {"agents": {"shop": AGENT}, "personalizer": {"agent": "shop", "objective": "reward"}}
+    with running(tmp_path, plain) as service:
+        asked = {**RANK, "eventId": "a/b c"}
+        assert service.ask("POST", f"{PLACE}/rank", asked).json["eventId"] == "a/b c"
+        event = f"{PLACE}/events/a%2Fb%20c"
+        assert service.ask("POST", f"{event}/activate").status == 204
+        assert service.ask("POST", f"{event}/reward", {"value": 0.5}).status == 204

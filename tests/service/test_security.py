@@ -150,10 +150,12 @@ def test_hosts_and_origins(tmp_path: Path, headers: dict[str, str], status: int)
 
 def test_a_form_of_another_site_is_refused(tmp_path: Path) -> None:
     with running(tmp_path) as service:
-        for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""):
             answer = service.post("decide", {"id": "v"}, headers={"content-type": kind})
             assert answer.status == 415
         assert service.decisions_made() == 0
+        kind = {"content-type": "Application/JSON; charset=utf-8"}
+        assert service.post("decide", {"id": "v"}, headers=kind).status == 200
 
 
 def test_limits(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_decision_and_its_reasons_can_be_asked_for(shop: Running) -> None:
 
 def test_a_batch_has_an_answer_each(shop: Running) -> None:
     with shop.connect() as agent:
-        commits = shop.service.rooms["shop"].writer.commits
+        commits = shop.service.agents["shop"].writer.commits
         answers = agent.batch(
             [
                 {"call": "decide", "id": "batch 1"},
@@ -155,7 +155,7 @@ def test_a_batch_has_an_answer_each(shop: Running) -> None:
                 {"call": "withdraw", "id": "batch 2"},
             ]
         )
-    assert shop.service.rooms["shop"].writer.commits == commits + 1
+    assert shop.service.agents["shop"].writer.commits == commits + 1
     assert answers[0].id == "batch 1"
     assert answers[1].learned == 1
     assert isinstance(answers[2], mogro.errors.ConflictingReward)
@@ -168,6 +168,10 @@ def test_a_batch_has_an_answer_each(shop: Running) -> None:
     ("name", "body", "status", "argument"),
     [
         ("decide", b"{", 400, "body"),
+        ("decide", b'{"id": "\xff"}', 400, "body"),
+        ("decide", {"now": 1e300}, 422, "now"),
+        ("batch", {"calls": [{"call": "decide"}, {"call": "expire", "now": 1e12}]}, 422, "now"),
+        ("batch", {"calls": [{"call": "decide"}, {"call": "reward", "id": 5}]}, 422, "calls[1].id"),
         ("decide", [], 422, "body"),
         ("decide", {"armz": 1}, 422, "armz"),
         ("decide", {"id": ""}, 422, "id"),
@@ -198,12 +202,12 @@ def test_a_batch_has_an_answer_each(shop: Running) -> None:
 def test_refusals_name_the_argument(
     shop: Running, name: str, body: Any, status: int, argument: str
 ) -> None:
-    before = shop.service.rooms["shop"].agent.counters
+    before = shop.service.agents["shop"].agent.counters
     answer = shop.post(name, body)
     assert answer.status == status, answer.body
     assert answer.json["argument"] == argument, answer.json
     assert answer.json["message"].startswith(f"{argument}: ")
-    assert shop.service.rooms["shop"].agent.counters == before
+    assert shop.service.agents["shop"].agent.counters == before
 
 
 def test_arms_come_and_go_and_are_there_after_a_restart(tmp_path: Path) -> None:

@@ -17,19 +17,20 @@ from starlette.routing import Route
 
 from mogro._codec import to_plain
 from mogro._version import __version__
-from mogro.agent import Agent
+from mogro.agent import Agent, ImplausibleTime
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import pages, personalizer, schema
 from mogro.service.config import Settings
 from mogro.service.guard import App, Guard, answer, authenticate, read_body
+from mogro.service.hosting import HostedAgent
 from mogro.service.keys import Role
 from mogro.service.openapi import Operation, describe
 from mogro.service.problems import Refused, problem_of, status_of
-from mogro.service.rooms import Room
 from mogro.service.service import Caller, Service
 
 Handler = Callable[[Request], Awaitable[Response]]
 _CHUNK = 1 << 16
+_AHEAD = 86_400.0  # seconds by which a client's time may be ahead: nobody can take one back
 
 
 def make_app(service: Service) -> App:
@@ -68,7 +69,7 @@ class Routes:
         """Return all of them."""
         routes = [self._route(*pair) for pair in self._operations()]
         described = describe(
-            [operation for operation, _ in self._operations()], list(self._service.rooms)
+            [operation for operation, _ in self._operations()], list(self._service.agents)
         )
 
         async def openapi(_: Request) -> Response:
@@ -95,17 +96,18 @@ class Routes:
             one("POST", f"{here}/batch", "Make up to 100 calls with one commit.",
                 self._carry_out_batch, s.Batch, s.BatchAnswers, "of each call"),
             one("POST", f"{here}/estimate", "Say what is believed of arms.",
-                self._view(s.View, _estimate), s.View, s.ArmsAnswer, read),
+                self._view(s.ArmsBody, _estimate), s.ArmsBody, s.ArmsAnswer, read),
             one("POST", f"{here}/front", "Return the estimated front of arms.",
-                self._view(s.FrontView, _front), s.FrontView, s.FrontAnswer, read),
+                self._view(s.FrontBody, _front), s.FrontBody, s.FrontAnswer, read),
             one("POST", f"{here}/probabilities", "Say how likely each arm would be chosen.",
-                self._view(s.Look, _probabilities), s.Look, s.ProbabilitiesAnswer, read),
+                self._view(s.ProbabilitiesBody, _probabilities), s.ProbabilitiesBody,
+                s.ProbabilitiesAnswer, read),
             one("GET", f"{here}/decision", "Return a decision and what has become of it.",
                 self._decision, None, s.RecordAnswer, read, ("id",)),
             one("GET", f"{here}/explanation", "Say what an arm was chosen over.",
                 self._explanation, None, s.ExplanationAnswer, read, ("id",)),
             one("POST", f"{here}/what-if", "Estimate what other trade-offs would have been worth.",
-                self._view(s.WhatIf, _what_if), s.WhatIf, s.WhatIfAnswer, read),
+                self._view(s.WhatIfBody, _what_if), s.WhatIfBody, s.WhatIfAnswer, read),
             one("GET", f"{here}/log", "Return all decisions with their rewards, as Parquet.",
                 self._log, None, None, read),
             one("GET", f"{here}/alarms", "Say what should be looked at.",
@@ -148,16 +150,16 @@ class Routes:
         wanted = self._service.config.personalizer
         if wanted is None:
             return []
-        room, objective = self._service.room(wanted.agent), wanted.objective
+        hosted, objective = self._service.agent(wanted.agent), wanted.objective
         here = "/personalizer/v1.1-preview.3"
 
         async def perform(request: Request, role: Role, work: Callable[[], Any]) -> Any:
-            authenticate(request, self._service).require(role, room.name)
-            return await self._change(room, work)
+            authenticate(request, self._service).require(role, hosted.name)
+            return await self._change(hosted, work)
 
         async def rank(request: Request) -> Response:
             asked = await self._read(request, personalizer.RankRequest)
-            work = partial(personalizer.rank, room.agent, asked)
+            work = partial(personalizer.rank, hosted.agent, asked)
             return as_json(await perform(request, "decide", work), 201)
 
         async def reward(request: Request) -> Response:
@@ -165,12 +167,12 @@ class Routes:
                 request, personalizer.RewardRequest
             )
             id = request.path_params["event"]
-            work = partial(room.agent.reward, id, {objective: asked.value})
+            work = partial(hosted.agent.reward, id, {objective: asked.value})
             await perform(request, "reward", work)
             return Response(status_code=204)
 
         async def activate(request: Request) -> Response:
-            work = partial(room.agent.activate, request.path_params["event"])
+            work = partial(hosted.agent.activate, request.path_params["event"])
             await perform(request, "reward", work)
             return Response(status_code=204)
 
@@ -187,6 +189,7 @@ class Routes:
     def _route(self, operation: Operation, handler: Handler) -> Route:
         method, path = operation.method, operation.path
         name = f"{method.lower()} {path.removeprefix('/v1/').replace('{agent}/', '')}"
+        path = path.replace("{event}", "{event:path}")  # an id may have slashes
         return Route(path, self.answered(handler, name), methods=[method], name=name)
 
     def answered(self, handler: Handler, name: str) -> Handler:
@@ -211,19 +214,20 @@ class Routes:
 
         return answered
 
-    def _enter(self, request: Request, *roles: Role) -> tuple[Caller, Room]:
+    def _enter(self, request: Request, *roles: Role) -> tuple[Caller, HostedAgent]:
         caller = authenticate(request, self._service)
         name = request.path_params["agent"]
         for role in roles:
             caller.require(role, name)
         request.scope["mogro"] = {"by": caller.name, "agent": name}
-        return caller, self._service.room(name)
+        return caller, self._service.agent(name)
 
     async def _read(self, request: Request, kind: type[Any]) -> Any:
         return msgspec.json.decode(await self._body(request), type=kind)
 
     async def _body(self, request: Request) -> bytes:
-        if not request.headers.get("content-type", "").startswith("application/json"):
+        kind = request.headers.get("content-type", "").partition(";")[0]
+        if kind.strip().lower() != "application/json":
             raise Refused(415, "content-type: expected application/json")
         limits = self._service.config.limits
         return await read_body(request, most=limits.body, seconds=limits.seconds)
@@ -232,15 +236,18 @@ class Routes:
         arms, most = getattr(call, "arms", None), self._service.config.limits.arms
         if arms is not None and len(arms) > most:
             raise Refused(413, f"arms: expected at most {most}, got {len(arms)}")
+        now, here = getattr(call, "now", None), time.time()
+        if now is not None and now > here + _AHEAD:
+            raise ImplausibleTime(f"now: expected at most a day after {here:.0f}, got {now}")
 
     def _call(self, kind: type[Any]) -> Handler:
         """Return the handler of one kind of call."""
         decoder = msgspec.json.Decoder(kind)
 
         async def handle(request: Request) -> Response:
-            _, room = self._enter(request, kind.role)
+            _, hosted = self._enter(request, kind.role)
             call = decoder.decode(await self._body(request))
-            (result,) = await self._perform(room, [call])
+            (result,) = await self._perform(hosted, [call])
             request.scope["mogro"]["id"] = getattr(result, "id", getattr(call, "id", None))
             if isinstance(result, Exception):
                 raise result
@@ -248,26 +255,26 @@ class Routes:
 
         return handle
 
-    async def _perform(self, room: Room, calls: list[Any]) -> list[Any]:
-        catalogue, agent = room.arms.catalogue, room.agent
+    async def _perform(self, hosted: HostedAgent, calls: list[Any]) -> list[Any]:
+        catalogue, agent = hosted.arms.catalogue, hosted.agent
         for call in calls:
             self._check(call)
         works = [partial(call.carry_out, agent, catalogue) for call in calls]
-        results = await room.writer.perform(works)
+        results = await hosted.writer.perform(works)
         for call, result in zip(calls, results, strict=True):
-            if isinstance(call, schema.Choice) and not isinstance(result, Exception):
-                room.recent.append((call.arms, call.context))
+            if isinstance(call, schema.ChoiceBody) and not isinstance(result, Exception):
+                hosted.recent.append((call.arms, call.context))
         return results
 
     async def _carry_out_batch(self, request: Request) -> Response:
-        caller, room = self._enter(request)
+        caller, hosted = self._enter(request)
         batch: schema.Batch = self._batch.decode(await self._body(request))
         most = self._service.config.limits.batch
         if len(batch.calls) > most:
             raise Refused(413, f"calls: expected at most {most}, got {len(batch.calls)}")
         for call in batch.calls:
-            caller.require(call.role, room.name)
-        results = await self._perform(room, list(batch.calls))
+            caller.require(call.role, hosted.name)
+        results = await self._perform(hosted, list(batch.calls))
         return as_json({"answers": [_single(result) for result in results]})
 
     def _view(self, kind: type[Any], look: Callable[[Agent, Any, Any], Any]) -> Handler:
@@ -275,34 +282,34 @@ class Routes:
         decoder = msgspec.json.Decoder(kind)
 
         async def handle(request: Request) -> Response:
-            _, room = self._enter(request, "read")
+            _, hosted = self._enter(request, "read")
             asked = decoder.decode(await self._body(request))
             self._check(asked)
-            work = partial(look, room.agent, asked, room.arms.catalogue)
+            work = partial(look, hosted.agent, asked, hosted.arms.catalogue)
             return as_json(await self._service.readers.perform(work))
 
         return handle
 
     async def _decision(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
+        _, hosted = self._enter(request, "read")
         id = _query(request, "id")
-        look = lambda: schema.recorded(room.agent.decision(id))  # noqa: E731
+        look = lambda: schema.recorded(hosted.agent.decision(id))  # noqa: E731
         return as_json(await self._service.readers.perform(look))
 
     async def _explanation(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
+        _, hosted = self._enter(request, "read")
         id = _query(request, "id")
 
         def look() -> schema.ExplanationAnswer:
-            return schema.explained(room.agent.explain(room.agent.decision(id).decision))
+            return schema.explained(hosted.agent.explain(hosted.agent.decision(id).decision))
 
         return as_json(await self._service.readers.perform(look))
 
     async def _log(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        file = await self._service.readers.perform(partial(pages.write_parquet, room.agent))
+        _, hosted = self._enter(request, "read")
+        file = await self._service.readers.perform(partial(pages.write_parquet, hosted.agent))
         headers = {
-            "content-disposition": f'attachment; filename="{room.name}.parquet"',
+            "content-disposition": f'attachment; filename="{hosted.name}.parquet"',
             "content-length": str(os.fstat(file.fileno()).st_size),
         }
         return StreamingResponse(
@@ -312,102 +319,105 @@ class Routes:
         )
 
     async def _alarms(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        look = lambda: schema.alarmed(room.agent.alarms())  # noqa: E731
+        _, hosted = self._enter(request, "read")
+        look = lambda: schema.alarmed(hosted.agent.alarms())  # noqa: E731
         return as_json(await self._service.readers.perform(look))
 
     async def _weights(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        return as_json(self._weights_now(room))
+        _, hosted = self._enter(request, "read")
+        return as_json(self._weights_now(hosted))
 
-    def _weights_now(self, room: Room) -> schema.WeightsAnswer:
-        history = self._service.audit.list(room.name, "weights")
-        return schema.WeightsAnswer(room.agent.weights, history)
+    def _weights_now(self, hosted: HostedAgent) -> schema.WeightsAnswer:
+        history = self._service.audit.list(hosted.name, "weights")
+        return schema.WeightsAnswer(hosted.agent.weights, history)
 
     async def _set_weights(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         asked: schema.SetWeights = await self._read(request, schema.SetWeights)
-        await self._change(room, partial(room.agent.set_weights, asked.weights, now=asked.now))
-        self._service.change(caller, room.name, "weights", asked.weights)
-        return as_json(self._weights_now(room))
+        self._check(asked)
+        await self._change(hosted, partial(hosted.agent.set_weights, asked.weights, now=asked.now))
+        self._service.change(caller, hosted.name, "weights", asked.weights)
+        return as_json(self._weights_now(hosted))
 
     async def _config(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        return as_json(self._config_now(room, Reconfiguration()))
+        _, hosted = self._enter(request, "read")
+        return as_json(self._config_now(hosted, Reconfiguration()))
 
-    def _config_now(self, room: Room, done: Reconfiguration) -> schema.ConfigAnswer:
-        history = self._service.audit.list(room.name, "config")
-        settings = to_plain(room.agent.config)
+    def _config_now(self, hosted: HostedAgent, done: Reconfiguration) -> schema.ConfigAnswer:
+        history = self._service.audit.list(hosted.name, "config")
+        settings = to_plain(hosted.agent.config)
         return schema.ConfigAnswer(
             settings, list(done.changes), done.relearned, done.unsure, history
         )
 
     async def _reconfigure(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         body = await self._body(request)
         asked = msgspec.json.decode(body, type=Settings)
-        work = partial(room.agent.reconfigure, **asked.options())
+        work = partial(hosted.agent.reconfigure, **asked.options())
         done: Reconfiguration = await self._service.readers.perform(work)
         if done.changes:
-            self._service.change(caller, room.name, "config", msgspec.json.decode(body))
-        return as_json(self._config_now(room, done))
+            self._service.change(caller, hosted.name, "config", msgspec.json.decode(body))
+        return as_json(self._config_now(hosted, done))
 
     async def _budgets(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        return as_json(self._budgets_now(room))
+        _, hosted = self._enter(request, "read")
+        return as_json(self._budgets_now(hosted))
 
-    def _budgets_now(self, room: Room) -> schema.BudgetsAnswer:
-        history = self._service.audit.list(room.name, "budgets")
-        return schema.BudgetsAnswer(schema.balanced(room.agent.budgets), history)
+    def _budgets_now(self, hosted: HostedAgent) -> schema.BudgetsAnswer:
+        history = self._service.audit.list(hosted.name, "budgets")
+        return schema.BudgetsAnswer(schema.balanced(hosted.agent.budgets), history)
 
     async def _set_budgets(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         asked: schema.SetBudgets = await self._read(request, schema.SetBudgets)
-        work = partial(room.agent.reconfigure, budgets=asked.budgets)
+        work = partial(hosted.agent.reconfigure, budgets=asked.budgets)
         await self._service.readers.perform(work)
-        self._service.change(caller, room.name, "budgets", msgspec.to_builtins(asked.budgets))
-        return as_json(self._budgets_now(room))
+        self._service.change(caller, hosted.name, "budgets", msgspec.to_builtins(asked.budgets))
+        return as_json(self._budgets_now(hosted))
 
-    async def _change(self, room: Room, work: Callable[[], Any]) -> Any:
+    async def _change(self, hosted: HostedAgent, work: Callable[[], Any]) -> Any:
         """Return what a change of an agent gives, once it is committed."""
-        (result,) = await room.writer.perform([work])
+        (result,) = await hosted.writer.perform([work])
         if isinstance(result, Exception):
             raise result
         return result
 
     async def _arms(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        return as_json(schema.CatalogueAnswer(dict(room.arms.given)))
+        _, hosted = self._enter(request, "read")
+        return as_json(schema.CatalogueAnswer(dict(hosted.arms.given)))
 
     async def _put_arms(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         asked: schema.PutArms = await self._read(request, schema.PutArms)
-        await self._service.readers.perform(partial(room.arms.put, asked.arms))
-        self._service.change(caller, room.name, "arms", {"put": list(asked.arms)[:100]})
-        return as_json(schema.NumberAnswer(len(room.arms.given)))
+        await self._service.readers.perform(partial(hosted.arms.put, asked.arms))
+        self._service.change(caller, hosted.name, "arms", {"put": list(asked.arms)[:100]})
+        return as_json(schema.NumberAnswer(len(hosted.arms.given)))
 
     async def _drop_arms(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         asked: schema.DropArms = await self._read(request, schema.DropArms)
-        await self._service.readers.perform(partial(room.arms.drop, asked.arms))
-        self._service.change(caller, room.name, "arms", {"drop": asked.arms[:100]})
-        return as_json(schema.NumberAnswer(len(room.arms.given)))
+        await self._service.readers.perform(partial(hosted.arms.drop, asked.arms))
+        self._service.change(caller, hosted.name, "arms", {"drop": asked.arms[:100]})
+        return as_json(schema.NumberAnswer(len(hosted.arms.given)))
 
     async def _erase(self, request: Request) -> Response:
-        caller, room = self._enter(request, "admin")
+        caller, hosted = self._enter(request, "admin")
         asked: schema.Erase = await self._read(request, schema.Erase)
-        erased = await self._service.readers.perform(partial(room.agent.erase, *asked.ids))
-        self._service.change(caller, room.name, "erase", {"decisions": erased})
+        erased = await self._service.readers.perform(partial(hosted.agent.erase, *asked.ids))
+        self._service.change(caller, hosted.name, "erase", {"decisions": erased})
         return as_json(schema.NumberAnswer(erased))
 
     async def _agent(self, request: Request) -> Response:
-        _, room = self._enter(request, "read")
-        return as_json(await self._service.readers.perform(partial(_describe, room)))
+        _, hosted = self._enter(request, "read")
+        return as_json(await self._service.readers.perform(partial(_describe, hosted)))
 
     async def _agents(self, request: Request) -> Response:
         caller = authenticate(request, self._service)
         key = caller.key
-        names = [n for n in self._service.rooms if key is None or not key.agents or n in key.agents]
+        names = [
+            n for n in self._service.agents if key is None or not key.agents or n in key.agents
+        ]
         return as_json(schema.AgentsAnswer(names, __version__))
 
     async def _audit(self, request: Request) -> Response:
@@ -444,11 +454,11 @@ def _query(request: Request, name: str) -> str:
     return value
 
 
-def _estimate(agent: Agent, asked: schema.View, catalogue: Any) -> schema.ArmsAnswer:
+def _estimate(agent: Agent, asked: schema.ArmsBody, catalogue: Any) -> schema.ArmsAnswer:
     return schema.estimated(agent.estimate(asked.given(catalogue), context=asked.context))
 
 
-def _front(agent: Agent, asked: schema.FrontView, catalogue: Any) -> schema.FrontAnswer:
+def _front(agent: Agent, asked: schema.FrontBody, catalogue: Any) -> schema.FrontAnswer:
     front = agent.front(
         asked.given(catalogue),
         context=asked.context,
@@ -458,7 +468,7 @@ def _front(agent: Agent, asked: schema.FrontView, catalogue: Any) -> schema.Fron
     return schema.drawn_front(front)
 
 
-def _probabilities(agent: Agent, asked: schema.Look, catalogue: Any) -> Any:
+def _probabilities(agent: Agent, asked: schema.ProbabilitiesBody, catalogue: Any) -> Any:
     known = agent.probabilities(
         asked.given(catalogue),
         context=asked.context,
@@ -473,16 +483,16 @@ def _probabilities(agent: Agent, asked: schema.Look, catalogue: Any) -> Any:
     )
 
 
-def _what_if(agent: Agent, asked: schema.WhatIf, _: Any) -> schema.WhatIfAnswer:
+def _what_if(agent: Agent, asked: schema.WhatIfBody, _: Any) -> schema.WhatIfAnswer:
     from mogro.evaluation import what_if
 
     return schema.judged(what_if(agent, asked.trade_offs))
 
 
-def _describe(room: Room) -> schema.AgentAnswer:
-    agent = room.agent
+def _describe(hosted: HostedAgent) -> schema.AgentAnswer:
+    agent = hosted.agent
     return schema.AgentAnswer(
-        room.name,
+        hosted.name,
         [asdict(objective) for objective in agent.objectives],
         list(agent.feature_names),
         agent.theta.tolist(),
@@ -490,17 +500,17 @@ def _describe(room: Room) -> schema.AgentAnswer:
         agent.weights,
         agent.counters,
         agent.observations,
-        len(room.arms.given),
+        len(hosted.arms.given),
     )
 
 
 def _health(service: Service) -> schema.HealthAnswer:
     """Say how the agents are; one whose journal failed last fails until a commit succeeds."""
     states = {}
-    for name, room in service.rooms.items():
-        if room.writer.fault is not None:
+    for name, hosted in service.agents.items():
+        if hosted.writer.fault is not None:
             states[name] = "failing"
         else:
-            states[name] = "degraded" if room.alarms() else "ok"
+            states[name] = "degraded" if hosted.alarms() else "ok"
     worst = [s for s in ("failing", "degraded") if s in states.values()]
     return schema.HealthAnswer(worst[0] if worst else "ok", states)

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mogro.service.rooms import Room
+from mogro.service.hosting import HostedAgent
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
@@ -14,7 +14,7 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 class Metrics:
     """Counts of requests, and a view of the agents at the moment of asking."""
 
-    def __init__(self, rooms: Mapping[str, Room]) -> None:
+    def __init__(self, agents: Mapping[str, HostedAgent]) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "mogro_requests", "Answers.", ["call", "status"], registry=self._registry
@@ -26,7 +26,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._registry.register(_Agents(rooms))
+        self._registry.register(_Agents(agents))
 
     def note(self, call: str, status: int, seconds: float) -> None:
         """Count an answer."""
@@ -41,8 +41,8 @@ class Metrics:
 class _Agents(Collector):
     """The counters of the agents themselves: they survive a restart."""
 
-    def __init__(self, rooms: Mapping[str, Room]) -> None:
-        self._rooms = rooms
+    def __init__(self, agents: Mapping[str, HostedAgent]) -> None:
+        self._agents = agents
 
     def collect(self) -> Iterator[Metric]:
         """Ask every agent."""
@@ -55,16 +55,16 @@ class _Agents(Collector):
         alarms = GaugeMetricFamily("mogro_alarms", "Alarms.", labels=["agent", "alarm"])
         prices = GaugeMetricFamily("mogro_price", "Of a budget.", labels=["agent", "objective"])
         left = GaugeMetricFamily("mogro_room", "In a budget.", labels=["agent", "objective"])
-        for name, room in self._rooms.items():
-            for status in room.agent.budgets:
+        for name, hosted in self._agents.items():
+            for status in hosted.agent.budgets:
                 prices.add_metric([name, status.budget.objective], status.price)
                 left.add_metric([name, status.budget.objective], status.room)
-            for kind, number in room.agent.counters.items():
+            for kind, number in hosted.agent.counters.items():
                 family = held if kind in ("pending", "completed") else events
                 family.add_metric([name, kind], number)
-            queue.add_metric([name], room.writer.size)
-            commits.add_metric([name], room.writer.commits)
-            raised = [alarm.name for alarm in room.alarms()]
+            queue.add_metric([name], hosted.writer.size)
+            commits.add_metric([name], hosted.writer.commits)
+            raised = [alarm.name for alarm in hosted.alarms()]
             for alarm in sorted(set(raised)):
                 alarms.add_metric([name, alarm], raised.count(alarm))
         yield from (events, held, queue, commits, alarms, prices, left)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mogro._version import __version__
-from mogro.service.schema import Problem
+from mogro.service.schema import ErrorAnswer
 
 _REFERENCE = "#/components/schemas/{name}"
 _WORDS = {
@@ -58,13 +58,15 @@ class Operation(NamedTuple):
 def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
     types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
-    schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=_REFERENCE)
-    known = dict(zip([*types, Problem], schemas, strict=True))
+    schemas, components = msgspec.json.schema_components(
+        [*types, ErrorAnswer], ref_template=_REFERENCE
+    )
+    known = dict(zip([*types, ErrorAnswer], schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         body = _body(known[operation.asks], components) if operation.asks is not None else None
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(
-            operation, body, known.get(operation.answers), known[Problem], agents
+            operation, body, known.get(operation.answers), known[ErrorAnswer], agents
         )
     return {
         "openapi": "3.1.0",

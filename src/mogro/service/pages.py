@@ -17,8 +17,8 @@ from mogro import _page
 from mogro.agent import Agent
 from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
+from mogro.service.hosting import HostedAgent
 from mogro.service.problems import Refused
-from mogro.service.rooms import Room
 from mogro.service.service import Caller, Service
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -60,18 +60,18 @@ class Pages:
         self._service = service
         self._kept: dict[str, tuple[float, dict[str, str]]] = {}
 
-    def _enter(self, request: Request) -> tuple[Caller, Room]:
+    def _enter(self, request: Request) -> tuple[Caller, HostedAgent]:
         caller = authenticate(request, self._service)
         name = request.path_params["agent"]
         caller.require("read", name)
-        return caller, self._service.room(name)
+        return caller, self._service.agent(name)
 
     async def home(self, request: Request) -> Response:
         """Go to the page of the first agent that the caller may see."""
         caller = find_caller(request, self._service)
         if caller is None:
             return RedirectResponse("/login", 303)
-        for name in self._service.rooms:
+        for name in self._service.agents:
             if caller.key is None or caller.key.allows("read", name):
                 return RedirectResponse(f"/page/{name}", 303)
         raise Refused(403, "key: expected one with the role read")
@@ -114,14 +114,14 @@ class Pages:
         """Show an agent."""
         if find_caller(request, self._service) is None:
             return RedirectResponse("/login", 303)
-        caller, room = self._enter(request)
-        parts = await self._parts(room)
-        may = caller.key is None or caller.key.allows("admin", room.name)
+        caller, hosted = self._enter(request)
+        parts = await self._parts(hosted)
+        may = caller.key is None or caller.key.allows("admin", hosted.name)
         names = [
-            n for n in self._service.rooms if caller.key is None or caller.key.allows("read", n)
+            n for n in self._service.agents if caller.key is None or caller.key.allows("read", n)
         ]
         others = "".join(
-            f'<a href="/page/{quote(name)}"{" aria-current=page" * (name == room.name)}>'
+            f'<a href="/page/{quote(name)}"{" aria-current=page" * (name == hosted.name)}>'
             f"{_page.text(name)}</a>"
             for name in names
             if len(names) > 1
@@ -129,7 +129,7 @@ class Pages:
         logout = "" if caller.key is None else '<button id="logout" type="button">Log out</button>'
         filled = _page.fill(
             _HERE / "page.html",
-            name=_page.text(room.name),
+            name=_page.text(hosted.name),
             token=_page.text(caller.token or ""),
             may="yes" if may else "no",
             others=others,
@@ -138,45 +138,45 @@ class Pages:
         )
         return _html(filled)
 
-    async def _parts(self, room: Room) -> dict[str, str]:
-        kept = self._kept.get(room.name)
+    async def _parts(self, hosted: HostedAgent) -> dict[str, str]:
+        kept = self._kept.get(hosted.name)
         if kept is None or time.monotonic() - kept[0] > _FRESH:
-            parts = await self._service.readers.perform(partial(self._make_parts, room))
-            self._kept[room.name] = kept = time.monotonic(), parts
+            parts = await self._service.readers.perform(partial(self._make_parts, hosted))
+            self._kept[hosted.name] = kept = time.monotonic(), parts
         return kept[1]
 
-    def _make_parts(self, room: Room) -> dict[str, str]:
-        state = room.agent.freeze()
+    def _make_parts(self, hosted: HostedAgent) -> dict[str, str]:
+        state = hosted.agent.freeze()
         history = summary.read_history(state)
-        changes = self._service.audit.list(room.name)
+        changes = self._service.audit.list(hosted.name)
         return {
-            "alarms": summary.show_alarms(room),
+            "alarms": summary.show_alarms(hosted),
             "lead": summary.show_lead(state),
             "lift": summary.show_lift(history, state),
             "objectives": summary.show_table(state, history)
             + summary.show_objectives(state, history),
-            "arms": summary.show_arms(room, history),
-            "budgets": summary.show_budgets(room),
+            "arms": summary.show_arms(hosted, history),
+            "budgets": summary.show_budgets(hosted),
             "exploration": summary.show_exploration(history),
             "changes": summary.show_changes(changes),
         }
 
     async def parts(self, request: Request) -> Response:
         """Return the parts of the page that change, as HTML."""
-        _, room = self._enter(request)
-        return _json(await self._parts(room))
+        _, hosted = self._enter(request)
+        return _json(await self._parts(hosted))
 
     async def front(self, request: Request) -> Response:
         """Return trade-offs and what they are believed to give."""
-        _, room = self._enter(request)
-        return _json(await self._service.readers.perform(partial(steering.draw_front, room)))
+        _, hosted = self._enter(request)
+        return _json(await self._service.readers.perform(partial(steering.draw_front, hosted)))
 
     async def compare(self, request: Request) -> Response:
         """Say what another trade-off would change."""
-        _, room = self._enter(request)
+        _, hosted = self._enter(request)
         body = await read_body(request, most=_SMALL, seconds=self._service.config.limits.seconds)
         weights = msgspec.json.decode(body, type=dict[str, float])
-        known = await self._service.readers.perform(partial(steering.compare, room, weights))
+        known = await self._service.readers.perform(partial(steering.compare, hosted, weights))
         heads = [
             "objective",
             "believed now",
@@ -188,9 +188,9 @@ class Pages:
 
     async def decision(self, request: Request) -> Response:
         """Show a decision by its id."""
-        _, room = self._enter(request)
+        _, hosted = self._enter(request)
         id = request.query_params.get("id", "")
-        work = partial(summary.show_decision, room, id)
+        work = partial(summary.show_decision, hosted, id)
         return _json({"html": await self._service.readers.perform(work)})
 
     async def static(self, request: Request) -> Response:

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from mogro.agent import errors
-from mogro.service.schema import Problem
+from mogro.service.schema import ErrorAnswer
 
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.\[\]'\" -]{0,80}): ")
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
@@ -36,6 +36,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.JournalError, 500),
     (msgspec.ValidationError, 422),
     (msgspec.DecodeError, 400),
+    (UnicodeDecodeError, 400),
     (ModuleNotFoundError, 501),
     (ValueError, 422),
 )
@@ -50,18 +51,18 @@ def status_of(error: Exception) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> ErrorAnswer:
     """Return what the caller is told of an error."""
     status = status_of(error)
     if isinstance(error, Refused):
-        return Problem(_NAMES.get(status, "Refused"), str(error), _argument(str(error)))
+        return ErrorAnswer(_NAMES.get(status, "Refused"), str(error), _argument(str(error)))
     if isinstance(error, msgspec.ValidationError):
         return _invalid(str(error))
-    if isinstance(error, msgspec.DecodeError):
-        return Problem(_NAMES[400], f"body: expected JSON, {error}", "body")
+    if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
+        return ErrorAnswer(_NAMES[400], f"body: expected JSON, {error}", "body")
     if status == 500:
-        return Problem("InternalError", "the service has failed; its log says why")
-    return Problem(type(error).__name__, str(error), _argument(str(error)))
+        return ErrorAnswer("InternalError", "the service has failed; its log says why")
+    return ErrorAnswer(type(error).__name__, str(error), _argument(str(error)))
 
 
 def _argument(message: str) -> str | None:
@@ -69,11 +70,11 @@ def _argument(message: str) -> str | None:
     return match[1] if match else None
 
 
-def _invalid(message: str) -> Problem:
+def _invalid(message: str) -> ErrorAnswer:
     """Name the argument of a body that is not of the types expected."""
     match = _PATH.fullmatch(message)
     words, argument = (match[1], match[2] or "body") if match else (message, "body")
     missing = re.search(r"(?:required|unknown) field `([^`]*)`", words)
     if missing:
         argument = missing[1] if argument == "body" else f"{argument}.{missing[1]}"
-    return Problem("ValidationError", f"{argument}: {words[:1].lower()}{words[1:]}", argument)
+    return ErrorAnswer("ValidationError", f"{argument}: {words[:1].lower()}{words[1:]}", argument)

@@ -23,11 +23,11 @@ Arms = dict[Name, Features]
 Weights = dict[Name, float] | list[float]
 
 
-class Ask(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class Body(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A body of a request."""
 
 
-class Offer(Ask):
+class OfferBody(Body):
     """Arms on offer: those sent along, or else those of the catalogue."""
 
     arms: Arms | None = None
@@ -49,7 +49,7 @@ class Offer(Ask):
         return np.array([arm in wanted for arm in known], dtype=np.bool_)
 
 
-class Choice(Offer):
+class ChoiceBody(OfferBody):
     """A choice among arms: see :meth:`mogro.Agent.decide`."""
 
     id: Id | None = None
@@ -116,7 +116,7 @@ class WaitingAnswer(Struct):
     waited: bool
 
 
-class Decide(Choice, tag_field="call", tag="decide", kw_only=True):
+class Decide(ChoiceBody, tag_field="call", tag="decide", kw_only=True):
     """Choose an arm."""
 
     role: ClassVar[Role] = "decide"
@@ -128,7 +128,7 @@ class Decide(Choice, tag_field="call", tag="decide", kw_only=True):
         return decided(agent.decide(arms, sticky=self.sticky, **self.asked(catalogue)))
 
 
-class DecideTop(Choice, tag_field="call", tag="decide-top", kw_only=True):
+class DecideTop(ChoiceBody, tag_field="call", tag="decide-top", kw_only=True):
     """Choose several arms."""
 
     role: ClassVar[Role] = "decide"
@@ -140,7 +140,7 @@ class DecideTop(Choice, tag_field="call", tag="decide-top", kw_only=True):
         return DecisionsAnswer([decided(each) for each in chosen])
 
 
-class Observe(Offer, tag_field="call", tag="observe", kw_only=True):
+class Observe(OfferBody, tag_field="call", tag="observe", kw_only=True):
     """Take over a decision that somebody else has made."""
 
     role: ClassVar[Role] = "decide"
@@ -166,7 +166,7 @@ class Observe(Offer, tag_field="call", tag="observe", kw_only=True):
         return decided(made)
 
 
-class Reward(Ask, tag_field="call", tag="reward", kw_only=True):
+class Reward(Body, tag_field="call", tag="reward", kw_only=True):
     """Give rewards to a decision."""
 
     role: ClassVar[Role] = "reward"
@@ -180,7 +180,7 @@ class Reward(Ask, tag_field="call", tag="reward", kw_only=True):
         return OutcomeAnswer(*outcome)
 
 
-class Activate(Ask, tag_field="call", tag="activate", kw_only=True):
+class Activate(Body, tag_field="call", tag="activate", kw_only=True):
     """Say that the arm of a decision is really shown."""
 
     role: ClassVar[Role] = "reward"
@@ -192,7 +192,7 @@ class Activate(Ask, tag_field="call", tag="activate", kw_only=True):
         return WaitingAnswer(agent.activate(self.id, now=self.now))
 
 
-class Withdraw(Ask, tag_field="call", tag="withdraw", kw_only=True):
+class Withdraw(Body, tag_field="call", tag="withdraw", kw_only=True):
     """Say that the arm of a decision was not shown after all."""
 
     role: ClassVar[Role] = "reward"
@@ -204,7 +204,7 @@ class Withdraw(Ask, tag_field="call", tag="withdraw", kw_only=True):
         return NumberAnswer(agent.withdraw(self.id, now=self.now))
 
 
-class Expire(Ask, tag_field="call", tag="expire", kw_only=True):
+class Expire(Body, tag_field="call", tag="expire", kw_only=True):
     """Close all windows that end by a time."""
 
     role: ClassVar[Role] = "reward"
@@ -227,13 +227,13 @@ CALLS: dict[Any, Any] = {  # with their answers
 }
 
 
-class Batch(Ask):
+class Batch(Body):
     """Calls to carry out one after the other, with one commit."""
 
     calls: Annotated[list[Call], Meta(min_length=1)]
 
 
-class Problem(Struct, omit_defaults=True):
+class ErrorAnswer(Struct, omit_defaults=True):
     """What went wrong: the kind of error, the argument it is about, and words."""
 
     error: str
@@ -254,11 +254,11 @@ class BatchAnswers(Struct):
     answers: list[BatchAnswer]
 
 
-class View(Offer):
+class ArmsBody(OfferBody):
     """Arms to look at: see :meth:`mogro.Agent.estimate`."""
 
 
-class FrontView(Offer):
+class FrontBody(OfferBody):
     """Arms whose front is asked for, maybe what is certain of it: see :meth:`mogro.Agent.front`."""
 
     confidence: float | None = None
@@ -289,7 +289,7 @@ class FrontAnswer(Struct):
     confidence: float | None
 
 
-class Look(Offer):
+class ProbabilitiesBody(OfferBody):
     """A choice whose probabilities are asked for; nothing happens."""
 
     weights: Weights | None = None
@@ -349,7 +349,7 @@ class AlarmsAnswer(Struct):
     alarms: list[AlarmAnswer]
 
 
-class SetWeights(Ask):
+class SetWeights(Body):
     """A trade-off; null goes back to the policy's."""
 
     weights: Weights | None
@@ -383,7 +383,7 @@ class ConfigAnswer(Struct):
     history: list[ChangeAnswer]
 
 
-class SetBudgets(Ask):
+class SetBudgets(Body):
     """All budgets that there are from now on."""
 
     budgets: list[Budget]
@@ -410,13 +410,13 @@ class BudgetsAnswer(Struct):
     history: list[ChangeAnswer]
 
 
-class PutArms(Ask):
+class PutArms(Body):
     """Arms of the catalogue: new ones, or other features for those that are there."""
 
     arms: Arms
 
 
-class DropArms(Ask):
+class DropArms(Body):
     """Arms to take off the catalogue."""
 
     arms: list[Name]
@@ -428,13 +428,13 @@ class CatalogueAnswer(Struct):
     arms: dict[str, list[float] | dict[str, Any]]
 
 
-class Erase(Ask):
+class Erase(Body):
     """Decisions to remove from the record."""
 
     ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)]
 
 
-class WhatIf(Ask):
+class WhatIfBody(Body):
     """Trade-offs to judge by the log; without any, a grid."""
 
     trade_offs: Annotated[list[dict[Name, float]], Meta(min_length=1, max_length=50)] | None = None

@@ -16,10 +16,10 @@ import msgspec
 
 from mogro.service.arms import ArmStore
 from mogro.service.config import ServiceConfig
+from mogro.service.hosting import HostedAgent
 from mogro.service.keys import Key, KeyRing, Role
 from mogro.service.metrics import Metrics
 from mogro.service.problems import Refused
-from mogro.service.rooms import Room
 from mogro.service.schema import ChangeAnswer
 from mogro.service.worker import Readers, Writer
 
@@ -153,17 +153,17 @@ class Service:
         self.log: Log = log or write_line
         self.token = secrets.token_urlsafe(32)  # of forms, where there are no keys
         self.ready = False
-        self.rooms: dict[str, Room] = {}
+        self.agents: dict[str, HostedAgent] = {}
         try:
             for name in config.agents:
-                self.rooms[name] = self._open(name)
+                self.agents[name] = self._open(name)
         except BaseException:
             self.close()
             raise
-        self.metrics = Metrics(self.rooms)
+        self.metrics = Metrics(self.agents)
         self.ready = True
 
-    def _open(self, name: str) -> Room:
+    def _open(self, name: str) -> HostedAgent:
         config, section = self.config, self.config.agents[name]
         agent, limits = section.open(config.journal(name), name), config.limits
         try:
@@ -173,24 +173,24 @@ class Service:
             agent.close()
             raise
         writer = Writer(agent, waiting=limits.waiting, seconds=limits.seconds)
-        room = Room(name, agent, arms, writer)
-        room.recall()
-        return room
+        hosted = HostedAgent(name, agent, arms, writer)
+        hosted.recall()
+        return hosted
 
     def close(self) -> None:
         """Answer what waits, write snapshots, and let go of the journals."""
         self.ready = False
         self.readers.close()
-        for room in self.rooms.values():
-            room.writer.close()
-            room.agent.close()
+        for hosted in self.agents.values():
+            hosted.writer.close()
+            hosted.agent.close()
 
-    def room(self, name: str) -> Room:
+    def agent(self, name: str) -> HostedAgent:
         """Return an agent by its name."""
-        room = self.rooms.get(name)
-        if room is None:
-            raise Refused(404, f"agent: expected one of {sorted(self.rooms)}, got {name!r}")
-        return room
+        hosted = self.agents.get(name)
+        if hosted is None:
+            raise Refused(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
+        return hosted
 
     def change(self, caller: Caller, agent: str, what: str, detail: Any = None) -> None:
         """Note who has changed what."""

@@ -11,7 +11,7 @@ from mogro.agent.objective import Units
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.evaluation import MIN_EFFECTIVE_SIZE
-from mogro.service.rooms import Room
+from mogro.service.hosting import HostedAgent
 
 _CHOICES = 40  # of the recent ones, that a trade-off is tried on
 _WIDE = 1.96  # standard errors of an interval of 95 %
@@ -33,19 +33,19 @@ class Tried(NamedTuple):
         return values, np.mean([e[k] for e, k in zip(self.errors, best, strict=True)], axis=0)
 
 
-def try_recent(room: Room) -> Tried | None:
+def try_recent(hosted: HostedAgent) -> Tried | None:
     """Return what is believed of the arms of recent choices; None if there are none.
 
     Without any since the service was started, the catalogue stands for them where it can.
     """
-    agent, units = room.agent, room.agent.config.units
-    choices = list(room.recent)[-_CHOICES:]
-    if not choices and room.arms.given and agent.config.context is None:
+    agent, units = hosted.agent, hosted.agent.config.units
+    choices = list(hosted.recent)[-_CHOICES:]
+    if not choices and hosted.arms.given and agent.config.context is None:
         choices = [(None, None)]
     tried = Tried([], [], [], units)
     for arms, context in choices:
         try:
-            known = agent.estimate(room.arms.catalogue if arms is None else arms, context=context)
+            known = agent.estimate(hosted.arms.catalogue if arms is None else arms, context=context)
         except ValueError:  # from before a change of the settings
             continue
         tried.arms.append(known.arms)
@@ -54,16 +54,16 @@ def try_recent(room: Room) -> Tried | None:
     return tried if tried.arms else None
 
 
-def draw_front(room: Room) -> dict[str, Any]:
+def draw_front(hosted: HostedAgent) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
-    units, now = room.agent.config.units, room.agent.weights
+    units, now = hosted.agent.config.units, hosted.agent.weights
     answer: dict[str, Any] = {
         "objectives": [{"name": o.name, "direction": o.direction} for o in units.objectives],
         "points": [],
         "weights": now,
         "choices": 0,
     }
-    tried = try_recent(room)
+    tried = try_recent(hosted)
     if tried is None:
         return answer
     grid = read_trade_offs(None, units)
@@ -104,13 +104,13 @@ class Comparison(NamedTuple):
     words: str
 
 
-def compare(room: Room, weights: Mapping[str, float]) -> Comparison:
+def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> Comparison:
     """Say what another trade-off would change, by beliefs and by the log."""
-    agent, units = room.agent, room.agent.config.units
+    agent, units = hosted.agent, hosted.agent.config.units
     vector = units.vector(weights, "weights")
     if (vector < 0).any() or not vector.sum() > 0:
         raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
-    now, tried = agent.weights, try_recent(room)
+    now, tried = agent.weights, try_recent(hosted)
     rows = [[name, "", "", "", ""] for name in units.names]
     if tried is not None:
         columns = [vector / vector.sum()] if now is None else [_unit(now, units), vector]
@@ -132,14 +132,14 @@ def compare(room: Room, weights: Mapping[str, float]) -> Comparison:
     for place, values, limits in logged:
         for row, value, (low, high) in zip(rows, values, limits, strict=True):
             row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    return Comparison(rows, f"{_verdict(room, result)} {result.advice}".strip())
+    return Comparison(rows, f"{_verdict(hosted, result)} {result.advice}".strip())
 
 
-def _verdict(room: Room, result: WhatIf) -> str:
+def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
     """Say how sure the log is about the last trade-off, or when it may be."""
     chosen = result.evaluations[-1]
     if not chosen.trusted:
-        return f"Not enough data yet{_needed(room, float(chosen.effective_size.min()))}."
+        return f"Not enough data yet{_needed(hosted, float(chosen.effective_size.min()))}."
     if len(result.trade_offs) == 1:
         return f"By {chosen.rows:,} decisions, with {LEVEL:.0%} confidence."
     if result.distinguishable()[0, 1]:
@@ -147,9 +147,9 @@ def _verdict(room: Room, result: WhatIf) -> str:
     return f"By {chosen.rows:,} decisions the two cannot be told apart."
 
 
-def _needed(room: Room, size: float) -> str:
+def _needed(hosted: HostedAgent, size: float) -> str:
     """Say how much longer it takes at the present pace, where the agent knows the time."""
-    state = room.agent.freeze()
+    state = hosted.agent.freeze()
     if not size > 0:
         return ": the present trade-off never draws what the other would; see epsilon"
     if not state.config.timed:

@@ -13,7 +13,7 @@ from mogro._validation import FloatArray
 from mogro.agent.objective import DEFAULTED, LEARNED, STATUS
 from mogro.agent.state.ledger import EXPLORED, HOLDOUT, OBSERVED, UNIFORM
 from mogro.agent.state.state import State
-from mogro.service.rooms import Room
+from mogro.service.hosting import HostedAgent
 from mogro.service.steering import try_recent
 
 _PERIODS, _IN_PERIOD = 24, 15  # at most, and decisions in each at least, about
@@ -151,12 +151,12 @@ def show_exploration(history: History) -> str:
     return _page.table(["decisions", "number", "to explore", "uniform draws", "baseline"], rows)
 
 
-def show_arms(room: Room, history: History) -> str:
+def show_arms(hosted: HostedAgent, history: History) -> str:
     """List arms: how often they were chosen, and what is believed of them in recent choices."""
-    names = room.agent.config.units.names
+    names = hosted.agent.config.units.names
     ever, recent = Counter(history.arms), Counter(history.arms[-_RECENT:])
     believed: dict[str, list[FloatArray]] = {}
-    tried = try_recent(room)
+    tried = try_recent(hosted)
     if tried is not None:
         for ids, values, errors in zip(tried.arms, tried.values, tried.errors, strict=True):
             for arm, value, error in zip(ids, values, errors, strict=True):
@@ -174,18 +174,18 @@ def show_arms(room: Room, history: History) -> str:
     return f"{region}{_page.table(heads, rows)}</div>"
 
 
-def show_alarms(room: Room) -> str:
+def show_alarms(hosted: HostedAgent) -> str:
     """Say what should be looked at, in words."""
-    alarms = room.alarms()
+    alarms = hosted.alarms()
     if not alarms:
         return '<p class="note">No alarms.</p>'
     return _page.messages([f"{alarm.name}: {alarm.words}" for alarm in alarms])
 
 
-def show_budgets(room: Room) -> str:
+def show_budgets(hosted: HostedAgent) -> str:
     """List budgets, where the agent has some."""
     rows = []
-    for status in room.agent.budgets:
+    for status in hosted.agent.budgets:
         bound = "at most" if status.budget.at_most is not None else "at least"
         state = "" if status.feasible else "out of reach: even the cheapest arms miss it"
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
@@ -212,9 +212,9 @@ def _moment(time: float) -> str:
     return str(np.datetime64(int(time), "s")).replace("T", " ")
 
 
-def show_decision(room: Room, id: str) -> str:
+def show_decision(hosted: HostedAgent, id: str) -> str:
     """Return a decision with its rewards and its explanation."""
-    record = room.agent.decision(id)
+    record = hosted.agent.decision(id)
     decision = record.decision
     facts = _page.facts(
         f"Decision {id}",
@@ -226,10 +226,10 @@ def show_decision(room: Room, id: str) -> str:
         },
     )
     try:
-        explanation = room.agent.explain(decision)
+        explanation = hosted.agent.explain(decision)
     except ValueError as error:
         return facts + f'<p class="note">{_page.text(error)}</p>'
-    names = room.agent.config.units.names
+    names = hosted.agent.config.units.names
     heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
     rows = [
         [

@@ -16,8 +16,8 @@ _FRESH = 5.0  # seconds for which alarms are kept: they look at all decisions
 
 
 @dataclass
-class Room:
-    """One agent with what belongs to it."""
+class HostedAgent:
+    """One agent, its catalogue, the thread that changes it, and what the page looks back on."""
 
     name: str
     agent: Agent
