@@ -37,8 +37,7 @@ def test_rank_and_reward(tmp_path: Path) -> None:
         chances = {each["id"]: each["probability"] for each in made["ranking"]}
         assert abs(sum(chances.values()) - 1) < 1e-9
         assert chances["soup"] == 0
-        again = service.ask("POST", f"{PLACE}/rank", RANK).json
-        assert again["rewardActionId"] == made["rewardActionId"]
+        assert service.ask("POST", f"{PLACE}/rank", RANK).json == made
         event = f"{PLACE}/events/75269AD0"
         assert service.ask("POST", f"{event}/activate").status == 204
         assert service.ask("POST", f"{event}/reward", {"value": 0.5}).status == 204

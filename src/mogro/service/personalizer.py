@@ -68,18 +68,18 @@ def rank(agent: Agent, asked: RankRequest) -> RankResponse:
         eligible=[arm not in excluded for arm in arms],
         activate=not asked.defer_activation,
     )
-    chances = _chances(decision)
+    chances = _chances(agent, decision)
     ranking = [RankedAction(arm, chances.get(arm, 0.0)) for arm in arms]
     ranking.sort(key=lambda each: (each.id != decision.arm, -each.probability))
     return RankResponse(ranking, decision.id, decision.arm)
 
 
-def _chances(decision: Decision) -> Mapping[str, float]:
-    """Return probabilities by arm; of a decision made before, that it is what it is."""
+def _chances(agent: Agent, decision: Decision) -> Mapping[str, float]:
+    """Return probabilities by arm; of a decision made before, those that the journal knows."""
     try:
         known = decision.propensities
     except ValueError:
-        return {decision.arm: 1.0}
+        known = agent.decision(decision.id).decision.propensities
     return dict(zip(known.arms, known.values.tolist(), strict=True))
 
 
