@@ -22,7 +22,7 @@ from mogro._validation import FloatArray
 from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, Rival, errors
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
-from mogro.service.line import Line
+from mogro.service.connection import Connection
 
 Arms = Mapping[str, Any] | Sequence[str]
 _KINDS: dict[str, type[Exception]] = {
@@ -88,10 +88,10 @@ class RemoteExplanation:
     rivals: tuple[Rival, ...]
 
 
-class _Connection(threading.local):
+class _PerThread(threading.local):
     """The connection of a thread, kept open between calls."""
 
-    current: Line | None = None
+    current: Connection | None = None
 
 
 class RemoteAgent:
@@ -114,7 +114,7 @@ class RemoteAgent:
             if not key.isascii() or not key.isprintable():
                 raise ValueError("key: expected letters, digits, - and _")
             self._headers += f"authorization: Bearer {key}\r\n"
-        self._connection = _Connection()
+        self._thread = _PerThread()
         self._root = f"{place.path.rstrip('/')}/v1/agents"
         try:
             self.name = self._find(agent)
@@ -384,9 +384,9 @@ class RemoteAgent:
 
     def close(self) -> None:
         """Let go of the connection of this thread; the next call makes a new one."""
-        if self._connection.current is not None:
-            self._connection.current.close()
-            self._connection.current = None
+        if self._thread.current is not None:
+            self._thread.current.close()
+            self._thread.current = None
 
     def __enter__(self) -> Self:
         return self
@@ -431,14 +431,14 @@ class RemoteAgent:
         raise AssertionError
 
     def _send_once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        line = self._connection.current
-        if line is None:
+        connection = self._thread.current
+        if connection is None:
             tls = self._place.scheme == "https"
             host, port = self._place.hostname or "", self._place.port or (443 if tls else 80)
-            line = Line(host, port, tls=tls, timeout=self._timeout)
-            self._connection.current = line
+            connection = Connection(host, port, tls=tls, timeout=self._timeout)
+            self._thread.current = connection
         head = f"{method} {path} HTTP/1.1\r\n{self._headers}"
-        return line.ask(head.encode("latin-1"), body)
+        return connection.ask(head.encode("latin-1"), body)
 
 
 def connect(

@@ -11,7 +11,7 @@ _PIECE = 1 << 16
 _HEAD = 1 << 16  # bytes at most
 
 
-class Line:
+class Connection:
     """A connection that stays open between requests.
 
     Parameters
