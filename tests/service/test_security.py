@@ -154,8 +154,8 @@ def test_a_form_of_another_site_is_refused(tmp_path: Path) -> None:
             answer = service.post("decide", {"id": "v"}, headers={"content-type": kind})
             assert answer.status == 415
         assert service.decisions_made() == 0
-        kind = {"content-type": "Application/JSON; charset=utf-8"}
-        assert service.post("decide", {"id": "v"}, headers=kind).status == 200
+        named = {"content-type": "Application/JSON; charset=utf-8"}
+        assert service.post("decide", {"id": "v"}, headers=named).status == 200
 
 
 def test_limits(tmp_path: Path) -> None:
