@@ -1,5 +1,6 @@
 """Rewards that come late, in parts, revised, or under a condition."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +298,35 @@ def test_what_was_looked_at_ahead_is_not_learned_once_erased(asked: bool) -> Non
     assert agent.expire(10.0) == 1
     assert worth(agent, 1.0) == pytest.approx(7.0)
     assert agent.observations == {"sale": 1.0}
+
+
+@pytest.mark.parametrize("default", [None, 0.0])
+@pytest.mark.parametrize("correct_within", [None, 0.0])
+def test_all_who_speak_of_late_rewards_say_the_same(
+    tmp_path: Path, default: float | None, correct_within: float | None
+) -> None:
+    sale = mogro.Objective("sale", window=10.0, default=default)
+    agent = mogro.Agent(
+        [sale], arms=1, seed=0, correct_within=correct_within, max_step=1e9, clock=None
+    )
+    for n in range(100):
+        agent.decide({"x": [1.0]}, id=str(n), now=float(n))
+    for n in range(30):
+        agent.reward(str(n), {"sale": 1.0}, now=105.0)  # windows closed from 10 to 39
+    agent.expire(200.0)
+    late = sum(agent.reward(str(n), {"sale": 1.0}, now=200.0).late for n in range(30, 60))
+    counted, log = agent.counters, agent.log()
+    status = Counter(log["status_sale"].to_pylist())
+    received = agent.log(rewards="received")["reward_sale"].to_pylist().count(1.0)
+    learned = log["reward_sale"].to_pylist().count(1.0)
+    agent.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert received == 60
+    assert counted["late"] == received - learned == (60 if correct_within == 0.0 else 0)
+    assert late == counted["late"] // 2
+    assert counted["learned"] == status["learned"] == learned
+    assert counted["defaulted"] == status["defaulted"]
+    assert counted["missing"] == status["missing"] + status["late"]
+    assert [each.number for each in agent.alarms() if each.name == "late"] == [1.0]
+    assert "100% of the last 60 rewards came after their window" in page
+    assert ("60% of decisions had a reward for sale too late" in page) == (counted["late"] > 0)

@@ -695,13 +695,14 @@ class Agent:
 
     @property
     def config(self) -> AgentConfig:
-        """All settings, as they are now."""
+        """All settings, as this process last saw them: it does not look into the journal."""
         return self._config
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
-        return self._config.units.objectives
+        with self._current():
+            return self._config.units.objectives
 
     @property
     def theta(self) -> FloatArray:
@@ -710,17 +711,20 @@ class Agent:
         The features are those that :attr:`feature_names` names: those of an arm, or with a context
         those of both and their products. The constant is apart: see :attr:`intercept`.
         """
-        return self._theta[:, 1:] * self._config.units.scale[:, None]
+        with self._current():
+            return self._theta[:, 1:] * self._config.units.scale[:, None]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """What the columns of :attr:`theta` are called."""
-        return self._config.features.names[1:]
+        with self._current():
+            return self._config.features.names[1:]
 
     @property
     def intercept(self) -> FloatArray:
         """Estimate of each objective for features of zero, (M,), in the user's units."""
-        return self._config.units.outward(self._theta[:, 0])
+        with self._current():
+            return self._config.units.outward(self._theta[:, 0])
 
     @property
     def counters(self) -> dict[str, int]:

@@ -151,7 +151,8 @@ class _Log:
             count = self.status(m)
             if count["late"] > 0.05 * max(len(self.table), 1):
                 words.append(
-                    f"{count['late'] / len(self.table):.0%} of rewards for {name} came too late"
+                    f"{count['late'] / len(self.table):.0%} of decisions had a reward for {name} "
+                    "too late to learn it"
                 )
         uniform = self.table.column("uniform").to_numpy()
         if len(uniform) and not uniform.any():

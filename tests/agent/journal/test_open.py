@@ -173,3 +173,11 @@ def test_clocks_that_differ(tmp_path: Path, shop: str) -> None:
         assert behind.expire(1020.0) == 1
         assert behind.decision("early").status["cost"] == "pending"
         assert saved(ahead, tmp_path / "one") == saved(behind, tmp_path / "two")
+
+
+def test_objectives_and_features_are_those_of_now_in_every_process(shop: str) -> None:
+    with opened(shop) as agent, mogro.Agent.open(shop) as other:
+        agent.reconfigure(objectives=[*agent.objectives, mogro.Objective("stars")])
+        assert other.objectives == agent.objectives
+        agent.reconfigure(context=1)
+        assert other.feature_names == agent.feature_names
