@@ -650,7 +650,8 @@ class Agent:
         ----------
         calls
             Functions without arguments that call :meth:`decide`, :meth:`reward`, :meth:`observe`,
-            :meth:`activate`, :meth:`withdraw`, :meth:`expire` or :meth:`set_weights`.
+            :meth:`activate`, :meth:`withdraw`, :meth:`expire` or :meth:`set_weights`. Not
+            :meth:`void` and :meth:`erase`: with a journal they have commits of their own.
 
         Examples
         --------

@@ -12,6 +12,7 @@ import pytest
 from tests.agent.journal.worlds import ARMS, live, opened
 
 import mogro
+from mogro.agent.errors import JournalError
 from mogro.agent.events import Expired
 from mogro.agent.journal import CommitQueue, open_journal, tables
 from mogro.agent.state.state import State
@@ -136,3 +137,15 @@ def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
     first, again = agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)
     assert first == again
     assert agent.counters["decisions"] == 1
+
+
+def test_what_has_a_commit_of_its_own_is_refused_in_a_batch(shop: str) -> None:
+    with opened(shop) as agent:
+        agent.decide(ARMS, id="first", now=1.0)
+        decide = partial(agent.decide, ARMS, id="second", now=2.0)
+        calls: list[Any] = [decide, partial(agent.void, 2), partial(agent.erase, "first")]
+        _, *refused = agent.batch(calls)
+        for error in refused:
+            assert isinstance(error, JournalError)
+            assert "called again from within a call" in str(error)
+        assert [each.decision.id for each in agent.decisions()] == ["first", "second"]

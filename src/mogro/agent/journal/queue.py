@@ -152,9 +152,8 @@ class CommitQueue:
 
     def _join(self, call: PendingCall) -> None:
         """Wait until a call is done, or has to lead."""
+        self._check_alone()
         with self._guard:
-            if self._leader == threading.get_ident():
-                raise JournalError(f"{self._journal.path}: called again from within a call")
             self._waiting.append(call)
             call.leads = self._leader is None
             if call.leads:
@@ -232,6 +231,7 @@ class CommitQueue:
         The event is made from those of the ids that there are events about. All events are
         searched while others go on; with the lock held only those that have come since.
         """
+        self._check_alone()
         with self.view() as (state, reader):
             last, known = state.position, dict(mentions(reader.rows(0), ids))
         self._write_snapshot()  # so that little is left to write with the lock held
@@ -253,6 +253,7 @@ class CommitQueue:
         All events since are applied again while others go on; with the lock held only those that
         have come meanwhile. A snapshot of the result is where everybody else goes on.
         """
+        self._check_alone()
         with self.view() as (_, reader):
             event = reader.event(position)
             if not isinstance(event, _CAN_BE_VOID):
@@ -291,6 +292,11 @@ class CommitQueue:
                 self._write_snapshot()
             self._closed = True
             self._journal.close()
+
+    def _check_alone(self) -> None:
+        """Refuse a call that this thread makes while it carries out another."""
+        if self._leader == threading.get_ident():
+            raise JournalError(f"{self._journal.path}: called again from within a call")
 
     def _check_open(self) -> None:
         path = self._journal.path
