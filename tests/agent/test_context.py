@@ -432,3 +432,12 @@ def test_a_context_without_products_is_refused() -> None:
     agent = mogro.Agent(OBJECTIVES, arms=A, seed=1)
     with pytest.raises(ValueError, match=r"^context: expected none"):
         agent.decide(IDS, ARMS, context=[1.0, 2.0])
+
+
+def test_no_pairs_are_no_products() -> None:
+    for context in (None, 2):
+        for pairs in ((), False):
+            agent = mogro.Agent(
+                [mogro.Objective("click")], arms=2, context=context, interactions=pairs, seed=7
+            )
+            assert not any("*" in name for name in agent.feature_names)

@@ -132,12 +132,11 @@ class FeatureMap:
         """Which of the products of (1, context) and (1, arm) there are, (1 + C, 1 + A)."""
         kept = np.full((1 + self.context_dim, 1 + self.dim), self.interactions is True)
         kept[0], kept[:, 0] = True, True
-        if not isinstance(self.interactions, bool):
+        for arm, context in () if isinstance(self.interactions, bool) else self.interactions:
             assert isinstance(self.arms, Encoder)
             assert isinstance(self.context, Encoder)
-            for arm, context in self.interactions:
-                rows, columns = self.context.slices[context], self.arms.slices[arm]
-                kept[1:, 1:][rows, columns] = True
+            rows, columns = self.context.slices[context], self.arms.slices[arm]
+            kept[1:, 1:][rows, columns] = True
         return kept
 
     @cached_property
