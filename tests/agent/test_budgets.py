@@ -401,3 +401,9 @@ def test_windows_that_close_of_decisions_that_do_not_count() -> None:
     agent.decide(ARMS, id="mine", now=6.0)  # whose time closes the other's window
     assert agent.decision("theirs").status["cost"] == "missing"
     assert agent.budgets[0].decisions == 1
+
+
+def test_a_window_holds_a_decision_at_least() -> None:
+    with pytest.raises(ValueError, match=r"window: expected a finite number >= 1, got 0.5"):
+        mogro.Budget("cost", at_most=1.0, window=0.5)
+    assert mogro.Budget("cost", at_most=1.0, window=0.5, within="time").window == 0.5

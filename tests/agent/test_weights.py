@@ -78,4 +78,9 @@ def test_refusals() -> None:
     for bad in ({"likes": 1}, {"click": -1}, [0, 0], [1, 2, 3], {"click": np.nan}, {}):
         with pytest.raises(ValueError, match="weights: expected"):
             agent.set_weights(bad)
+        with pytest.raises(ValueError, match="weights: expected"):
+            agent.reconfigure(weights=bad)  # type: ignore[arg-type]
     assert agent.weights is None
+    agent.reconfigure(weights={"read": 2})
+    assert agent.weights == {"click": 0.0, "read": 2.0}
+    assert not agent.reconfigure(weights={"read": 2.0}).changes

@@ -65,7 +65,6 @@ from mogro.agent.request import (
     read_request,
     read_rewards,
     read_time,
-    read_weights,
 )
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
@@ -990,8 +989,7 @@ class Agent:
         def work() -> None:
             config, named = self._config, None
             if weights is not None:
-                read_weights(weights, config.units)
-                named = config.units.named(config.units.vector(weights, "weights"))
+                named = config.units.named(config.units.weights(weights))
             time = read_time(now, self._clock, needed=config.timed)
             self._check_step(time, now)
             self._commit(Reconfigured({"weights": named}, time))

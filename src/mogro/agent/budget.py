@@ -134,7 +134,9 @@ class Budget:
         if self.within not in _WITHIN:
             raise ValueError(f"within: expected 'decisions' or 'time', got {self.within!r}")
         if self.window is not None:
-            object.__setattr__(self, "window", real(self.window, "window", above=0))
+            decisions = self.within == "decisions"
+            least = {"minimum": 1.0} if decisions else {"above": 0.0}
+            object.__setattr__(self, "window", real(self.window, "window", **least))
         elif self.within == "time":
             raise ValueError("within: expected a window in time, got no window")
         if self.max_cost is not None:

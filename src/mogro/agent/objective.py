@@ -286,6 +286,13 @@ class Units:
             values = [values.get(key, 0.0) for key in self.names]
         return floats(values, name, shape=(len(self),)).astype(np.float64)
 
+    def weights(self, weights: Mapping[str, float] | Sequence[float]) -> FloatArray:
+        """Return weights, in order or under names, as (M,)."""
+        vector = self.vector(weights, "weights")
+        if (vector < 0).any() or not vector.sum() > 0:
+            raise ValueError(f"weights: expected numbers >= 0, not all 0, got {weights}")
+        return vector
+
     def _met(self, condition: int, states: list[int], values: list[float]) -> bool:
         if states[condition] == LEARNED:
             return values[condition] > 0

@@ -31,6 +31,8 @@ def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, An
         fields["prior"] = Learned()  # with the groups of the new features
     if "weights" not in wanted:
         fields["weights"] = _weights_for(config, units)
+    elif fields["weights"] is not None:
+        fields["weights"] = units.named(units.weights(fields["weights"]))
     if "budgets" not in wanted:
         fields["budgets"] = [each for each in config.budgets if each.objective in units.index]
     new = config.reconfigured(fields)

@@ -188,11 +188,8 @@ def read_weights(weights: Weights, units: Units) -> Selection:
         if type(weights) not in BUILT_IN:  # which check themselves
             check_scalarization(weights, "weights", objectives=len(units))
         return weights  # type: ignore[return-value]
-    vector = units.vector(weights, "weights")  # type: ignore[arg-type]
-    total = float(vector.sum())
-    if (vector < 0).any() or not total > 0:
-        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {weights}")
-    return FixedWeights((vector / total).tolist())
+    vector = units.weights(weights)  # type: ignore[arg-type]
+    return FixedWeights((vector / float(vector.sum())).tolist())
 
 
 def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) -> float | None:
