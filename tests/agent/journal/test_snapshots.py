@@ -59,7 +59,7 @@ def test_two_processes_do_not_take_the_same_snapshot_twice(shop: str) -> None:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "_MOST", 2)  # four decisions in each
+    monkeypatch.setattr(ledger, "_MAX_BLOCK", 2)  # four decisions in each
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -100,7 +100,7 @@ def test_a_commit_takes_one_part_along_however_much_has_changed(
     there = query(shop, "SELECT part, position FROM mogro_snapshots WHERE part <> 0")
     assert sorted(there) == sorted(index.parts)  # nothing is left of earlier ones
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "_MOST", 2)
+        patch.setattr(ledger, "_MAX_BLOCK", 2)
         with mogro.Agent.open(shop) as again:
             assert saved(again, tmp_path / "two") == expected
 
