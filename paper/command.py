@@ -160,7 +160,7 @@ def _table(claims: Sequence[Claim]) -> str:
 
 def _row(claim: Claim, width: int) -> str:
     case = claim.closest
-    verdict = f"{case.outcome if case.outcome is Outcome.SAME else claim.verdict:16}"
+    verdict = f"{case.outcome if case.outcome is Outcome.SAME else claim.word:16}"
     if sys.stdout.isatty():
         verdict = f"\033[{_COLOURS[claim.verdict]}m{verdict}\033[0m"
     indent = " " * (16 + width + 2)

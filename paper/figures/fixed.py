@@ -34,7 +34,8 @@ def _draw(tables: Tables) -> Drawing:
 
 def _claims(tables: Tables) -> list[Claim]:
     data = tables["instances"]
-    elsewhere = comparisons.lowest_regret(_other_sizes(data), where="fixed arms (other sizes)")
+    others = comparisons.other_sizes(data)
+    elsewhere = comparisons.lowest_regret(others, where="fixed arms (other sizes)")
     return [
         *(claim for claim in elsewhere if claim.cases),
         *comparisons.next_best(data, where="fixed arms"),
@@ -42,13 +43,6 @@ def _claims(tables: Tables) -> list[Claim]:
         *_baselines(data),
         *_both_regrets(data),
     ]
-
-
-def _other_sizes(data: Table) -> Table:
-    """Return the rows of all sizes but those of the main figure, whose claims count there."""
-    sizes = zip(*(data[name].tolist() for name in regrets.SIZE), strict=True)
-    other = np.array([size not in regrets.MAIN_SIZES for size in sizes])
-    return {name: column[other] for name, column in data.items()}
 
 
 def _after_exploration(data: Table) -> list[Claim]:

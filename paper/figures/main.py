@@ -60,7 +60,7 @@ def _claims(tables: Tables) -> list[Claim]:
             )
             for setting, (ours, _) in BY_SETTING.items()
         ),
-        *fastest(tables["seconds"]),
+        *fastest(tables["seconds"], where="main sizes"),
     ]
 
 

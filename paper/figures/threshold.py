@@ -6,7 +6,7 @@ from mogro.exploration import Uniform, WeakestDirection
 from mogro.plots import Drawing, LineStyle, line_style
 from mogro.scalarization import RoundRobin
 from paper.lab import regrets
-from paper.lab.contenders import BASELINES, RR, RW, Contender, Greedy
+from paper.lab.contenders import BASELINES, BY_SETTING, RR, RW, Contender, Greedy
 from paper.lab.parallel import Results
 from paper.lab.reproduce import Tables
 from paper.lab.runs import Simulation
@@ -91,6 +91,7 @@ def _draw(tables: Tables) -> Drawing:
 
 
 def _claims(tables: Tables) -> list[Claim]:
+    """Return the claims of settings that the main figure, at the same sizes, does not have."""
     return [
         Claim(
             f"MOGRO lowest {name}, by threshold",
@@ -102,6 +103,7 @@ def _claims(tables: Tables) -> list[Claim]:
             setting=setting,
         )
         for setting, labels in _SETTINGS.items()
+        if setting not in BY_SETTING
         for kind, name in regrets.KINDS.items()
     ]
 

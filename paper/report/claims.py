@@ -101,6 +101,13 @@ class Claim:
         return Verdict.REPRODUCED if outcomes == {Outcome.HOLDS} else Verdict.UNDECIDED
 
     @property
+    def word(self) -> str:
+        """The verdict as it is told; a check passes or does not."""
+        if not self.check:
+            return str(self.verdict)
+        return "passes" if self.verdict is Verdict.REPRODUCED else "does not pass"
+
+    @property
     def tally(self) -> str:
         """How many cases came out how, as "holds in 4, undecided in 2 cases"."""
         outcomes = [case.outcome for case in self.cases]
@@ -141,7 +148,7 @@ class Claims:
             (*names, "where", "value", "low", "high", "outcome"),
             [
                 (
-                    *(figure, c.name, c.setting, c.says, c.measure, str(c.verdict)),
+                    *(figure, c.name, c.setting, c.says, c.measure, c.word),
                     *(case.where, *case.number, str(case.outcome)),
                 )
                 for figure, c in self

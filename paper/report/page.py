@@ -235,4 +235,4 @@ def _badge(claim: Claim) -> str:
     """Return the verdict and, where cases differ, how many came out how."""
     differ = len({case.outcome for case in claim.cases}) > 1
     tally = f'<br><span class="tally">{escape(claim.tally)}</span>' if differ else ""
-    return f'<span class="badge {_BADGES[claim.verdict]}">{escape(claim.verdict)}</span>{tally}'
+    return f'<span class="badge {_BADGES[claim.verdict]}">{escape(claim.word)}</span>{tally}'

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mogro.simulation import ConfidenceInterval
-from paper.figures import fairness, fixed
+from paper.figures import fairness, fixed, threshold
 from paper.lab.reproduce import Tables
+from paper.lab.scale import Scale
 from paper.lab.tables import table
 from paper.report.claims import Claim
 
@@ -129,8 +130,16 @@ def test_both_settings_have_verdicts_of_their_own() -> None:
 
 def test_what_is_certain_is_checked_in_every_row() -> None:
     name = "Pareto regret never above effective regret"
-    assert named(fixed_claims(POLICIES), name).verdict == "reproduced"
+    assert named(fixed_claims(POLICIES), name).word == "passes"
     equal = {**POLICIES, "MOL-TS": (2.0, 2.0)}  # the mean ratio is 1: nothing is undecided
     assert named(fixed_claims(equal), name).verdict == "reproduced"
     wrong = {**POLICIES, "MOL-TS": (2.0, 2.0 - 1e-6)}
-    assert named(fixed_claims(wrong), name).verdict == "not reproduced"
+    assert named(fixed_claims(wrong), name).word == "does not pass"
+
+
+def test_sizes_of_the_main_figure_count_once() -> None:
+    tasks: Any = threshold.FIGURE.tasks(Scale(instances=1, repeats=1))
+    regrets = {task.contender.label: (1.0, 2.0) for task in tasks}
+    names = ["dim", "arms", "objectives", "policy", "instance", "pareto", "effective", *"abcd"]
+    claims = threshold.FIGURE.claims({"instances": table(names, regret_rows((5, 50, 5), regrets))})
+    assert {claim.setting for claim in claims} == {"at B = 0.1 with the paper's exploration"}
