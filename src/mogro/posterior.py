@@ -35,7 +35,7 @@ from mogro.beliefs import Beliefs
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
-_REVIEW = 8.0  # growth of det(V + Lambda) after which the prior is looked at again
+_REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at again
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
 _FADED = 1.5  # the same for one that was learned, and fades with the sums
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
