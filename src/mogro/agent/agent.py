@@ -403,9 +403,8 @@ class Agent:
         """
         check_new_id(id)
         bounds = at_least, at_most, certainty
-        question = (arms, features, context, weights, eligible, *bounds, activate, now, subject)
-        if sticky and subject is None:
-            raise ValueError("subject: expected one, because of sticky=True, got None")
+        about = arms, features, context, eligible, now
+        question = Question(*about, weights, *bounds, activate, subject, sticky)
         asked = self._read(question)
 
         def make() -> Decision:
@@ -414,7 +413,7 @@ class Agent:
                 return records.recall(state, id)
             request = asked if asked.config is state.config else self._read(question)
             self._check_step(request.time, now)
-            decision = make_decision(state, id, request._replace(sticky=sticky))
+            decision = make_decision(state, id, request)
             if request.offer is not None:
                 decision = records.with_evidence(state, request, decision)
             return self._commit_decision(request, decision)
@@ -456,7 +455,8 @@ class Agent:
         check_new_id(id)
         wanted = count(top, "top")
         bounds = at_least, at_most, certainty
-        question = (arms, features, context, weights, eligible, *bounds, activate, now, subject)
+        about = arms, features, context, eligible, now
+        question = Question(*about, weights, *bounds, activate, subject)
         asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
@@ -496,8 +496,8 @@ class Agent:
         >>> agent.probabilities({"a": [1.0], "b": [2.0]}).values.tolist()  # b tells more
         [0.0, 1.0]
         """
-        bounds = at_least, at_most, certainty
-        question = (arms, features, context, weights, eligible, *bounds, True, now, None)
+        about = arms, features, context, eligible, now
+        question = Question(*about, weights, at_least, at_most, certainty)
         asked = self._read(question, written=False)
         with self._current():
             state = self._state
@@ -568,7 +568,7 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
         self._read_rewards(given, "rewards")
-        question = (arms, features, context, None, eligible, None, None, 0.5, True, now, None)
+        question = Question(arms, features, context, eligible, now)
         asked = self._read(question)
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")

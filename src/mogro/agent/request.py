@@ -23,32 +23,30 @@ from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
 from mogro.selection import Selection
 
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
-
-# A choice as a caller asks for it: arms, features, context, weights, eligible, at_least, at_most,
-# certainty, activate, now, subject.
-Question = tuple[
-    Arms,
-    Features | None,
-    Context | None,
-    Weights | None,
-    ArrayLike | None,
-    Mapping[str, float] | None,
-    Mapping[str, float] | None,
-    float,
-    bool,
-    float | None,
-    str | None,
-]
-
 Clock = Callable[[], float]
 
 _REAL = 1e8  # seconds since 1970: below, a clock is made up
 _ALIKE = 0.05  # times that differ by less, in some unit, are of one clock
 _LONG_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
-
-
 _UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
+
+
+class Question(NamedTuple):
+    """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
+
+    arms: Arms
+    features: Features | None
+    context: Context | None
+    eligible: ArrayLike | None
+    now: float | None
+    weights: Weights | None = None
+    at_least: Mapping[str, float] | None = None
+    at_most: Mapping[str, float] | None = None
+    certainty: float = 0.5
+    activate: bool = True
+    subject: str | None = None
+    sticky: bool = False
 
 
 class Constraints(NamedTuple):
@@ -122,7 +120,7 @@ class Request(NamedTuple):
     activate: bool
     offer: Offer | None
     subject: int | None  # a hash
-    sticky: bool = False  # what is drawn follows from the subject
+    sticky: bool  # what is drawn follows from the subject
 
 
 def read_request(
@@ -133,20 +131,25 @@ def read_request(
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    arms, features, context, weights, eligible, at_least, at_most = question[:7]
-    certainty, activate, now, subject = question[7:]
+    activate, weights, subject = question.activate, question.weights, question.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
-    offered = reader.read(arms, features, context=context, eligible=eligible)
+    if question.sticky and subject is None:
+        raise ValueError("subject: expected one, because of sticky=True, got None")
+    arms = reader.read(
+        question.arms, question.features, context=question.context, eligible=question.eligible
+    )
+    timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
         config,
-        offered,
+        arms,
         config.selection if weights is None else read_weights(weights, config.units),
-        read_constraints(at_least, at_most, certainty, config.units),
-        read_time(now, clock, needed=config.timed or (not activate and config.timeout < math.inf)),
+        read_constraints(question.at_least, question.at_most, question.certainty, config.units),
+        read_time(question.now, clock, needed=timed),
         activate,
-        offered.written() if written else None,
+        arms.written() if written else None,
         None if subject is None else hash_subject(config.seed, subject),
+        question.sticky,
     )
 
 

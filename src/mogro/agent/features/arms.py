@@ -28,7 +28,6 @@ Arms = Sequence[str] | Mapping[str, ArrayLike] | Mapping[str, Record] | Catalogu
 Features = ArrayLike | Sequence[Record]
 Context = ArrayLike | Record
 
-_MAX_COMPARED = 4096  # numbers that are compared faster one by one than as bytes
 _EXPECTED = (
     "a mapping of id to features, ids with features, or a Catalogue; ids are strings, one or more"
 )
@@ -145,13 +144,12 @@ class ArmSet:
 
     def has_features(self, raw: FloatArray) -> bool:
         """Tell whether all arms, also those that are not eligible, have these features."""
-        if raw.size > _MAX_COMPARED:
-            return np.array_equal(raw, self._raw)
-        return raw.tobytes() == self._bytes
+        same = raw.flags.c_contiguous and self._bytes == raw  # copies nothing
+        return bool(same)
 
     @cached_property
-    def _bytes(self) -> bytes:
-        return self._raw.tobytes()
+    def _bytes(self) -> bytearray:
+        return bytearray(self._raw.data)
 
     def written(self) -> Offer:
         """Return what is written down of all arms, also of those that are not eligible."""
@@ -203,7 +201,8 @@ class ArmReader:
 
     def __init__(self, features: FeatureMap) -> None:
         self._features = features
-        self._ids: tuple[str, ...] = ()  # that were in order the last time
+        # Ids that were in order the last time, and as a list, which is compared in less time.
+        self._ids: tuple[tuple[str, ...], list[str]] = (), []
         self._last: ArmSet | None = None  # the arms last read, without a context
 
     def read(
@@ -253,10 +252,12 @@ class ArmReader:
         return last if given is None else last.of(given)
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
-        if type(arms) in (list, dict, tuple) and self._ids and tuple(arms) == self._ids:
-            return self._ids
-        self._ids = unique_strings(arms, "arms", wanted=_EXPECTED)
-        return self._ids
+        known, listed = self._ids
+        given = list(arms) if type(arms) in (dict, tuple) else arms
+        if type(given) is not list or not given or given != listed:
+            known = unique_strings(arms, "arms", wanted=_EXPECTED)
+            self._ids = known, list(known)
+        return known
 
     def _read_features(self, features: Features) -> tuple[FloatArray, Sequence[Record] | None]:
         """Return features as numbers, (K, A), with the records that they come from, if they do."""

@@ -106,19 +106,18 @@ class Ledger:
 
         What is not written stands as in an empty row: nothing is learned, and no time is known.
         """
-        arm = sys.intern(arm)  # many decisions choose the same
         if self._free:
             row = heapq.heappop(self._free)
-            for texts, text in zip(self.texts, (id, arm, record, context), strict=True):
-                texts[row] = text
         else:
             row = len(self.ids)
             if row >> self._bits == len(self.blocks):
                 self.blocks.append(empty_block(self.block_size, self.shape))
                 self.versions.append(self.position)
-            for texts, text in zip(self.texts, (id, arm, record, context), strict=True):
-                texts.append(text)
+            for texts in self.texts:
+                texts.append("")
         self.rows[id] = row
+        self.ids[row], self.arms[row] = id, sys.intern(arm)  # many decisions choose the same
+        self.records[row], self.contexts[row] = record, context
         return row, *self.writable(row)
 
     def writable(self, row: int) -> tuple[Block, int]:

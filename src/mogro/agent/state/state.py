@@ -181,13 +181,14 @@ class State:
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
         self.counters.observed += event.observed
-        if event.number is not None:
-            self.numbers = max(self.numbers, event.number + 1)
+        if event.number is not None and event.number >= self.numbers:
+            self.numbers = event.number + 1
         end = made + (self.units.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, serial, row)
         self.learner.add_pending(serial, block.features[i], made)
-        self._spend(self.accounts, event, serial)
+        if self.accounts:
+            self._spend(self.accounts, event, serial)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
