@@ -47,6 +47,15 @@ def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert service.ask("GET", "/health").status == 200
 
 
+def test_health_does_not_wait_for_what_takes_long(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        readers = service.service.readers
+        readers.size = 18  # as many as there may be
+        assert service.post("front", {}).status == 503
+        assert service.ask("GET", "/health").status == 200
+        readers.size = 0
+
+
 def test_metrics_and_logs(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         service.post("decide", {"id": "v\n1"})
@@ -120,8 +129,8 @@ def test_the_log_comes_as_parquet_and_answers_what_if(tmp_path: Path) -> None:
         table = parquet.read_table(remote.export(tmp_path / "log"))
         assert table.num_rows == 30
         answer = remote.what_if([{"click": 1.0}, {"cost": 1.0}])
-        assert answer["rows"] == 30
-        assert [each["trusted"] for each in answer["trade_offs"]] == [False, False]
+        assert answer.rows == 30
+        assert [each.trusted for each in answer.trade_offs] == [False, False]
 
 
 def test_the_description_is_whole(tmp_path: Path) -> None:

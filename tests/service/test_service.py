@@ -1,5 +1,6 @@
 """What a service answers: the same as an agent in this process, and refusals by name."""
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.service.running import SHOP, Running, running
 
 import mogro
+from mogro.service import wire
 from mogro.service.client import ServiceError
 
 ARMS = SHOP["catalogue"]
@@ -140,6 +142,38 @@ def test_a_decision_and_its_reasons_can_be_asked_for(shop: Running) -> None:
         assert 0 < record.propensity <= 1
         assert agent.explain(made).decision == made
         assert len(agent.explain(made.id).rivals) == 2
+
+
+def test_numbers_that_are_not_finite_are_refused(shop: Running) -> None:
+    before = shop.decisions_made()
+    with shop.connect() as agent:
+        for asked in ({"now": float("nan")}, {"at_most": {"cost": float("inf")}}):
+            with pytest.raises(ValueError, match="numbers: expected finite ones"):
+                agent.decide(**asked)
+        with pytest.raises(ValueError, match="numbers: expected finite ones"):
+            agent.decide({"a": np.array([np.nan, 1.0])})
+        with pytest.raises(TypeError, match="expected plain values and arrays, got object"):
+            agent.decide({"a": object()})
+        with pytest.raises(TypeError, match="wieghts"):
+            agent.decide(wieghts=[1, 1])  # type: ignore[call-arg]
+    assert shop.decisions_made() == before
+
+
+def test_every_keyword_of_a_call_goes_over_the_wire() -> None:
+    """What is new in an agent's method has to be new in the service, too."""
+    for method, kind in (
+        (mogro.Agent.decide, wire.Decide),
+        (mogro.Agent.decide_top, wire.DecideTop),
+        (mogro.Agent.observe, wire.Observe),
+        (mogro.Agent.reward, wire.Reward),
+        (mogro.Agent.activate, wire.Activate),
+        (mogro.Agent.withdraw, wire.Withdraw),
+        (mogro.Agent.estimate, wire.Estimate),
+        (mogro.Agent.front, wire.FindFront),
+        (mogro.Agent.probabilities, wire.FindProbabilities),
+    ):
+        names = set(inspect.signature(method).parameters) - {"self", "features"}
+        assert set(kind.__struct_fields__) == names, kind
 
 
 def test_a_batch_has_an_answer_each(shop: Running) -> None:

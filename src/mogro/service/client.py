@@ -1,8 +1,4 @@
-"""An agent that lives in a service: the methods of :class:`mogro.Agent`, from anywhere.
-
-It needs the standard library alone, so that whoever has mogro can ask a service. Bodies are small
-where arms are in the catalogue of the service, and there a faster JSON would gain little.
-"""
+"""An agent that lives in a service: the methods of :class:`mogro.Agent`, from anywhere."""
 
 import json
 import os
@@ -10,18 +6,22 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack, get_args, get_type_hints
 from urllib.parse import quote, urlsplit
 
-import numpy as np
+try:
+    import msgspec
+    from msgspec.structs import astuple
+except ModuleNotFoundError:
+    raise ImportError("mogro.connect needs msgspec: pip install msgspec") from None
 
 from mogro._files import write_atomically
 from mogro._validation import FloatArray
-from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, Rival, errors
+from mogro.agent import Alarm, Estimates, Front, Objective, Outcome, Propensities, errors
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.state.counters import Reconfiguration
+from mogro.service import wire
 from mogro.service.connection import Connection
 
 Arms = Mapping[str, Any] | Sequence[str]
@@ -30,7 +30,38 @@ _KINDS: dict[str, type[Exception]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, Exception)
 }
-_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_ERROR = wire.decoder(wire.ErrorAnswer)
+
+
+class Choice(TypedDict, total=False):
+    """Keywords of :meth:`mogro.Agent.probabilities`; eligible arms may come by their ids, too."""
+
+    context: Any
+    weights: Any
+    eligible: Any
+    at_least: Mapping[str, float] | None
+    at_most: Mapping[str, float] | None
+    certainty: float
+    now: float | None
+
+
+class Decide(Choice, total=False):
+    """Keywords of :meth:`mogro.Agent.decide` and :meth:`mogro.Agent.decide_top`."""
+
+    id: str | None
+    activate: bool
+    subject: str | None
+
+
+class Observe(TypedDict, total=False):
+    """Keywords of :meth:`mogro.Agent.observe`."""
+
+    context: Any
+    rewards: Mapping[str, float] | None
+    propensity: float | None
+    id: str | None
+    eligible: Any
+    now: float | None
 
 
 class ServiceError(ConnectionError):
@@ -47,47 +78,6 @@ class ServiceError(ConnectionError):
         self.status = status
 
 
-@dataclass(frozen=True)
-class RemoteDecision:
-    """A decision that a service has made: see :class:`mogro.agent.Decision`."""
-
-    id: str
-    arm: str
-    exploring: bool
-    uniform: bool
-    time: float
-    weights: dict[str, float] | None
-    estimates: dict[str, float]
-
-
-@dataclass(frozen=True)
-class RemoteRecord:
-    """A decision and what has become of it: see :class:`mogro.agent.DecisionRecord`.
-
-    ``propensity`` is that of the chosen arm, with its standard error; None if nobody knows it.
-    """
-
-    decision: RemoteDecision
-    rewards: dict[str, float]
-    status: dict[str, str]
-    propensity: float | None
-    propensity_error: float | None
-
-    @property
-    def pending(self) -> bool:
-        """Whether something may still come."""
-        return "pending" in self.status.values()
-
-
-@dataclass(frozen=True)
-class RemoteExplanation:
-    """Why an arm was chosen: see :class:`mogro.agent.Explanation`."""
-
-    decision: RemoteDecision
-    reason: str
-    rivals: tuple[Rival, ...]
-
-
 class _PerThread(threading.local):
     """The connection of a thread, kept open between calls."""
 
@@ -97,9 +87,9 @@ class _PerThread(threading.local):
 class RemoteAgent:
     """An agent behind an address; made by :func:`mogro.connect`.
 
-    Methods, arguments and exceptions are those of :class:`mogro.Agent`; ``arms`` may be left out
-    where the service has a catalogue. Threads may share it. A call that found no answer is made
-    again, which is safe: ids say what was asked before.
+    Methods, arguments and exceptions are those of :class:`mogro.Agent`, whose documentation counts
+    here, too; ``arms`` may be left out where the service has a catalogue. Threads may share it. A
+    call that found no answer is made again, which is safe: ids say what was asked before.
     """
 
     def __init__(
@@ -121,11 +111,13 @@ class RemoteAgent:
         except BaseException:
             self.close()
             raise
+        self._root += f"/{self.name}"
+        self._heads = {kind: self._head("POST", f"/{_tag(kind)}") for kind in _ANSWERS}
 
     def _find(self, agent: str | None) -> str:
-        names: list[str] = self._ask("GET", self._root)["agents"]
+        names = self._ask("GET", "", wire.AgentsAnswer).agents
         if agent is None and len(names) == 1:
-            return names[0]
+            return str(names[0])
         if agent is None or agent not in names:
             raise ValueError(f"agent: expected one of {names}, got {agent!r}")
         return agent
@@ -135,47 +127,26 @@ class RemoteAgent:
         arms: Arms | None = None,
         features: Any = None,
         *,
-        context: Any = None,
-        id: str | None = None,
-        weights: Any = None,
-        eligible: Any = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        activate: bool = True,
-        now: float | None = None,
-        subject: str | None = None,
         sticky: bool = False,
-    ) -> RemoteDecision:
+        **asked: Unpack[Decide],
+    ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        body = _offer(arms, features, context, eligible)
-        body |= _given(id=id or uuid.uuid4().hex, weights=_plain(weights), at_least=at_least)
-        body |= _given(at_most=at_most, now=now, activate=None if activate else False)
-        body |= _given(subject=subject, sticky=sticky or None)
-        return RemoteDecision(**self._call("decide", body))
+        answer: wire.DecisionAnswer = self._call(
+            wire.Decide(sticky=sticky, **_offer(arms, features, _with_id(asked)))
+        )
+        return answer
 
     def decide_top(
         self,
         arms: Arms | None = None,
         features: Any = None,
         *,
-        context: Any = None,
         top: int,
-        id: str | None = None,
-        weights: Any = None,
-        eligible: Any = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        activate: bool = True,
-        now: float | None = None,
-        subject: str | None = None,
-    ) -> tuple[RemoteDecision, ...]:
+        **asked: Unpack[Decide],
+    ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
-        body = {**_offer(arms, features, context, eligible), "top": top}
-        body |= _given(id=id or uuid.uuid4().hex, weights=_plain(weights), at_least=at_least)
-        body |= _given(at_most=at_most, now=now, activate=None if activate else False)
-        body |= _given(subject=subject)
-        made = self._call("decide-top", body)["decisions"]
-        return tuple(RemoteDecision(**each) for each in made)
+        call = wire.DecideTop(top=top, **_offer(arms, features, _with_id(asked)))
+        return tuple(self._call(call).decisions)
 
     def observe(
         self,
@@ -183,37 +154,29 @@ class RemoteAgent:
         features: Any = None,
         *,
         arm: str,
-        context: Any = None,
-        rewards: Mapping[str, float] | None = None,
-        propensity: float | None = None,
-        id: str | None = None,
-        eligible: Any = None,
-        now: float | None = None,
-    ) -> RemoteDecision:
+        **asked: Unpack[Observe],
+    ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        body = {**_offer(arms, features, context, eligible), "arm": arm}
-        body |= _given(id=id or uuid.uuid4().hex, rewards=rewards, propensity=propensity, now=now)
-        return RemoteDecision(**self._call("observe", body))
+        answer: wire.DecisionAnswer = self._call(
+            wire.Observe(arm=arm, **_offer(arms, features, _with_id(asked)))
+        )
+        return answer
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision."""
-        body = {"id": id, "values": _plain(values), **_given(now=now)}
-        return Outcome(**self._call("reward", body))
+        return Outcome(*astuple(self._call(wire.Reward(id=id, values=dict(values), now=now))))
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision is really shown."""
-        waited: bool = self._call("activate", {"id": id, **_given(now=now)})["waited"]
-        return waited
+        return bool(self._call(wire.Activate(id=id, now=now)).waited)
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all."""
-        count: int = self._call("withdraw", {"id": id, **_given(now=now)})["count"]
-        return count
+        return int(self._call(wire.Withdraw(id=id, now=now)).count)
 
     def expire(self, now: float | None = None) -> int:
         """Close all windows that end by a time."""
-        count: int = self._call("expire", _given(now=now))["count"]
-        return count
+        return int(self._call(wire.Expire(now=now)).count)
 
     def batch(self, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Make up to 100 calls with one request and one commit, and return an answer each.
@@ -222,17 +185,16 @@ class RemoteAgent:
         ``{"call": "reward", "id": "visit 1", "values": {"click": 1}}``. The answer to one that was
         refused is its exception.
         """
-        answers = self._call("batch", {"calls": [_plain(call) for call in calls]})["answers"]
+        answers = self._ask("POST", "/batch", wire.BatchAnswers, {"calls": calls}).answers
         return [_read_answer(call["call"], each) for call, each in zip(calls, answers, strict=True)]
 
     def estimate(
         self, arms: Arms | None = None, features: Any = None, *, context: Any = None
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
-        known = self._call("estimate", _offer(arms, features, context, None))
-        values, deviations = np.array(known["values"]), np.array(known["errors"])
-        names, bounds = tuple(known["objectives"]), np.array(known["intervals"])
-        return Estimates(tuple(known["arms"]), values, deviations, names, bounds)
+        call = wire.Estimate(**_offer(arms, features, {"context": context}))
+        answer: Estimates = self._call(call)
+        return answer
 
     def front(
         self,
@@ -241,146 +203,137 @@ class RemoteAgent:
         *,
         context: Any = None,
         confidence: float | None = None,
-        noise: float | Mapping[str, float] | None = None,
+        noise: Any = None,
     ) -> Front:
         """Return the estimated front of some arms, and with a confidence what is certain of it."""
-        body = _offer(arms, features, context, None)
-        known = self._call("front", body | _given(confidence=confidence, noise=_plain(noise)))
-        values, shares = np.array(known["values"]), np.array(known["shares"])
-        names, certain = tuple(known["objectives"]), (known["certain"], known["confidence"])
-        return Front(tuple(known["arms"]), values, shares, names, *certain)
+        offer = _offer(arms, features, {"context": context})
+        answer: Front = self._call(wire.FindFront(confidence=confidence, noise=noise, **offer))
+        return answer
 
     def probabilities(
-        self,
-        arms: Arms | None = None,
-        features: Any = None,
-        *,
-        context: Any = None,
-        weights: Any = None,
-        eligible: Any = None,
-        at_least: Mapping[str, float] | None = None,
-        at_most: Mapping[str, float] | None = None,
-        now: float | None = None,
+        self, arms: Arms | None = None, features: Any = None, **asked: Unpack[Choice]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
-        body = _offer(arms, features, context, eligible)
-        body |= _given(weights=_plain(weights), at_least=at_least, at_most=at_most, now=now)
-        known = self._call("probabilities", body)
-        values, deviations = np.array(known["values"]), np.array(known["errors"])
-        return Propensities(tuple(known["arms"]), values, deviations)
+        call = wire.FindProbabilities(**_offer(arms, features, asked))
+        return Propensities(*astuple(self._call(call)))
 
-    def decision(self, id: str) -> RemoteRecord:
+    def decision(self, id: str) -> wire.RecordAnswer:
         """Return a decision and what has become of it."""
-        known = self._get(f"decision?id={quote(id, safe='')}")
-        return RemoteRecord(RemoteDecision(**known.pop("decision")), **known)
+        path = f"/decision?id={quote(id, safe='')}"
+        answer: wire.RecordAnswer = self._ask("GET", path, wire.RecordAnswer)
+        return answer
 
-    def explain(self, decision: RemoteDecision | str) -> RemoteExplanation:
+    def explain(self, decision: wire.DecisionAnswer | str) -> wire.ExplanationAnswer:
         """Say what an arm was chosen over, by a decision or its id."""
         id = decision if isinstance(decision, str) else decision.id
-        known = self._get(f"explanation?id={quote(id, safe='')}")
-        rivals = tuple(Rival(**rival) for rival in known["rivals"])
-        return RemoteExplanation(RemoteDecision(**known["decision"]), known["reason"], rivals)
+        path = f"/explanation?id={quote(id, safe='')}"
+        answer: wire.ExplanationAnswer = self._ask("GET", path, wire.ExplanationAnswer)
+        return answer
 
-    def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> dict[str, Any]:
+    def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
-        return self._call("what-if", _given(trade_offs=_plain(trade_offs)))
+        given = None if trade_offs is None else [dict(each) for each in trade_offs]
+        answer: wire.WhatIfAnswer = self._call(wire.WhatIf(trade_offs=given))
+        return answer
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""
-        return tuple(Alarm(**alarm) for alarm in self._get("alarms")["alarms"])
+        known = self._ask("GET", "/alarms", wire.AlarmsAnswer).alarms
+        return tuple(Alarm(*astuple(alarm)) for alarm in known)
 
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of decisions that are given none; None: the policy's own."""
-        weights: dict[str, float] | None = self._get("weights")["weights"]
+        weights: dict[str, float] | None = self._ask("GET", "/weights", wire.WeightsAnswer).weights
         return weights
 
     def set_weights(self, weights: Any, *, now: float | None = None) -> None:
         """Set the trade-off of decisions that are given none."""
-        body = {"weights": _plain(weights), **_given(now=now)}
-        self._ask("PUT", f"{self._root}/{self.name}/weights", body)
+        body = wire.SetWeights(weights=weights, now=now)
+        self._ask("PUT", "/weights", wire.WeightsAnswer, body)
 
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How the budgets stand."""
-        answers = self._get("budgets")["budgets"]
-        for answer in answers:
-            answer["budget"] = Budget(**answer["budget"])
-            answer["forecast"] = float("nan") if answer["forecast"] is None else answer["forecast"]
-        return tuple(BudgetStatus(**answer) for answer in answers)
+        known = self._ask("GET", "/budgets", wire.BudgetsAnswer).budgets
+        for each in known:
+            each.forecast = float("nan") if each.forecast is None else each.forecast
+        return tuple(BudgetStatus(*astuple(each)) for each in known)
 
     def set_budgets(self, budgets: Sequence[Budget]) -> None:
         """Have these budgets from now on, and no others."""
-        path = f"{self._root}/{self.name}/budgets"
-        self._ask("PUT", path, {"budgets": [asdict(budget) for budget in budgets]})
+        body = wire.SetBudgets(budgets=list(budgets))
+        self._ask("PUT", "/budgets", wire.BudgetsAnswer, body)
 
     def reconfigure(self, settings: Mapping[str, Any]) -> Reconfiguration:
         """Go on with another configuration, as in the file of the service; what is left out stays.
 
         Return what has changed.
         """
-        path = f"{self._root}/{self.name}/config"
-        known = self._ask("PATCH", path, _plain(settings))
-        return Reconfiguration(tuple(known["changes"]), known["relearned"], known["unsure"])
+        known = self._ask("PATCH", "/config", wire.ConfigAnswer, settings)
+        return Reconfiguration(tuple(known.changes), known.relearned, known.unsure)
 
     @property
     def arms(self) -> dict[str, Any]:
         """The arms of the catalogue, as they were sent."""
-        arms: dict[str, Any] = self._get("arms")["arms"]
+        arms: dict[str, Any] = self._ask("GET", "/arms", wire.CatalogueAnswer).arms
         return arms
 
     def put_arms(self, arms: Mapping[str, Any]) -> None:
         """Add arms to the catalogue, or give those that are there other features."""
-        self._ask("PUT", f"{self._root}/{self.name}/arms", {"arms": _plain(arms)})
+        self._ask("PUT", "/arms", wire.NumberAnswer, {"arms": arms})
 
     def drop_arms(self, ids: Sequence[str]) -> None:
         """Take arms off the catalogue."""
-        self._ask("DELETE", f"{self._root}/{self.name}/arms", {"arms": list(ids)})
+        self._ask("DELETE", "/arms", wire.NumberAnswer, wire.DropArms(arms=list(ids)))
 
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions."""
-        count: int = self._call("erase", {"ids": list(ids)})["count"]
-        return count
+        body = wire.Erase(ids=list(ids))
+        return int(self._ask("POST", "/erase", wire.NumberAnswer, body).count)
 
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
         target = Path(folder) / "decisions.parquet"
-        _, content = self._send("GET", f"{self._root}/{self.name}/log", b"")
+        content = self._send(self._head("GET", "/log"), b"")
         with write_atomically(target, parents=True) as file:
             file.write(content)
         return target
 
+    def describe(self) -> wire.AgentAnswer:
+        """Return all that :attr:`objectives` and the attributes below say, in one answer."""
+        answer: wire.AgentAnswer = self._ask("GET", "", wire.AgentAnswer)
+        return answer
+
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
-        return tuple(Objective(**each) for each in self._get("")["objectives"])
+        return self.describe().objectives
 
     @property
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
-        counters: dict[str, int] = self._get("")["counters"]
-        return counters
+        return self.describe().counters
 
     @property
     def observations(self) -> dict[str, float]:
         """The effective number of observations of each objective."""
-        observations: dict[str, float] = self._get("")["observations"]
-        return observations
+        return self.describe().observations
 
     @property
     def theta(self) -> FloatArray:
         """Estimated change of each objective per feature, (M, p - 1)."""
-        return np.array(self._get("")["theta"])
+        return self.describe().theta
 
     @property
     def intercept(self) -> FloatArray:
         """Estimate of each objective for features of zero, (M,)."""
-        return np.array(self._get("")["intercept"])
+        return self.describe().intercept
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """What the columns of :attr:`theta` are called."""
-        return tuple(self._get("")["features"])
+        return self.describe().features
 
     def close(self) -> None:
         """Let go of the connection of this thread; the next call makes a new one."""
@@ -397,48 +350,49 @@ class RemoteAgent:
     def __repr__(self) -> str:
         return f"<RemoteAgent {self.name!r} at {self._place.geturl()}>"
 
-    def _call(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._ask("POST", f"{self._root}/{self.name}/{name}", body)
+    def _call(self, call: wire.Call) -> Any:
+        """Return the answer to a call of the agent."""
+        kind = type(call)
+        return self._read(_ANSWERS[kind], self._send(self._heads[kind], _encode(call)))
 
-    def _get(self, name: str) -> dict[str, Any]:
-        return self._ask("GET", f"{self._root}/{self.name}/{name}".rstrip("/"))
+    def _ask(self, method: str, path: str, answers: Any, body: Any = None) -> Any:
+        """Return the answer to anything else."""
+        content = b"" if body is None else _encode(body)
+        return self._read(wire.decoder(answers), self._send(self._head(method, path), content))
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        sent = b"" if body is None else _encode(body)
-        status, content = self._send(method, path, sent)
+    def _head(self, method: str, path: str) -> bytes:
+        return f"{method} {self._root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
+
+    def _read(self, decoder: msgspec.json.Decoder[Any], content: bytes) -> Any:
         try:
-            answer: dict[str, Any] = json.loads(content)
+            return decoder.decode(content)
         except ValueError:
-            raise ServiceError(f"{self._place.geturl()}: no JSON, {content[:100]!r}") from None
-        if status != 200:
-            raise _error(status, answer)
-        return answer
+            raise ServiceError(f"{self._place.geturl()}: no answer: {content[:100]!r}") from None
 
-    def _send(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        """Return the status and body of an answer; try again where there was none, or 503."""
+    def _send(self, head: bytes, body: bytes) -> bytes:
+        """Return the body of an answer; try again where there was none, or 503."""
         for attempt in range(self._retries + 1):
             last = attempt == self._retries
             try:
-                status, content = self._send_once(method, path, body)
+                connection = self._thread.current or self._connect()
+                status, content = connection.ask(head, body)
             except OSError as error:
                 self.close()
                 if last:
                     raise ServiceError(f"{self._place.geturl()}: {error!r}") from error
             else:
+                if status == 200:
+                    return content
                 if status != 503 or last:
-                    return status, content
+                    raise _error(status, self._read(_ERROR, content))
             time.sleep(min(0.05 * 2**attempt, 1.0))
         raise AssertionError
 
-    def _send_once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
-        connection = self._thread.current
-        if connection is None:
-            tls = self._place.scheme == "https"
-            host, port = self._place.hostname or "", self._place.port or (443 if tls else 80)
-            connection = Connection(host, port, tls=tls, timeout=self._timeout)
-            self._thread.current = connection
-        head = f"{method} {path} HTTP/1.1\r\n{self._headers}"
-        return connection.ask(head.encode("latin-1"), body)
+    def _connect(self) -> Connection:
+        tls = self._place.scheme == "https"
+        host, port = self._place.hostname or "", self._place.port or (443 if tls else 80)
+        self._thread.current = Connection(host, port, tls=tls, timeout=self._timeout)
+        return self._thread.current
 
 
 def connect(
@@ -450,6 +404,8 @@ def connect(
     retries: int = 5,
 ) -> RemoteAgent:
     """Return an agent that lives in a service: the methods of :class:`mogro.Agent`, from anywhere.
+
+    It needs msgspec (``pip install msgspec``).
 
     Parameters
     ----------
@@ -468,66 +424,63 @@ def connect(
     return RemoteAgent(url, agent, key=key, timeout=timeout, retries=retries)
 
 
-def _given(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+def _tag(kind: Any) -> str:
+    return str(kind.__struct_config__.tag)
 
 
-def _offer(arms: Arms | None, features: Any, context: Any, eligible: Any) -> dict[str, Any]:
-    """Return the part of a body that says what is on offer."""
-    body: dict[str, Any] = {}
+_CALLS = (*get_args(wire.Change), *wire.QUESTIONS)
+_ANSWERS = {kind: wire.decoder(get_type_hints(kind.carry_out)["return"]) for kind in _CALLS}
+_BY_TAG = {_tag(kind): get_type_hints(kind.carry_out)["return"] for kind in _CALLS}
+
+
+def _with_id(asked: Any) -> Any:
+    """Give a decision an id, so that it can be asked for again."""
+    return asked if asked.get("id") else {**asked, "id": uuid.uuid4().hex}
+
+
+def _offer(arms: Arms | None, features: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a call; the arms as a mapping, those that may be chosen by their ids."""
+    fields = dict(asked)
     if arms is not None:
         named = arms if isinstance(arms, Mapping) else dict(zip(arms, features, strict=True))
-        body["arms"] = {arm: _plain(x) for arm, x in named.items()}
-    if context is not None:
-        body["context"] = _plain(context)
+        fields["arms"] = named
+    eligible = fields.get("eligible")
     if eligible is not None:
         chosen = list(eligible)
         if chosen and not isinstance(chosen[0], str):
             if arms is None:
                 raise ValueError("eligible: expected ids, because the arms are in the catalogue")
             chosen = [arm for arm, may in zip(arms, chosen, strict=True) if may]
-        body["eligible"] = chosen
-    return body
+        fields["eligible"] = chosen
+    return fields
 
 
-def _plain(value: Any) -> Any:
-    """Return arrays and sets as lists, wherever they stand."""
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    if isinstance(value, tuple | list) and value and not isinstance(value[0], float):
-        return [_plain(part) for part in value]
-    return value
+def _encode(body: Any) -> bytes:
+    content = wire.encode(body)
+    if b"null" in content:  # somebody's None, or a number that is not finite
+        try:
+            json.dumps(msgspec.to_builtins(body, enc_hook=wire.to_lists), allow_nan=False)
+        except ValueError:
+            raise ValueError("numbers: expected finite ones, got NaN or infinity") from None
+    return content
 
 
-def _encode(body: Mapping[str, Any]) -> bytes:
-    try:
-        return _JSON.encode(body).encode()
-    except ValueError:
-        raise ValueError("numbers: expected finite ones, got NaN or infinity") from None
-
-
-def _error(status: int, problem: Mapping[str, Any]) -> Exception:
+def _error(status: int, problem: wire.ErrorAnswer) -> Exception:
     """Return the exception that an agent in this process would have raised."""
-    kind, message = problem.get("error", ""), problem.get("message", "")
     if status >= 500 or status in (401, 403, 408, 421, 429):
-        return ServiceError(f"{status}: {message}", status)
-    if kind in _KINDS and kind != "InfeasibleConstraints":
-        return _KINDS[kind](message)
-    return ValueError(message)
+        return ServiceError(f"{status}: {problem.message}", status)
+    if problem.error in _KINDS and problem.error != "InfeasibleConstraints":
+        return _KINDS[problem.error](problem.message)
+    return ValueError(problem.message)
 
 
-def _read_answer(call: str, answer: Mapping[str, Any]) -> Any:
-    body = answer["body"]
-    if answer["status"] != 200:
-        return _error(answer["status"], body)
-    if call in ("decide", "observe"):
-        return RemoteDecision(**body)
-    if call == "decide-top":
-        return tuple(RemoteDecision(**each) for each in body["decisions"])
+def _read_answer(call: str, answer: wire.BatchAnswer) -> Any:
+    """Return the answer to a call of a batch as its method would."""
+    if answer.status != 200:
+        return _error(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
+    body = msgspec.convert(answer.body, _BY_TAG[call])
     if call == "reward":
-        return Outcome(**body)
-    return next(iter(body.values()))
+        return Outcome(*astuple(body))
+    if call == "decide-top":
+        return tuple(body.decisions)
+    return body if call in ("decide", "observe") else astuple(body)[0]

@@ -1,12 +1,14 @@
 """An agent of the service with what belongs to it."""
 
 import math
+import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 from mogro.agent import Agent, Alarm
+from mogro.service import wire
 from mogro.service.arms import ArmStore
 from mogro.service.worker import Writer
 
@@ -24,13 +26,22 @@ class HostedAgent:
     arms: ArmStore
     writer: Writer
     recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
+
+    def carry_out(self, call: wire.Call) -> Any:
+        """Return the answer to a call, and remember what was on offer."""
+        answer = call.carry_out(self.agent, self.arms.catalogue)
+        if isinstance(call, wire.Decide | wire.DecideTop):
+            self.recent.append((call.arms, call.context))
+        return answer
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Return what should be looked at, as of a few seconds ago."""
-        if time.monotonic() - self._alarms[0] > _FRESH:
-            self._alarms = time.monotonic(), self.agent.alarms()
-        return self._alarms[1]
+        with self._lock:
+            if time.monotonic() - self._alarms[0] > _FRESH:
+                self._alarms = time.monotonic(), self.agent.alarms()
+            return self._alarms[1]
 
     def recall(self) -> None:
         """Take the last choices from the journal, after a start."""

@@ -1,12 +1,13 @@
 """The description of the service, for programs that read such things: OpenAPI 3.1, from types."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from mogro._version import __version__
-from mogro.service.schema import ErrorAnswer
+from mogro.service.operations import Operation
+from mogro.service.wire import ErrorAnswer
 
 _REFERENCE = "#/components/schemas/{name}"
 _WORDS = {
@@ -26,45 +27,17 @@ _WORDS = {
 }
 
 
-class Operation(NamedTuple):
-    """One call of the service.
-
-    Attributes
-    ----------
-    method, path
-        By which it is called; ``{agent}`` stands for a name.
-    words
-        What it does.
-    asks, answers
-        Types of the bodies; None where there is none, or no JSON.
-    role
-        That a key needs.
-    query
-        Names of what stands in the address.
-    good
-        The status of an answer as asked.
-    """
-
-    method: str
-    path: str
-    words: str
-    asks: Any = None
-    answers: Any = None
-    role: str | None = None
-    query: tuple[str, ...] = ()
-    good: int = 200
-
-
 def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
     types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
     schemas, components = msgspec.json.schema_components(
-        [*types, ErrorAnswer], ref_template=_REFERENCE
+        [*types, ErrorAnswer], ref_template=_REFERENCE, schema_hook=_array
     )
     known = dict(zip([*types, ErrorAnswer], schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        body = _body(known[operation.asks], components) if operation.asks is not None else None
+        asked = known[operation.asks] if operation.asks is not None else None
+        body = None if asked is None else _body(asked, components)
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(
             operation, body, known.get(operation.answers), known[ErrorAnswer], agents
         )
@@ -81,6 +54,11 @@ def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _array(_: Any) -> dict[str, Any]:
+    """Describe an array of numbers; how many axes it has is in the words of its type."""
+    return {"type": "array", "items": {"type": ["number", "array", "null"]}}
 
 
 def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
@@ -121,13 +99,15 @@ def _described(
         ),
         "responses": {str(operation.good): good, **bad},
     }
-    parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "query", "schema": {"type": "string", "minLength": 1}}
-        for name in operation.query
-    ]
+    parameters: list[dict[str, Any]] = []
+    if operation.method == "GET" and operation.asks is not None:
+        text = {"type": "string", "minLength": 1}
+        names = operation.asks.__struct_fields__
+        parameters = [{"name": name, "in": "query", "schema": text} for name in names]
+        body = None
     if "{agent}" in operation.path:
-        names = {"type": "string", "enum": list(agents)}
-        parameters.append({"name": "agent", "in": "path", "schema": names})
+        known = {"type": "string", "enum": list(agents)}
+        parameters.append({"name": "agent", "in": "path", "schema": known})
     if "{event}" in operation.path:
         parameters.append({"name": "event", "in": "path", "schema": {"type": "string"}})
     if parameters:

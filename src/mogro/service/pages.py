@@ -1,11 +1,10 @@
 """What a browser is shown: a page for every agent, a login, and the files they load."""
 
-import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -14,7 +13,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mogro import _page
-from mogro.agent import Agent
 from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
 from mogro.service.hosting import HostedAgent
@@ -208,16 +206,3 @@ def _html(text: str, status: int = 200) -> Response:
 
 def _json(body: Any) -> Response:
     return Response(msgspec.json.encode(body), media_type="application/json")
-
-
-def write_parquet(agent: Agent) -> BinaryIO:
-    """Write the log of an agent to a file, and return it open; nothing else holds on to it."""
-    with tempfile.TemporaryDirectory(prefix="mogro-log-") as folder:
-        return agent.export(folder).open("rb")
-
-
-def stream_file(file: BinaryIO, chunk: int) -> Iterator[bytes]:
-    """Yield a file in pieces."""
-    with file:
-        while piece := file.read(chunk):
-            yield piece

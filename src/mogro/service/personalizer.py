@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from mogro.agent import Agent, Decision, Encoder
-from mogro.service.schema import Id
+from mogro.service.wire import Id
 
 Scalar = float | str | bool | None
 Group = dict[str, Scalar | list[float | str] | dict[str, Scalar | list[float | str]]]

@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from mogro.agent import errors
-from mogro.service.schema import ErrorAnswer
+from mogro.service.wire import ErrorAnswer
 
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.\[\]'\" -]{0,80}): ")
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)

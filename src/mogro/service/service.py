@@ -20,7 +20,7 @@ from mogro.service.hosting import HostedAgent
 from mogro.service.keys import Key, KeyRing, Role
 from mogro.service.metrics import Metrics
 from mogro.service.problems import Refused
-from mogro.service.schema import ChangeAnswer
+from mogro.service.wire import ChangeAnswer
 from mogro.service.worker import Readers, Writer
 
 _SESSION = 12 * 3600.0  # seconds
@@ -38,6 +38,10 @@ class Caller:
     name: str
     key: Key | None
     token: str | None = None
+
+    def knows(self, agent: str) -> bool:
+        """Tell whether the key is one for an agent."""
+        return self.key is None or not self.key.agents or agent in self.key.agents
 
     def require(self, role: Role, agent: str | None) -> None:
         """Refuse what the key does not allow."""

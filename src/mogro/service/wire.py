@@ -1,0 +1,509 @@
+"""What goes over the wire: one type for every body of a request and for every answer.
+
+Routes, the description (:mod:`mogro.service.openapi`) and the client are made from these. A call
+knows who may make it and how an agent carries it out; decoding checks types, and the agent all
+else. What an agent returns goes as it is, where that is a data class; a named tuple would go as a
+bare list, so that a struct with its fields does. A number that is not finite goes as null.
+"""
+
+import math
+from typing import Annotated, Any, ClassVar, get_type_hints
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from mogro._validation import FloatArray
+from mogro.agent import (
+    Agent,
+    Alarm,
+    Budget,
+    BudgetStatus,
+    Catalogue,
+    Decision,
+    DecisionRecord,
+    Estimates,
+    Front,
+    Objective,
+    Outcome,
+    Propensities,
+    Rival,
+)
+from mogro.service.keys import Role
+
+Id = Annotated[str, Meta(min_length=1, max_length=200)]
+Name = Annotated[str, Meta(max_length=200)]
+Value = float | str | bool | None | list[float | str]
+Features = list[float] | dict[Name, Value]  # numbers, or a record
+Arms = dict[Name, Features]
+Weights = dict[Name, float] | list[float]
+
+
+def to_lists(value: Any) -> Any:
+    """Return an array as JSON has it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"expected plain values and arrays, got {type(value).__name__}")
+
+
+def _to_array(_: Any, value: Any) -> Any:
+    return np.array(value)
+
+
+encode = msgspec.json.Encoder(enc_hook=to_lists).encode
+
+
+def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """Return what reads one kind of body."""
+    return msgspec.json.Decoder(kind, dec_hook=_to_array)
+
+
+def _fields_of(kind: Any, **others: Any) -> Any:
+    """Return a struct with the fields of a named tuple, some of other types."""
+    fields = list((get_type_hints(kind) | others).items())
+    words = {"__doc__": (kind.__doc__ or "").partition("\n")[0]}
+    return msgspec.defstruct(f"{kind.__name__}Answer", fields, namespace=words)
+
+
+AlarmAnswer: Any = _fields_of(Alarm)
+BudgetAnswer: Any = _fields_of(BudgetStatus, forecast=float | None)  # null: no decision yet
+OutcomeAnswer: Any = _fields_of(Outcome)
+ProbabilitiesAnswer: Any = _fields_of(Propensities)
+
+
+class DecisionAnswer(Struct, frozen=True):
+    """A decision: see :class:`mogro.agent.Decision`."""
+
+    id: str
+    arm: str
+    exploring: bool
+    uniform: bool
+    holdout: bool
+    time: float
+    weights: dict[str, float] | None
+    estimates: dict[str, float]
+
+
+class DecisionsAnswer(Struct):
+    """Several decisions, chosen together."""
+
+    decisions: list[DecisionAnswer]
+
+
+class NumberAnswer(Struct):
+    """How many: of objectives withdrawn, windows closed, arms there are, decisions erased."""
+
+    count: int
+
+
+class WaitingAnswer(Struct):
+    """Whether a decision was waiting to be activated."""
+
+    waited: bool
+
+
+class RecordAnswer(Struct, frozen=True):
+    """A decision and what has become of it: see :class:`mogro.agent.DecisionRecord`.
+
+    ``propensity`` is that of the chosen arm, with its standard error; null if nobody knows it.
+    """
+
+    decision: DecisionAnswer
+    rewards: dict[str, float]
+    status: dict[str, str]
+    propensity: float | None
+    propensity_error: float | None
+
+    @property
+    def pending(self) -> bool:
+        """Whether something may still come."""
+        return "pending" in self.status.values()
+
+
+class ExplanationAnswer(Struct, frozen=True):
+    """Why an arm was chosen: see :class:`mogro.agent.Explanation`."""
+
+    decision: DecisionAnswer
+    reason: str
+    rivals: tuple[Rival, ...]
+
+
+class TradeOffAnswer(Struct):
+    """What a trade-off would have been worth, with intervals of 95 % for all together."""
+
+    weights: dict[str, float]
+    values: dict[str, float | None]
+    low: dict[str, float | None]
+    high: dict[str, float | None]
+    trusted: bool
+
+
+class WhatIfAnswer(Struct):
+    """What trade-offs would have been worth."""
+
+    rows: int
+    trade_offs: list[TradeOffAnswer]
+    warnings: list[str]
+
+
+class Body(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A body of a request."""
+
+
+class Call(Body, tag_field="call"):
+    """A body that an agent answers."""
+
+    role: ClassVar[Role]  # that a key needs
+
+    def arguments(self, catalogue: Catalogue) -> dict[str, Any]:
+        """Return what is asked, as keywords of an agent's method."""
+        return {name: getattr(self, name) for name in self.__struct_fields__}
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Any:
+        """Ask the agent."""
+        raise NotImplementedError
+
+
+class Offer(Call):
+    """A call with arms on offer: those sent along, or else those of the catalogue."""
+
+    arms: Arms | None = None
+    context: Features | None = None
+
+    def arguments(self, catalogue: Catalogue) -> dict[str, Any]:
+        """Return what is asked; the eligible arms, which come by their ids, as a mask."""
+        asked = super().arguments(catalogue)
+        if asked["arms"] is None:
+            asked["arms"] = catalogue
+        ids = asked.get("eligible")
+        if ids is not None:
+            known = catalogue.version().ids if self.arms is None else tuple(self.arms)
+            wanted = set(ids)
+            unknown = wanted.difference(known)
+            if unknown:
+                raise ValueError(f"eligible: expected arms on offer, got {sorted(unknown)[:3]}")
+            asked["eligible"] = np.array([arm in wanted for arm in known], dtype=np.bool_)
+        return asked
+
+
+class Choice(Offer):
+    """A choice among arms: see :meth:`mogro.Agent.decide`."""
+
+    weights: Weights | None = None
+    eligible: list[Name] | None = None
+    at_least: dict[Name, float] | None = None
+    at_most: dict[Name, float] | None = None
+    certainty: float = 0.5
+    now: float | None = None
+
+
+class Decide(Choice, tag="decide"):
+    """Choose an arm."""
+
+    role: ClassVar[Role] = "decide"
+    id: Id | None = None
+    activate: bool = True
+    subject: Id | None = None
+    sticky: bool = False
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
+        """Ask the agent."""
+        return decided(agent.decide(**self.arguments(catalogue)))
+
+
+class DecideTop(Choice, tag="decide-top", kw_only=True):
+    """Choose several arms."""
+
+    role: ClassVar[Role] = "decide"
+    top: Annotated[int, Meta(ge=1, le=1000)]
+    id: Id | None = None
+    activate: bool = True
+    subject: Id | None = None
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionsAnswer:
+        """Ask the agent."""
+        chosen = agent.decide_top(**self.arguments(catalogue))
+        return DecisionsAnswer([decided(each) for each in chosen])
+
+
+class Observe(Offer, tag="observe", kw_only=True):
+    """Take over a decision that somebody else has made."""
+
+    role: ClassVar[Role] = "decide"
+    arm: Name
+    rewards: dict[Name, float] | None = None
+    propensity: float | None = None
+    id: Id | None = None
+    eligible: list[Name] | None = None
+    now: float | None = None
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
+        """Tell the agent."""
+        return decided(agent.observe(**self.arguments(catalogue)))
+
+
+class Report(Call, kw_only=True):
+    """A call about a decision that was made."""
+
+    role: ClassVar[Role] = "reward"
+    id: Id
+    now: float | None = None
+
+
+class Reward(Report, tag="reward", kw_only=True):
+    """Give rewards to a decision."""
+
+    values: dict[Name, float]
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> OutcomeAnswer:
+        """Tell the agent."""
+        return OutcomeAnswer(*agent.reward(self.id, self.values, now=self.now))
+
+
+class Activate(Report, tag="activate"):
+    """Say that the arm of a decision is really shown."""
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> WaitingAnswer:
+        """Tell the agent."""
+        return WaitingAnswer(agent.activate(self.id, now=self.now))
+
+
+class Withdraw(Report, tag="withdraw"):
+    """Say that the arm of a decision was not shown after all."""
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> NumberAnswer:
+        """Tell the agent."""
+        return NumberAnswer(agent.withdraw(self.id, now=self.now))
+
+
+class Expire(Call, tag="expire"):
+    """Close all windows that end by a time."""
+
+    role: ClassVar[Role] = "reward"
+    now: float | None = None
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> NumberAnswer:
+        """Tell the agent."""
+        return NumberAnswer(agent.expire(self.now))
+
+
+Change = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
+
+
+class Estimate(Offer, tag="estimate"):
+    """Say what is believed of arms: see :meth:`mogro.Agent.estimate`."""
+
+    role: ClassVar[Role] = "read"
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Estimates:
+        """Ask the agent."""
+        return agent.estimate(**self.arguments(catalogue))
+
+
+class FindFront(Offer, tag="front"):
+    """Return the estimated front of arms, and with a confidence what is certain of it."""
+
+    role: ClassVar[Role] = "read"
+    confidence: float | None = None
+    noise: float | dict[Name, float] | None = None
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> Front:
+        """Ask the agent."""
+        return agent.front(**self.arguments(catalogue))
+
+
+class FindProbabilities(Choice, tag="probabilities"):
+    """Say how likely each arm would be chosen; nothing happens."""
+
+    role: ClassVar[Role] = "read"
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> ProbabilitiesAnswer:
+        """Ask the agent."""
+        return ProbabilitiesAnswer(*agent.probabilities(**self.arguments(catalogue)))
+
+
+class WhatIf(Call, tag="what-if"):
+    """Estimate by the log what trade-offs would have been worth; without any, a grid of them."""
+
+    role: ClassVar[Role] = "read"
+    trade_offs: Annotated[list[dict[Name, float]], Meta(min_length=1, max_length=50)] | None = None
+
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> WhatIfAnswer:
+        """Ask the log of the agent."""
+        from mogro.evaluation import what_if
+
+        result = what_if(agent, self.trade_offs)
+        columns = [
+            [dict(zip(result.units.names, row, strict=True)) for row in column.tolist()]
+            for column in (result.value, *np.moveaxis(result.interval(), -1, 0))
+        ]
+        rows = map(TradeOffAnswer, map(dict, result.trade_offs), *columns, result.trusted.tolist())
+        return WhatIfAnswer(result.evaluations[0].rows, list(rows), list(result.warnings))
+
+
+QUESTIONS = (Estimate, FindFront, FindProbabilities, WhatIf)
+
+
+class Batch(Body):
+    """Calls to carry out one after the other, with one commit."""
+
+    calls: Annotated[list[Change], Meta(min_length=1)]
+
+
+class ErrorAnswer(Struct, omit_defaults=True):
+    """What went wrong: the kind of error, the argument it is about, and words."""
+
+    error: str
+    message: str
+    argument: str | None = None
+
+
+class BatchAnswer(Struct):
+    """The answer to one call of a batch: what it alone would have got."""
+
+    status: int
+    body: dict[str, Any]
+
+
+class BatchAnswers(Struct):
+    """Answers, in the order of the calls."""
+
+    answers: list[BatchAnswer]
+
+
+class ById(Body):
+    """A decision, by its id."""
+
+    id: Id
+
+
+class AlarmsAnswer(Struct):
+    """What should be looked at."""
+
+    alarms: list[AlarmAnswer]
+
+
+class ChangeAnswer(Struct, omit_defaults=True):
+    """One change: when, by whose key, and what."""
+
+    time: float
+    by: str
+    agent: str
+    what: str
+    detail: Any = None
+
+
+class SetWeights(Body):
+    """A trade-off; null goes back to the policy's."""
+
+    weights: Weights | None
+    now: float | None = None
+
+
+class WeightsAnswer(Struct):
+    """The trade-off that decisions have where none is given, and the ones before."""
+
+    weights: dict[str, float] | None
+    history: list[ChangeAnswer]
+
+
+class ConfigAnswer(Struct):
+    """The settings of an agent as they are now, and who changed them before."""
+
+    settings: dict[str, Any]
+    changes: list[str]  # of this request
+    relearned: int
+    unsure: int
+    history: list[ChangeAnswer]
+
+
+class SetBudgets(Body):
+    """All budgets that there are from now on."""
+
+    budgets: list[Budget]
+
+
+class BudgetsAnswer(Struct):
+    """How all budgets stand, and who changed them before."""
+
+    budgets: list[BudgetAnswer]
+    history: list[ChangeAnswer]
+
+
+class PutArms(Body):
+    """Arms of the catalogue: new ones, or other features for those that are there."""
+
+    arms: Arms
+
+
+class DropArms(Body):
+    """Arms to take off the catalogue."""
+
+    arms: list[Name]
+
+
+class CatalogueAnswer(Struct):
+    """The arms of the catalogue, as they were sent."""
+
+    arms: dict[str, list[float] | dict[str, Any]]
+
+
+class Erase(Body):
+    """Decisions to remove from the record."""
+
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=1000)]
+
+
+class AgentAnswer(Struct):
+    """An agent as it is now."""
+
+    name: str
+    objectives: tuple[Objective, ...]
+    features: tuple[str, ...]
+    theta: FloatArray
+    intercept: FloatArray
+    weights: dict[str, float] | None
+    counters: dict[str, int]
+    observations: dict[str, float]
+    catalogue: int
+
+
+class AgentsAnswer(Struct):
+    """The agents that a key may use."""
+
+    agents: list[str]
+    version: str
+
+
+class HealthAnswer(Struct):
+    """How the service is: ok, degraded (see the alarms) or failing, where it cannot write."""
+
+    status: str
+    agents: dict[str, str]
+
+
+class ReadyAnswer(Struct):
+    """That the service answers."""
+
+    ready: bool
+
+
+class AuditAnswer(Struct):
+    """The last changes, the latest first."""
+
+    changes: list[ChangeAnswer]
+
+
+def decided(decision: Decision) -> DecisionAnswer:
+    """Return a decision as it goes over the wire."""
+    return DecisionAnswer(*(getattr(decision, name) for name in DecisionAnswer.__struct_fields__))
+
+
+def recorded(record: DecisionRecord) -> RecordAnswer:
+    """Return a decision with what has become of it."""
+    decision = record.decision
+    try:
+        propensity = decision.propensity, decision.propensity_error
+    except ValueError:  # nobody knows any more what it was based on
+        propensity = math.nan, math.nan
+    return RecordAnswer(decided(decision), record.rewards, record.status, *propensity)
