@@ -24,6 +24,7 @@ HALF_LIVES = [None, mogro.HalfLife(updates=3.0), mogro.HalfLife(time=20.0)]
 class Flying:
     """A decision, and for which objectives it is observed, lost or in flight."""
 
+    number: int
     x: Floats
     time: float
     state: list[str]
@@ -35,7 +36,8 @@ class Slow:
     def __init__(self, objectives: int, half_life: mogro.HalfLife | None) -> None:
         self.half_life = half_life
         self.made: list[Flying] = []
-        self.arrived: list[list[tuple[Flying, float]]] = [[] for _ in range(objectives)]
+        self.arrived: list[list[Flying]] = [[] for _ in range(objectives)]
+        self.last = -1  # decision of which something has arrived
         self.now = 0.0
 
     def weight(self, time: float) -> float:
@@ -45,15 +47,16 @@ class Slow:
 
     def arrive(self, one: Flying, m: int) -> None:
         one.state[m] = "observed"
-        if self.half_life is not None and self.half_life.updates is not None:
-            keep = 0.5 ** (1 / self.half_life.updates)
-            self.arrived[m] = [(other, weight * keep) for other, weight in self.arrived[m]]
-        self.arrived[m].append((one, 1.0))
+        self.last = max(self.last, one.number)
+        self.arrived[m].append(one)
 
     def gram(self, m: int) -> Floats:
         total = np.zeros((3, 3))
-        for one, weight in self.arrived[m]:
-            total += weight * self.weight(one.time) * np.outer(one.x, one.x)
+        for one in self.arrived[m]:
+            weight = self.weight(one.time)
+            if self.half_life is not None and self.half_life.updates is not None:
+                weight = 0.5 ** ((self.last - one.number) / self.half_life.updates)
+            total += weight * np.outer(one.x, one.x)
         for one in self.made:
             if one.state[m] == "flying":
                 total += self.weight(one.time) * np.outer(one.x, one.x)
@@ -97,7 +100,7 @@ def _compare_with_sums(data: st.DataObject, half_life: mogro.HalfLife | None, as
         flying = [one for one in slow.made if "flying" in one.state]
         if what == "depart":
             x = POOL[data.draw(st.integers(0, 5))]
-            slow.made.append(Flying(x, slow.now, ["flying", "flying"]))
+            slow.made.append(Flying(len(slow.made), x, slow.now, ["flying", "flying"]))
             learner.advance(slow.now)
             learner.add_pending(len(slow.made) - 1, x, slow.now)
         elif what == "wait":
@@ -116,8 +119,7 @@ def _compare_with_sums(data: st.DataObject, half_life: mogro.HalfLife | None, as
                 else:
                     one.state[m] = "lost"
             if what == "arrive":
-                number = next(n for n, made in enumerate(slow.made) if made is one)
-                learner.learn(number, one.x, np.ones(2), which, one.time)
+                learner.learn(one.number, one.x, np.ones(2), which, one.time)
             else:
                 learner.remove_pending(one.x[None], which[None], np.array([one.time]))
         if asked and data.draw(st.booleans()):

@@ -43,6 +43,7 @@ CHANGES: dict[str, AgentChanges] = {
     "some interactions": {"interactions": [("topic", "age")]},
     "another context": {"context": mogro.Encoder(country=mogro.Category("FR", "XX"))},
     "a half-life": {"half_life": FADING},
+    "a half-life in updates": {"half_life": mogro.HalfLife(updates=7.0)},
     "a prior": {"prior": mogro.priors.Fixed(2.0)},
     "the default prior": {"prior": mogro.priors.Learned()},
     "all at once": {
@@ -172,13 +173,12 @@ def test_what_is_left_of_forgotten_decisions_is_mapped(half_life: mogro.HalfLife
     )
     for each in (*agents, fresh):
         live(each, 0, 50)
-    relearns = half_life is None or half_life.updates is None
     done = agents[0].reconfigure(arms=narrow)
-    assert done == Reconfiguration(("arms", "policy"), 7 * relearns, 0)
+    assert done == Reconfiguration(("arms", "policy"), 7, 0)
     assert_known(agents[0], fresh)
     wide = mogro.Encoder(price=PRICE, topic=WIDER)
     done = agents[1].reconfigure(arms=wide)
-    assert done.unsure == agents[1].counters["forgotten"] + (0 if relearns else 27)
+    assert done.unsure == agents[1].counters["forgotten"]
     live(agents[1], 50, 5)
 
 

@@ -31,7 +31,7 @@ class Pair:
     x: Floats
     z: float
     time: float
-    weight: float = 1.0
+    number: int
 
 
 @dataclass
@@ -46,6 +46,7 @@ class SlowAgent:
     pairs: list[list[Pair]] = field(default_factory=list)
     now: float = -math.inf
     number: int = 0
+    last: int = -1  # decision that something was learned from
 
     def __post_init__(self) -> None:
         self.pairs = [[] for _ in self.objectives]
@@ -86,7 +87,7 @@ class SlowAgent:
         for one in objectives:
             known = self.pairs[old[one.name]] if one.name in old else []
             ratio = self.objectives[old[one.name]].unit / one.unit if known else 1.0
-            pairs.append([Pair(p.x, ratio * p.z, p.time, p.weight) for p in known])
+            pairs.append([Pair(p.x, ratio * p.z, p.time, p.number) for p in known])
         self.objectives, self.pairs = objectives, pairs
         self.index = {one.name: m for m, one in enumerate(objectives)}
 
@@ -199,15 +200,17 @@ class SlowAgent:
     def learn(self, m: int, made: Made, value: float) -> None:
         one = self.objectives[m]
         sign = 1 if one.direction == "max" else -1
-        if self.half_life and self.half_life.updates:
-            for pair in self.pairs[m]:
-                pair.weight *= 0.5 ** (1 / self.half_life.updates)
-        self.pairs[m].append(Pair(made.x, sign * (value - one.offset) / one.unit, made.time))
+        self.last = max(self.last, made.number)
+        z = sign * (value - one.offset) / one.unit
+        self.pairs[m].append(Pair(made.x, z, made.time, made.number))
 
-    def weight(self, time: float) -> float:
-        if self.half_life is None or self.half_life.time is None:
+    def weight(self, pair: Pair) -> float:
+        if self.half_life is None:
             return 1.0
-        return float(0.5 ** ((self.now - time) / self.half_life.time))
+        if self.half_life.updates is not None:
+            return float(0.5 ** ((self.last - pair.number) / self.half_life.updates))
+        assert self.half_life.time is not None
+        return float(0.5 ** ((self.now - pair.time) / self.half_life.time))
 
     def fitted(self) -> list[tuple[Floats, Floats]]:
         """Per objective: features that were observed lately, (n, d), and what least squares says.
@@ -216,7 +219,7 @@ class SlowAgent:
         """
         found = []
         for objective, pairs in zip(self.objectives, self.pairs, strict=True):
-            weights = np.array([p.weight * self.weight(p.time) for p in pairs])
+            weights = np.array([self.weight(p) for p in pairs])
             x = np.array([p.x for p in pairs]).reshape(-1, self.dim)
             z = np.array([p.z for p in pairs])
             seen, root = np.column_stack([np.ones(len(x)), x]), np.sqrt(weights)
@@ -228,7 +231,7 @@ class SlowAgent:
         return found
 
     def observations(self) -> list[float]:
-        return [sum(p.weight * self.weight(p.time) for p in pairs) for pairs in self.pairs]
+        return [sum(self.weight(p) for p in pairs) for pairs in self.pairs]
 
     def counted(self, status: str) -> int:
         """Return how many objectives of decisions still known have a status."""

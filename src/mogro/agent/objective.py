@@ -109,9 +109,9 @@ class HalfLife:
     Parameters
     ----------
     updates
-        In further observations of the same objective.
+        In decisions, from its own to the last one that something was learned from.
     time
-        In the caller's time, from decision to now. Give one of the two.
+        In the caller's time, from its decision to now. Give one of the two.
 
     Examples
     --------

@@ -5,9 +5,10 @@ it. Beside it stand the decisions in flight, whose rewards have not come yet: th
 one, others as the sum of their ``x x'``. Exploration goes by a second posterior, over what was
 observed plus what is in flight, which is made when it is asked for.
 
-With a half-life an observation counts for half after it. Measured in time, its age is that of its
-decision, so the order in which rewards arrive makes no difference, and what is in flight fades
-alike; measured in updates, it is the number of later observations of the same objective.
+With a half-life an observation counts for half after it. Its age is that of its decision, so the
+order in which rewards arrive makes no difference. Measured in time, it is counted from now, and
+what is in flight fades alike; measured in updates, it is the number of decisions up to the last one
+that something was learned from, and what is in flight counts in full.
 """
 
 import copy
@@ -60,13 +61,11 @@ class Learner:
         explores: bool,
     ) -> None:
         self.observed = Posterior(size, len(roots), prior=prior)
-        self.time = -math.inf  # to which the weights refer; the latest seen
         self.cache = ExplorationCache()
-        updates = half_life.updates if half_life else None
-        # What an objective keeps of the past at each of its observations.
-        self._retained = None if updates is None else 0.5 ** (1 / updates)
-        self._period = half_life.time if half_life else None
-        self._plain = half_life is None  # all observations count alike
+        self._period = (half_life.updates or half_life.time) if half_life else None
+        self._by_number = half_life is not None and half_life.updates is not None
+        # To which weights refer: the latest time seen, or the last decision that was learned from.
+        self.latest = -math.inf
         self._explores = explores
         self._roots = None if list(roots) == list(range(len(roots))) else np.array(roots)
         self._pending = [0]  # how many are in flight, (G,)
@@ -96,6 +95,13 @@ class Learner:
         """Which objectives, (M,), have more observations than there are parameters."""
         return np.asarray(self.effective > self.observed.dim)
 
+    def begin_after(self, before: "Learner", learned: IntArray, now: float) -> None:
+        """Let weights refer to the same as before; else to the last decision learned, or now."""
+        self.latest = now
+        if self._by_number:
+            last = before.latest if before._by_number else -math.inf
+            self.latest = max(last, float(learned.max(initial=-1)))
+
     def beliefs(self) -> Beliefs:
         """Return what a policy may know; nothing changes it any more."""
         beliefs = self.observed.beliefs()
@@ -119,24 +125,29 @@ class Learner:
 
     def fades(self, now: float | None) -> bool:
         """Tell whether something fades until a time."""
-        return (
-            now is not None
-            and self._period is not None
-            and now > self.time
-            and self.time > -math.inf
-        )
+        return now is not None and self._in_time and now > self.latest and self.latest > -math.inf
 
-    def advance(self, now: float | None) -> None:
+    @property
+    def _in_time(self) -> bool:
+        """Whether all fades as time goes by."""
+        return self._period is not None and not self._by_number
+
+    def advance(self, now: float) -> None:
         """Let everything fade until a time."""
-        if now is None or now <= self.time:
+        if not self._by_number:
+            self._fade(now)
+
+    def _fade(self, latest: float) -> None:
+        """Let weights refer to a time, or a decision, if that is a later one."""
+        if latest <= self.latest:
             return
-        if self.fades(now):
-            assert self._period is not None
-            factor = 0.5 ** ((now - self.time) / self._period)
+        if self._period is not None and self.latest > -math.inf:
+            factor = 0.5 ** ((latest - self.latest) / self._period)
             self.observed.decay(factor)
-            self._sum_recent()
-            self._sums = self._sums * factor
-        self.time = now
+            if self._in_time:
+                self._sum_recent()
+                self._sums = self._sums * factor
+        self.latest = latest
 
     def add_pending(self, number: int, x: FloatArray, time: float) -> None:
         """Count a decision (p,) of a time and a number that is now in flight for every objective.
@@ -145,7 +156,7 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = 1.0 if self._period is None else self._weight(time)
+        weight = float(self._faded(time)) if self._in_time else 1.0
         self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
         self._pending = [count + 1 for count in self._pending]
         if len(self._recent) > _MAX_SINGLE:
@@ -163,17 +174,17 @@ class Learner:
 
         None stands for all of them. What was in flight has arrived.
         """
-        if which is None and self._plain:
+        if which is None and self._period is None:
             self.observed.update(x, values)
         else:
-            self._observe(x, values, which, time)
+            self._observe(x, values, which, number, time)
         if which is None and self._recent.pop(number, None) is not None:
             self._pending = [count - 1 for count in self._pending]
             if self._summed and not any(self._pending):
                 self._clear_sums()
             return
         taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
-        self._subtract_pending(x[None], taken, self._weights(np.array([time])))
+        self._subtract_pending(x[None], taken, np.array([time]))
 
     def learn_block(
         self,
@@ -181,6 +192,7 @@ class Learner:
         values: FloatArray,
         learned: BoolArray,
         unobserved: BoolArray,
+        numbers: IntArray,
         times: FloatArray,
     ) -> None:
         """Learn from decisions (n, p) whose windows close, one after the other.
@@ -191,56 +203,52 @@ class Learner:
             return
         rows = np.flatnonzero(learned.any(axis=1))
         if len(rows) > _ONE_BY_ONE:
-            self._observe_many(x, values, learned, times)
+            self._observe_many(x[rows], values[rows], learned[rows], numbers[rows], times[rows])
         else:
             for n in rows.tolist():
                 which = None if learned[n].all() else learned[n]
-                self._observe(x[n], values[n], which, times.item(n))
+                self._observe(x[n], values[n], which, numbers.item(n), times.item(n))
         self._take_out_of_pending(x, learned | unobserved, times)
         self._losses += bool(unobserved.any())
 
     def _observe(
-        self, x: FloatArray, values: FloatArray, which: BoolArray | None, time: float
+        self, x: FloatArray, values: FloatArray, which: BoolArray | None, number: int, time: float
     ) -> None:
-        weight = self._weight(time)
-        if self._retained is not None:
-            self._decay(np.ones(len(values)) if which is None else which)
+        weight = self._weight(number, time)
         weights = None
         if which is not None or weight != 1:
             weights = np.full(len(values), weight) if which is None else weight * which
         self.observed.update(x, values, weights)
 
     def _observe_many(
-        self, x: FloatArray, values: FloatArray, which: BoolArray, times: FloatArray
+        self,
+        x: FloatArray,
+        values: FloatArray,
+        which: BoolArray,
+        numbers: IntArray,
+        times: FloatArray,
     ) -> None:
-        weights = self._weights(times)[:, None] * which
-        if self._retained is not None:
-            later = which[::-1].cumsum(axis=0)[::-1] - which
-            weights *= self._retained**later
-            self._decay(which.sum(axis=0))
+        if self._by_number:
+            self._fade(float(numbers.max()))
+        weights = self.weights(numbers, times)[:, None] * which
         self.observed.learn(x, np.where(which, values, 0.0), weights)
 
     def correct(
         self,
+        number: int,
         x: FloatArray,
         taken_out: Sequence[tuple[int, float]],
         put_in: Sequence[tuple[int, float]],
         time: float,
     ) -> None:
-        """Learn other values from a decision (p,) of a time, by objective, with what it weighs now.
-
-        With a half-life in updates nothing can be taken out; what is put in is a new observation.
-        """
+        """Learn other values from a decision (p,), by objective, with what it weighs now."""
         n, y, y2 = np.zeros((3, self.observed.objectives))
         for sign, observations in ((-1, taken_out), (1, put_in)):
             for m, value in observations:
                 n[m] += sign
                 y[m] += sign * value
                 y2[m] += sign * value**2
-        weight = self._weight(time)
-        if self._retained is not None:
-            assert not taken_out
-            self._decay(n > 0)
+        weight = self._weight(number, time)
         self.observed = corrected(self.observed, x, weight * n, weight * y, weight * y2)
         self._losses += 1
 
@@ -250,15 +258,10 @@ class Learner:
             self.observed.separate()
             self._split_pending()
             self._sum_recent()
-            again = self._weight(time) * which
+            again = self._pending_weights(time) * which
             self._sums, self._summed = self._sums + again[:, None, None] * np.outer(x, x), True
             counts = zip(self._pending, which.tolist(), strict=True)
             self._pending = [count + more for count, more in counts]
-
-    @property
-    def can_take_out(self) -> bool:
-        """Whether it is known how much an observation weighs that was learned before."""
-        return self._retained is None
 
     def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
@@ -269,7 +272,7 @@ class Learner:
         if self._explores:
             if (which != which[:, :1]).any():
                 self.observed.separate()
-            self._subtract_pending(x, which, self._weights(times))
+            self._subtract_pending(x, which, times)
 
     def begin_pending(self, x: FloatArray, pending: BoolArray, times: FloatArray) -> None:
         """Begin with decisions (n, p) of times in flight, for objectives (n, M)."""
@@ -281,13 +284,14 @@ class Learner:
             self.observed.separate()
         self._split_pending()
         groups = pending[:, : len(self._pending)]
-        scaled = np.sqrt(groups * self._weights(times)[:, None]).T[..., None] * x  # (G, n, p)
+        weights = self._pending_weights(times)[:, None]
+        scaled = np.sqrt(groups * weights).T[..., None] * x  # (G, n, p)
         self._sums, self._summed = np.swapaxes(scaled, -1, -2) @ scaled, True
         self._pending = groups.sum(axis=0).tolist()
 
-    def weights(self, times: FloatArray) -> FloatArray:
-        """Return how much observations of decisions at some times, (n,), count now."""
-        return self._weights(times)
+    def weights(self, numbers: IntArray, times: FloatArray) -> FloatArray:
+        """Return how much observations of decisions (n,) count now."""
+        return np.asarray(self._faded(numbers if self._by_number else times))
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over a prior that was learned anew, (M, p)."""
@@ -296,7 +300,7 @@ class Learner:
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
         state: dict[str, NDArray[np.generic]] = {
-            "time": np.array([self.time]),
+            "latest": np.array([float(self.latest)]),
             "pending_sums": self._sums.copy(),
             "recent": np.array(list(self._recent.values())).reshape(-1, self.observed.dim),
             "recent_numbers": np.array(list(self._recent), dtype=np.int64),
@@ -320,11 +324,11 @@ class Learner:
         self._sums = arrays["pending_sums"].astype(np.float64)
         self._recent, self._summed = dict(zip(numbers, recent, strict=True)), True
         self._pending = arrays["pending"].astype(np.int64).tolist()
-        self.time = float(arrays["time"].astype(np.float64).item())
+        self.latest = float(arrays["latest"].astype(np.float64).item())
         self._losses += 1
 
-    def _subtract_pending(self, x: FloatArray, which: BoolArray, weights: FloatArray) -> None:
-        """Take decisions (n, p) of weights (n,) out of what is in flight, where ``which``."""
+    def _subtract_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
+        """Take decisions (n, p) of some times out of what is in flight, where ``which``."""
         if not self._explores:
             return
         self._split_pending()
@@ -336,7 +340,8 @@ class Learner:
             self._clear_sums()
             return
         self._sum_recent()
-        scaled = np.sqrt(taken * weights[:, None]).T[..., None] * x  # (G, n, p)
+        weights = self._pending_weights(times)[:, None]
+        scaled = np.sqrt(taken * weights).T[..., None] * x  # (G, n, p)
         sums = self._sums - np.swapaxes(scaled, -1, -2) @ scaled
         # Rounding of what was taken out is left: it must not look like a direction.
         left, removed = np.einsum("gii->gi", sums), np.square(scaled).sum(axis=1)
@@ -363,24 +368,21 @@ class Learner:
             self._sums = np.repeat(self._sums, objectives, axis=0)
             self._pending = self._pending * objectives
 
-    def _decay(self, observations: FloatArray | BoolArray) -> None:
-        """Let the past of objectives fade, by the number of new observations of each, (M,)."""
-        assert self._retained is not None
-        factors = self._retained ** np.asarray(observations, dtype=np.float64)
-        together = bool((factors == factors[0]).all())
-        self.observed.decay(float(factors[0]) if together else factors)
+    def _weight(self, number: int, time: float) -> float:
+        """Return how much an observation of a decision counts, once it is learned."""
+        if self._by_number:
+            self._fade(number)
+        return float(self._faded(number if self._by_number else time))
 
-    def _weight(self, time: float) -> float:
-        """Return how much an observation of a decision at that time counts now."""
-        if self._period is None or self.time == -math.inf:
-            return 1.0
-        return float(0.5 ** ((self.time - time) / self._period))
+    def _pending_weights(self, times: Any) -> Any:
+        """Return how much decisions count that are in flight, by their times."""
+        return self._faded(times) if self._in_time else np.ones(np.shape(times))
 
-    def _weights(self, times: FloatArray) -> FloatArray:
-        """Return the same for many times, (n,)."""
-        if self._period is None or self.time == -math.inf:
-            return np.ones(len(times))
-        return np.asarray(0.5 ** ((self.time - times) / self._period))
+    def _faded(self, moments: Any) -> Any:
+        """Return the weights of times, or of the numbers of decisions: (n,), or one of them."""
+        if self._period is None or self.latest == -math.inf:
+            return np.ones(np.shape(moments))
+        return 0.5 ** ((self.latest - moments) / self._period)
 
 
 class _Expected:

@@ -1,8 +1,7 @@
 """What a learner knows once its agent is configured otherwise.
 
 It learns again, by the new configuration, from all decisions that are held. What is left of others
-is carried over: its sums less those of the decisions held, by a linear map of the features. Where
-weights follow from the order of observations (a half-life in updates), all is carried over.
+is carried over: its sums less those of the decisions held, by a linear map of the features.
 """
 
 import math
@@ -54,9 +53,9 @@ def carried(
     :func:`mogro._reshaping.with_objectives`.
     """
     rest = learner.observed
-    if learner.can_take_out and len(block.serial):
+    if len(block.serial):
         values, learned = observations(block, config.units, defaults)
-        weights = learner.weights(block.time)[:, None] * learned
+        weights = learner.weights(block.serial, block.time)[:, None] * learned
         rest = without(rest, block.features, values, weights)
     matrix = Remapping(config.features, new.features).matrix
     return reshaped(rest, matrix, places, factors, new.prior)
@@ -64,7 +63,7 @@ def carried(
 
 def learn_again(learner: Learner, block: Block, values: FloatArray, learned: BoolArray) -> None:
     """Let a learner know decisions, too, by the weights that they have for it."""
-    weights = learner.weights(block.time)[:, None] * learned
+    weights = learner.weights(block.serial, block.time)[:, None] * learned
     rows = np.flatnonzero(learned.any(axis=1))
     for start in range(0, len(rows), _CHUNK):
         some = rows[start : start + _CHUNK]

@@ -339,8 +339,6 @@ class State:
 
     def _is_correctable(self, state: int, end: float) -> bool:
         """Tell whether a value for an objective that has closed changes what was learned."""
-        if state in (LEARNED, DEFAULTED) and not self.learner.can_take_out:
-            return False
         return state != WITHDRAWN and end <= self.time < end + self.config.correction
 
     def _correct(
@@ -371,7 +369,7 @@ class State:
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
         x, time = block.features[i], block.time.item(i)
         if taken_out or put_in:
-            self.learner.correct(x, taken_out, put_in, time)
+            self.learner.correct(serial, x, taken_out, put_in, time)
         waited, waits = (np.array(each) == PENDING for each in (before, states))
         if (waited & ~waits).any():
             self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
@@ -479,8 +477,6 @@ class State:
         features, unsure = way.rows(features, *texts)
         if not way.came.any():
             return features, 0
-        if not (self.learner.can_take_out and new_learner(config).can_take_out):
-            return features, self.counters.decisions
         return features, self.counters.forgotten + int(unsure.sum())
 
     def _reshape(self, config: AgentConfig, features: FloatArray, *, anew: bool) -> int:
@@ -497,10 +493,8 @@ class State:
             ]
         )
         before, learner, ledger = self.learner, new_learner(config), self.ledger
-        learner.time = before.time
-        relearns = anew and before.can_take_out and learner.can_take_out
-        if anew and not (relearns and not self.counters.forgotten):
-            held = ledger.gather(ledger.live() if relearns else np.zeros(0, np.int64))
+        if anew and self.counters.forgotten:
+            held = ledger.gather(ledger.live())
             learner.observed = carried(
                 before, held, self.config, self.defaults, config, places, factors
             )
@@ -515,7 +509,8 @@ class State:
         block = ledger.gather(ledger.live())
         self.counters.missing += places.count(None) * len(block.serial)
         values, learned = observations(block, units, self.defaults)
-        if relearns:
+        learner.begin_after(before, block.serial[learned.any(axis=1)], self.time)
+        if anew:
             learn_again(learner, block, values, learned)
         learner.begin_pending(block.features, block.state == PENDING, block.time)
         self.learner = learner
@@ -526,7 +521,7 @@ class State:
                 self._complete(row, *self.ledger.writable(row))
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
-        return int(relearns and learned.any(axis=1).sum())
+        return int(anew and learned.any(axis=1).sum())
 
     def _keep_defaults(self, units: Units) -> None:
         """Write down what was learned as a default that is another one from now on."""

@@ -2,11 +2,11 @@
 
 import heapq
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.objective import PENDING, WITHDRAWN, Resolved, Units
 from mogro.agent.state.ledger import Ledger
 
@@ -16,6 +16,7 @@ class Closing(NamedTuple):
 
     states: dict[int, list[int]]  # by row: of its objectives, as they will be
     features: FloatArray  # of the decisions, (n, p)
+    numbers: IntArray  # of the decisions, (n,)
     times: FloatArray  # of the decisions, (n,)
     values: FloatArray  # to be learned, as the learner sees them, (n, M)
     learned: BoolArray  # where, (n, M)
@@ -27,9 +28,10 @@ class Closing(NamedTuple):
         return int(self.learned.sum() + self.unobserved.sum())
 
     @property
-    def block(self) -> tuple[FloatArray, FloatArray, BoolArray, BoolArray, FloatArray]:
-        """What a learner learns of it."""
-        return self.features, self.values, self.learned, self.unobserved, self.times
+    def block(self) -> tuple[Any, ...]:
+        """What :meth:`Learner.learn_block` learns of it."""
+        about = self.numbers, self.times
+        return self.features, self.values, self.learned, self.unobserved, *about
 
 
 class Windows:
@@ -109,6 +111,7 @@ def _collect(
 ) -> Closing:
     places = [ledger.writable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
+    numbers = np.array([block.serial.item(i) for block, i in places], dtype=np.int64)
     times = np.array([block.time.item(i) for block, i in places])
     shape = len(steps), len(units)
     values: FloatArray = np.zeros(shape)
@@ -119,4 +122,4 @@ def _collect(
             values[n, m] = (value - units.offsets[m]) / units.slopes[m]
             learned[n, m] = True
         unobserved[n, final.unobserved] = True
-    return Closing(states, features, times, values, learned, unobserved)
+    return Closing(states, features, numbers, times, values, learned, unobserved)
