@@ -245,38 +245,12 @@ def test_errors_of_propensities_count() -> None:
     assert (mogro.evaluate(table, np.full(n, 0.5)).error > sure.error).all()
 
 
-def test_bandit_feedback_of_obp() -> None:
-    rng = np.random.default_rng(0)
-    n, rates = 3000, np.array([0.1, 0.4, 0.2])
-    actions = rng.integers(3, size=n)
-    rewards = (rng.random(n) < rates[actions]).astype(float)
-    feedback = {
-        "n_rounds": n,
-        "n_actions": 3,
-        "action": actions,
-        "position": None,
-        "reward": rewards,
-        "pscore": np.full(n, 1 / 3),
-        "action_context": np.eye(3),
-    }
-    target = np.tile([0.2, 0.5, 0.3], (n, 1))
-    for policy in (target, target[:, :, None]):  # as obp has it
-        found = mogro.evaluate(feedback, policy, predictions=False, self_normalised=False)
-        other = offpolicy.ips(rewards[:, None], np.full(n, 1 / 3), target[np.arange(n), actions])
-        np.testing.assert_allclose(found.value, other.value)
-    greedy = mogro.evaluate(feedback, {"reward": 1})
-    low, high = greedy.interval(0.999)[0]
-    assert low < 0.4 < high
-    assert "fits to other rows" in str(greedy)
-
-
 @pytest.mark.parametrize(
     ("log", "policy", "words"),
     [
         (3, {"click": 1}, "log: expected an Agent"),
         ("nowhere", {"click": 1}, "log: expected a folder of Parquet files"),
         (pa.table({"a": [1]}), {"click": 1}, "log: expected a table of agent.log"),
-        ({"action": [0]}, {"click": 1}, "bandit feedback with 'reward'"),
         (tiny(), {"clicks": 1}, "weights: expected objectives"),
         (tiny(), {"click": -1}, "weights: expected numbers >= 0"),
         (tiny(), {"click": 0}, "weights: expected numbers >= 0"),
@@ -307,11 +281,3 @@ def test_logs_that_keep_no_arms_take_probabilities_only() -> None:
             mogro.evaluate(table, policy)
     with pytest.raises(ValueError, match="does not record the arms on offer"):
         mogro.evaluate(table, np.full((4, 3), 1 / 3))
-
-
-@pytest.mark.parametrize("shape", [(0,), (5, 1, 1)])
-def test_feedback_has_rows_of_rewards(shape: tuple[int, ...]) -> None:
-    n = shape[0]
-    feedback = {"action": np.zeros(n, int), "reward": np.zeros(shape), "pscore": np.ones(n)}
-    with pytest.raises(ValueError, match=r"reward: expected shape \(n, M\)"):
-        mogro.evaluate(feedback, {"reward": 1})

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._validation import FloatArray
 from mogro.agent.lift import Lift, columns, lifts
-from mogro.evaluation.logs import ArrowLog, Log, batches, read_log
+from mogro.evaluation.logs import Log, batches, read_log
 from mogro.evaluation.records import Records
 from mogro.evaluation.targets import TargetProbabilities, read_target
 from mogro.offpolicy import Evaluation, Rows, Sums, predicted_rows, weighted_rows
@@ -28,8 +28,8 @@ def evaluate(
     ----------
     log
         An :class:`~mogro.Agent` (by its :meth:`~mogro.Agent.log`), or where one is kept (a file,
-        the address of a database); such a table, a folder of Parquet files of
-        :meth:`~mogro.Agent.export`, or a dictionary of bandit feedback of obp.
+        the address of a database); such a table, or a folder of Parquet files of
+        :meth:`~mogro.Agent.export`. For logs of other systems there is :mod:`mogro.offpolicy`.
     policy
         One of
 
@@ -69,14 +69,21 @@ def evaluate(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> actions = rng.integers(2, size=4000)
-    >>> clicks = rng.random(4000) < np.array([0.1, 0.3])[actions]
-    >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
-    >>> low, high = evaluate(feedback, np.tile([0.1, 0.9], (4000, 1))).interval()[0]
-    >>> bool(low < 0.1 * 0.1 + 0.9 * 0.3 < high)
+    Two stories, 500 visits, half of them uniform draws; "b" has more clicks:
+
+    >>> import mogro, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> agent = mogro.Agent.open(
+    ...     folder.name + "/page.db", [mogro.Objective("click")], arms=1, seed=0, epsilon=0.5)
+    >>> for visit in range(500):
+    ...     decision = agent.decide({"a": [0.0], "b": [1.0]})
+    ...     clicked = visit % 10 < {"a": 1, "b": 3}[decision.arm]
+    ...     outcome = agent.reward(decision.id, {"click": clicked})
+    >>> low, high = evaluate(agent, np.full(500, 0.5)).interval()[0]
+    >>> bool(low < (0.1 + 0.3) / 2 < high)
     True
+    >>> agent.close(), folder.cleanup()
+    (None, None)
     """
     known = read_log(log, objectives)
     target, notes = read_target(policy, known, source=log)
@@ -116,8 +123,6 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     True
     """
     known = read_log(log)
-    if not isinstance(known, ArrowLog):
-        raise ValueError("log: expected that of an agent with a holdout, got bandit feedback")
     import pyarrow as pa
 
     try:

@@ -1,25 +1,23 @@
-"""Where rows come from: an agent, a table, Parquet files, or what obp calls bandit feedback."""
+"""Where rows come from: an agent, a table of its log, or Parquet files."""
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mogro._validation import as_floats, check_shape, indices
 from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective, Units
 from mogro.evaluation.records import Records, from_arrow, why_left_out
-from mogro.offpolicy import cross_fitted
 
 ROWS = 1 << 12  # at a time, for a row has all its arms
 
 
 @dataclass(frozen=True, eq=False)
-class ArrowLog:
+class Log:
     """A table of :meth:`mogro.Agent.log`, or Parquet files of :meth:`mogro.Agent.export`."""
 
     source: Any  # a table, or paths in order
@@ -39,44 +37,16 @@ class ArrowLog:
                 yield records
 
 
-@dataclass(frozen=True, eq=False)
-class BanditFeedback:
-    """A log as the Open Bandit Pipeline has it; beliefs are cross-fitted to the log itself."""
-
-    every: Records
-    units: Units
-    judged: list[int]
-    positions: Any
-    notes: tuple[str, ...] = (
-        "beliefs are least squares over the features of the actions; each row is judged by fits "
-        "to other rows",
-    )
-
-    def records(self) -> Iterator[Records]:
-        """Return all rows at once."""
-        yield self.every
-
-    @property
-    def rows(self) -> int:
-        """How many they are."""
-        return len(self.every)
-
-
-Log = ArrowLog | BanditFeedback  # rows that can be read more than once, some at a time
-
-
 def read_log(log: object, objectives: Sequence[str] | None = None) -> Log:
     """Return a log that can be read, whatever it is kept in, to judge some objectives, or all."""
     if isinstance(log, str | os.PathLike):
         log = _stored(os.fspath(log))
     if isinstance(log, Agent):
         log = log.log()
-    if isinstance(log, Mapping):
-        return _bandit_feedback(log, objectives)
     if not (isinstance(log, list) or (hasattr(log, "schema") and hasattr(log, "to_batches"))):
         raise ValueError(
-            "log: expected an Agent, where one is kept, a table of agent.log(), a folder of "
-            f"Parquet files or bandit feedback of obp, got {type(log).__name__}"
+            "log: expected an Agent, where one is kept, a table of agent.log() or a folder of "
+            f"Parquet files, got {type(log).__name__}"
         )
     return _arrow(log, objectives)
 
@@ -119,7 +89,7 @@ def _judged(units: Units, objectives: Sequence[str] | None) -> list[int]:
     return [m for m, name in enumerate(units.names) if name in names]
 
 
-def _arrow(source: Any, objectives: Sequence[str] | None) -> ArrowLog:
+def _arrow(source: Any, objectives: Sequence[str] | None) -> Log:
     if isinstance(source, list):
         from pyarrow import parquet
 
@@ -145,7 +115,7 @@ def _arrow(source: Any, objectives: Sequence[str] | None) -> ArrowLog:
         for count, words in zip(left_out[1:], _LEFT_OUT, strict=True)
         if count
     )
-    return ArrowLog(source, units, judged, until, rows, notes)
+    return Log(source, units, judged, until, rows, notes)
 
 
 # Columns by which rows are left out, and why.
@@ -167,40 +137,3 @@ def _until(source: Any, units: Units, judged: list[int]) -> float:
             pending = times[batch.column(name).to_numpy(zero_copy_only=False) == "pending"]
             until = min(until, float(pending.min(initial=np.inf)))
     return until
-
-
-def _bandit_feedback(log: Mapping[str, Any], wanted: Sequence[str] | None) -> BanditFeedback:
-    for name in ("action", "reward", "pscore"):
-        if log.get(name) is None:
-            raise ValueError(f"log: expected bandit feedback with {name!r}, got none")
-    rewards = as_floats(log["reward"], "reward")
-    rewards = rewards[:, None] if rewards.ndim == 1 else rewards
-    check_shape(rewards, "reward", ("n", "M"))
-    n, objectives = rewards.shape
-    names = ["reward"] if objectives == 1 else [f"reward {m}" for m in range(objectives)]
-    count = int(log.get("n_actions") or np.max(log["action"]) + 1)
-    actions = indices(log["action"], "action", below=count)
-    check_shape(actions, "action", (n,))
-    propensities = as_floats(log["pscore"], "pscore")
-    check_shape(propensities, "pscore", (n,))
-    given = log.get("action_context")
-    features = np.eye(count) if given is None else as_floats(given, "action_context")
-    check_shape(features, "action_context", (count, "A"))
-    words = [str(action) for action in range(count)]
-    rows = Records(
-        np.arange(n),
-        rewards.astype(np.float64),
-        propensities,
-        np.zeros(n),
-        [words[action] for action in actions],
-        np.full(n, np.nan),
-        np.zeros(n, dtype=np.bool_),
-        actions,
-        np.ones((n, count), dtype=np.bool_),
-        cross_fitted(rewards, actions, features, ridge=1.0),
-        None,
-        None,
-        lambda: np.broadcast_to(features, (n, *features.shape)),
-    )
-    units = Units([Objective(name) for name in names])
-    return BanditFeedback(rows, units, _judged(units, wanted), log.get("position"))

@@ -10,7 +10,7 @@ from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import Units
-from mogro.evaluation.logs import ArrowLog, BanditFeedback, Log, batches
+from mogro.evaluation.logs import Log, batches
 from mogro.evaluation.records import Records
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
@@ -172,7 +172,7 @@ def _stacked(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
 def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
     known = source is agent
-    if not known and not isinstance(source, Agent | Mapping):
+    if not known and not isinstance(source, Agent):
         for name in _ids(log):
             try:
                 agent.decision(name)
@@ -185,20 +185,14 @@ def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
 
 
 def _ids(log: Log) -> list[str]:
-    if not isinstance(log, ArrowLog):
-        return []
     return [name for batch in batches(log.source, ["id"]) for name in batch["id"].to_pylist()]
 
 
 def _given(policy: object, log: Log) -> Target:
     """Return probabilities that the caller knows, one row for each of the log."""
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
-    if array.ndim == 3 and isinstance(log, BanditFeedback):  # as obp has them, by position
-        place = np.zeros(len(array), dtype=int) if log.positions is None else log.positions
-        array = array[np.arange(len(array)), :, place]
     if array.ndim not in (1, 2):
         raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
-
     if len(array) != log.rows:
         raise ValueError(
             f"policy: expected probabilities for each of the {log.rows} rows of the log, "

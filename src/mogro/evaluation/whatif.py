@@ -56,17 +56,27 @@ def what_if(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> actions = rng.integers(2, size=4000)
-    >>> rates = np.array([[0.1, 0.3], [0.3, 0.1]])
-    >>> clicks = rng.random((4000, 2)) < rates[actions]
-    >>> feedback = {"action": actions, "reward": clicks, "pscore": np.full(4000, 0.5)}
-    >>> result = what_if(feedback, 1)
+    Story "a" is read, "b" is paid for:
+
+    >>> import mogro, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> objectives = [mogro.Objective("read"), mogro.Objective("paid")]
+    >>> agent = mogro.Agent.open(
+    ...     folder.name + "/page.db", objectives, arms=1, seed=0, epsilon=0.5)
+    >>> for visit in range(1000):
+    ...     decision = agent.decide({"a": [0.0], "b": [1.0]})
+    ...     often, seldom = visit % 10 < 5, visit % 10 < 1
+    ...     outcome = agent.reward(
+    ...         decision.id,
+    ...         {"read": often, "paid": seldom} if decision.arm == "a" else
+    ...         {"read": seldom, "paid": often})
+    >>> result = what_if(agent, 1)
     >>> bool(result.distinguishable()[0, 1])
     True
-    >>> result.best("reward 0", at_least={"reward 1": 0.2}).weights
-    {'reward 0': 0.0, 'reward 1': 1.0}
+    >>> result.best("read", at_least={"paid": 0.3}).weights
+    {'read': 0.0, 'paid': 1.0}
+    >>> agent.close(), folder.cleanup()
+    (None, None)
     """
     known = read_log(log, objectives)
     scanned = ScannedLog(known)
