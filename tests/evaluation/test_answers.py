@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from benchmarks.news import TRADE_OFFS, News
+from tests.evaluation.worlds import make_table
 
 from mogro import Agent, Objective, evaluate, what_if
 from mogro.evaluation import decisions_needed
@@ -123,13 +125,22 @@ def test_what_is_needed_grows_as_it_should() -> None:
 def test_going_on_tells_what_it_says() -> None:
     """A log that does not tell two policies apart says how many more rows would."""
 
-    def log(seed: int, n: int) -> dict[str, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        actions = rng.integers(2, size=n)
-        clicks = rng.random((n, 2)) < np.array([[0.30, 0.36], [0.36, 0.30]])[actions]
-        return {"action": actions, "reward": clicks, "pscore": np.full(n, 0.5)}
+    rates = np.array([[0.30, 0.36], [0.36, 0.30]])
 
-    asked = [{"reward 0": 1.0}, {"reward 1": 1.0}]
+    def log(seed: int, n: int) -> pa.Table:
+        rng = np.random.default_rng(seed)
+        chosen = rng.integers(2, size=n)
+        return make_table(
+            [Objective("first"), Objective("second")],
+            rewards=(rng.random((n, 2)) < rates[chosen]).astype(float),
+            propensities=np.full(n, 0.5),
+            chosen=chosen,
+            offered=[["a", "b"]] * n,
+            estimates=np.broadcast_to(rates, (n, 2, 2)),
+            features=np.broadcast_to(np.eye(2), (n, 2, 2)),
+        )
+
+    asked = [{"first": 1.0}, {"second": 1.0}]
     first = what_if(log(3, 250), asked)
     need = first.needed(0, 1)
     assert need is not None

@@ -1,8 +1,9 @@
 """Evaluation from the logs of agents: log and policy in, values out."""
 
 from mogro.agent.lift import Lift
-from mogro.evaluation.evaluating import evaluate, lift
-from mogro.evaluation.needs import decisions_needed
+from mogro.evaluation.holdout import lift
+from mogro.evaluation.policy_value import evaluate
+from mogro.evaluation.sample_size import decisions_needed
 from mogro.evaluation.trade_offs import Recommendation, WhatIf
 from mogro.evaluation.whatif import what_if
 

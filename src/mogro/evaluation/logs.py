@@ -11,13 +11,13 @@ import numpy as np
 
 from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective, Units
-from mogro.evaluation.records import Records, from_arrow, why_left_out
+from mogro.evaluation.log_records import Records, from_arrow, why_left_out
 
 ROWS = 1 << 12  # at a time, for a row has all its arms
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class AgentLog:
     """A table of :meth:`mogro.Agent.log`, or Parquet files of :meth:`mogro.Agent.export`."""
 
     source: Any  # a table, or paths in order
@@ -37,7 +37,7 @@ class Log:
                 yield records
 
 
-def read_log(log: object, objectives: Sequence[str] | None = None) -> Log:
+def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
     """Return a log that can be read, whatever it is kept in, to judge some objectives, or all."""
     if isinstance(log, str | os.PathLike):
         log = _stored(os.fspath(log))
@@ -89,7 +89,7 @@ def _judged(units: Units, objectives: Sequence[str] | None) -> list[int]:
     return [m for m, name in enumerate(units.names) if name in names]
 
 
-def _arrow(source: Any, objectives: Sequence[str] | None) -> Log:
+def _arrow(source: Any, objectives: Sequence[str] | None) -> AgentLog:
     if isinstance(source, list):
         from pyarrow import parquet
 
@@ -115,7 +115,7 @@ def _arrow(source: Any, objectives: Sequence[str] | None) -> Log:
         for count, words in zip(left_out[1:], _LEFT_OUT, strict=True)
         if count
     )
-    return Log(source, units, judged, until, rows, notes)
+    return AgentLog(source, units, judged, until, rows, notes)
 
 
 # Columns by which rows are left out, and why.

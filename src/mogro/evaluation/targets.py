@@ -10,8 +10,8 @@ from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.objective import Units
-from mogro.evaluation.logs import Log, batches
-from mogro.evaluation.records import Records
+from mogro.evaluation.log_records import Records
+from mogro.evaluation.logs import AgentLog, batches
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
 from mogro.selection import Selection, check_selection
@@ -29,7 +29,7 @@ class TargetProbabilities(NamedTuple):
 Target = Callable[[Records], TargetProbabilities]
 
 
-def read_target(policy: object, log: Log, *, source: object) -> tuple[Target, tuple[str, ...]]:
+def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Target, tuple[str, ...]]:
     """Return what a policy would have done, and what a reader should know of it."""
     units = log.units
     if isinstance(policy, Mapping):
@@ -169,7 +169,7 @@ def _stacked(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
     return TargetProbabilities(chances, errors if errors.any() else None)
 
 
-def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
+def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
     known = source is agent
     if not known and not isinstance(source, Agent):
@@ -184,11 +184,11 @@ def _in_sample(agent: Agent, log: Log, source: object) -> tuple[str, ...]:
     return (note,) if known else ()
 
 
-def _ids(log: Log) -> list[str]:
+def _ids(log: AgentLog) -> list[str]:
     return [name for batch in batches(log.source, ["id"]) for name in batch["id"].to_pylist()]
 
 
-def _given(policy: object, log: Log) -> Target:
+def _given(policy: object, log: AgentLog) -> Target:
     """Return probabilities that the caller knows, one row for each of the log."""
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
     if array.ndim not in (1, 2):

@@ -11,10 +11,10 @@ import numpy as np
 from mogro import _page
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.objective import Units
-from mogro.evaluation.needs import MIN_ROWS, decisions_needed, standard_errors
+from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
 from mogro.offpolicy import Evaluation
 from mogro.offpolicy._intervals import correlated_normals, joint_level
-from mogro.offpolicy.evaluation import read_level
+from mogro.offpolicy.result import read_level
 
 _DAY = 86400.0  # seconds
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding

@@ -8,10 +8,10 @@ import numpy as np
 
 from mogro._validation import FloatArray, count
 from mogro.agent.objective import Units
-from mogro.evaluation.evaluating import ScannedLog
+from mogro.evaluation.log_model import LogModel
+from mogro.evaluation.log_records import Records
 from mogro.evaluation.logs import read_log
-from mogro.evaluation.model import LogModel
-from mogro.evaluation.records import Records
+from mogro.evaluation.scanned_log import ScannedLog
 from mogro.evaluation.targets import (
     Greedy,
     TargetProbabilities,
@@ -63,13 +63,12 @@ def what_if(
     >>> objectives = [mogro.Objective("read"), mogro.Objective("paid")]
     >>> agent = mogro.Agent.open(
     ...     folder.name + "/page.db", objectives, arms=1, seed=0, epsilon=0.5)
-    >>> for visit in range(1000):
+    >>> def visit(number):
     ...     decision = agent.decide({"a": [0.0], "b": [1.0]})
-    ...     often, seldom = visit % 10 < 5, visit % 10 < 1
-    ...     outcome = agent.reward(
-    ...         decision.id,
-    ...         {"read": often, "paid": seldom} if decision.arm == "a" else
-    ...         {"read": seldom, "paid": often})
+    ...     often, seldom = number % 10 < 5, number % 10 < 1
+    ...     read, paid = (often, seldom) if decision.arm == "a" else (seldom, often)
+    ...     return agent.reward(decision.id, {"read": read, "paid": paid})
+    >>> outcomes = agent.batch([lambda n=n: visit(n) for n in range(500)])  # one commit for all
     >>> result = what_if(agent, 1)
     >>> bool(result.distinguishable()[0, 1])
     True
@@ -78,11 +77,11 @@ def what_if(
     >>> agent.close(), folder.cleanup()
     (None, None)
     """
-    known = read_log(log, objectives)
-    scanned = ScannedLog(known)
-    vectors = read_trade_offs(trade_offs, known.units)
-    targets = [Greedy(weights, known.units) for weights in vectors]
-    model = LogModel(len(targets), len(known.judged))
+    agent_log = read_log(log, objectives)
+    scanned = ScannedLog(agent_log)
+    vectors = read_trade_offs(trade_offs, agent_log.units)
+    targets = [Greedy(weights, agent_log.units) for weights in vectors]
+    model = LogModel(len(targets), len(agent_log.judged))
     sums: list[Sums] = []
     differing, wide = np.zeros((2, len(targets), len(targets)))
     for records, chosen, rows in _rows(scanned, targets):
@@ -91,12 +90,12 @@ def what_if(
             sums = [scanned.sums(some, self_normalised=True) for some in (*rows, was)]
         for each, some in zip(sums, (*rows, was), strict=True):
             each.add(some)
-        model.add(records, records.rewards[:, known.judged], chosen)
+        model.add(records, records.rewards[:, agent_log.judged], chosen)
         some_differing, some_wide = _differing(chosen, records)
         differing, wide = differing + some_differing, wide + some_wide
     *judged, logged = sums
     evaluations = tuple(scanned.named(each.result()) for each in judged)
-    size = len(targets) * len(known.judged)
+    size = len(targets) * len(agent_log.judged)
     products = np.zeros((size, size))
     apart, squares = np.zeros((2, len(targets), len(targets)))
     for _, _, rows in _rows(scanned, targets):
@@ -111,11 +110,11 @@ def what_if(
             squares[place] += np.vecdot(difference, difference)
     sizes = np.divide(apart**2, squares, out=np.zeros_like(apart), where=squares > 0)
     return WhatIf(
-        tuple(known.units.named(weights) for weights in vectors),
+        tuple(agent_log.units.named(weights) for weights in vectors),
         evaluations,
         _consistent(products, evaluations),
         sizes,
-        Units([replace(known.units.objectives[m], given=None) for m in known.judged]),
+        Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
         scanned.named(logged.result()),
         model.answer(),
         differing / len(logged),

@@ -4,8 +4,8 @@ Arrays in, one small result out. Rewards are vectors throughout.
 """
 
 from mogro.offpolicy.estimators import doubly_robust, ips, snips
-from mogro.offpolicy.evaluation import Evaluation, Region
 from mogro.offpolicy.regression import cross_fitted, direct
+from mogro.offpolicy.result import Evaluation, Region
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
 from mogro.offpolicy.sums import Sums
 

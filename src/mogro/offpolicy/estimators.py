@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro.offpolicy.evaluation import Evaluation
+from mogro.offpolicy.result import Evaluation
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
 from mogro.offpolicy.sums import Sums
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import BoolArray, FloatArray, count, floats, indices
-from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
+from mogro.offpolicy.result import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import Rows, probability_rows, reward_rows
 from mogro.offpolicy.sums import Sums
 from mogro.posterior import Posterior

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, count
-from mogro.offpolicy._delta import (
+from mogro.offpolicy._delta_method import (
     Layout,
     Linearisation,
     covariance,
@@ -16,7 +16,7 @@ from mogro.offpolicy._delta import (
     skewness,
 )
 from mogro.offpolicy._moments import BLOCK, Moments
-from mogro.offpolicy.evaluation import MAX_UNSUPPORTED, Evaluation
+from mogro.offpolicy.result import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import EXPONENTS, Rows
 
 # A mean weight below 1 is no chance if it is so by this many standard errors and, for large weights
@@ -25,7 +25,7 @@ _CHANCE, _MISSED = 5.0, 10.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class SumsSettings:
     """What sums have to have in common to be merged."""
 
     objectives: int
@@ -80,7 +80,7 @@ class Sums:
         missing: bool = False,
         arm_count: int | None = None,
     ) -> None:
-        settings = Settings(
+        settings = SumsSettings(
             count(objectives, "objectives"),
             bool(self_normalised),
             bool(predictions),

@@ -10,7 +10,7 @@ from mogro._validation import FloatArray
 from mogro.agent.objective import Units
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
-from mogro.offpolicy.evaluation import MIN_EFFECTIVE_SIZE
+from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosting import HostedAgent
 
 _CHOICES = 40  # of the recent ones, that a trade-off is tried on

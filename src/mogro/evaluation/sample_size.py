@@ -4,7 +4,7 @@ import math
 from statistics import NormalDist
 
 from mogro._validation import count, real, share
-from mogro.offpolicy.evaluation import read_level
+from mogro.offpolicy.result import read_level
 
 MIN_ROWS = 100.0  # drawn in decisions in which two policies differ, to tell them apart
 
