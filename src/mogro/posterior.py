@@ -8,8 +8,8 @@
 
 S is kept as a root W, ``S = W' W``: it stays positive, and has digits for a variance of 1 beside
 one of 1e9. An observation changes W and theta by a matrix of rank one. Every few hundred updates,
-and where the prior in force no longer fits the sums, both are made anew from the sums. The mean of
-a flat prior is the estimate itself then, so that what is left of the prior is its square.
+and where the prior in force no longer fits the sums, both are made anew from the sums. A flat prior
+is centred on the estimates as they become certain, so that what is left of it is its square.
 """
 
 import math
@@ -31,7 +31,7 @@ from mogro._algebra import (
     vecmat,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
-from mogro.beliefs import Beliefs
+from mogro.beliefs import Beliefs, covariance
 from mogro.priors import Flat, Learned, Prior
 
 _RENEW_EVERY = 256  # updates, or twice the number of features
@@ -134,7 +134,7 @@ class Posterior:
     @property
     def S(self) -> FloatArray:  # noqa: N802
         """(V + Lambda)^-1, (*batch, G, d, d)."""
-        return np.swapaxes(self.W, -1, -2) @ self.W
+        return covariance(self.W)
 
     @property
     def theta(self) -> FloatArray:
@@ -149,16 +149,15 @@ class Posterior:
         While these are fewer than one: the mean squared reward, and 1 before the first reward.
         With a learned prior, what is most likely: squares with the prior's penalty, over n.
         """
-        n = self._n[..., None]
+        n, squares = self._n[..., None], self._squares
         if self._groups is None:
             W = self._solution[..., : self.dim, :]
             unused = np.add.reduce(matvec(W * W, self._precision), axis=-1, keepdims=True)
             free: FloatArray = np.asarray(n - self.dim + unused)  # n - tr(S V)
-            penalty = _penalty(self._theta, self._mean, self._precision)
-            noise = np.maximum(self._squares - penalty, 0) / np.maximum(free, _FREE)
+            squares = np.maximum(self._residual(), 0)
         else:
             free = np.asarray(n - np.count_nonzero(self._groups < 0))
-            noise = self._squares / np.maximum(free, _FREE)
+        noise = squares / np.maximum(free, _FREE)
         if smallest(free) <= _FREE:
             noise = np.where(free > _FREE, noise, (self._y2 + (n == 0)) / np.where(n > 0, n, 1))
         return noise.reshape(*self.batch, self.objectives)
@@ -203,7 +202,7 @@ class Posterior:
         self._growth, self._since = self._growth * growth, self._since + 1
         if self._since >= max(_RENEW_EVERY, 2 * d):
             self._renew()
-        elif largest(self._growth) > _REVIEW:
+        elif largest(self._growth) > _REVIEW or self._since == d:
             self._review()
 
     def learn(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
@@ -359,15 +358,17 @@ class Posterior:
             uses, counted = uses.sum(axis=-2), np.sign(weight).sum(axis=-1)
         self._uses, self._count = self._uses + uses, self._count + counted
 
-    def _residual(self, theta: FloatArray, where: Any = ...) -> FloatArray:
-        """Return the squares of residuals from other estimates; no difference of large sums."""
+    def _residual(self, theta: FloatArray | None = None, where: Any = ...) -> FloatArray:
+        """Return the squares of residuals, of other estimates too; no difference of large sums."""
         now, mean, precision = self._theta[where], self._mean[where], self._precision[where]
+        squares = np.asarray(self._squares[where] - _penalty(now - mean, precision))
+        if theta is None:
+            return squares
         change, pull = theta - now, precision[..., None, :] * (now - mean)  # b - V theta
-        spread = dot(change @ self._V[where], change) - 2 * dot(change, pull)
-        return np.asarray(self._squares[where] - _penalty(now, mean, precision) + spread)
+        return squares + dot(change @ self._V[where], change) - 2 * dot(change, pull)
 
     def _set_residual(self, residual: FloatArray) -> None:
-        penalty = _penalty(self._theta, self._mean, self._precision)
+        penalty = _penalty(self._theta - self._mean, self._precision)
         self._squares = np.maximum(residual, 0) + penalty
 
     def _meet(self, x: FloatArray, weight: Any) -> None:
@@ -393,41 +394,49 @@ class Posterior:
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
 
     def _review(self) -> None:
-        """Renew learners whose prior no longer fits, or that have lost digits; settle others."""
-        grown, slack = self._growth > _REVIEW, _OUTGROWN if self._groups is None else _FADED
-        precision = self._precision[grown]
-        stale = np.array(grown)
-        stale[grown] = (self._wanted(grown) > slack * precision).any(axis=-1)
-        stale |= self._growth > _LOSSY
-        if self._flat:
-            self._settle(grown, self._solution[grown][..., : self.dim, :], precision)
-        else:
-            self._growth = np.where(grown, 1.0, self._growth)
+        """Centre a flat prior; renew learners whose prior no longer fits, or that lost digits.
+
+        While each observation may bring a new direction, centring can wait.
+        """
+        every, stale = self._since == self.dim, np.asarray(self._growth > _LOSSY)
+        grown = np.asarray((self._growth > _REVIEW) | every)
+        where: Any = ... if grown.all() else grown
+        slack = (_OUTGROWN if self._groups is None else _FADED) * self._precision[where]
+        stale[where] |= (self._wanted(where) > slack).any(axis=-1)
+        ripe = grown & (self._n >= self.dim)
+        if self._flat and np.count_nonzero(ripe):
+            self._centre(... if ripe.all() else ripe)
+        self._growth = np.where(grown, 1.0, self._growth)
         if np.count_nonzero(stale):
             self._renew(stale)
 
+    def _centre(self, where: Any) -> None:
+        """Make estimates that nobody was given yet the mean of the prior: they lose its pull."""
+        mean, W = np.array(self._theta[where]), self._solution[..., : self.dim, :][where]
+        pull = self._b[where] - mean @ self._V[where]
+        change = (pull @ np.swapaxes(W, -1, -2)) @ W
+        squares = np.maximum(self._residual(None, where) - dot(change, pull), 0)
+        self._theta[where] = mean + change
+        self._put(where, ("_mean", "_squares"), mean, squares)
+
     def _renew(self, where: Any = ...) -> None:
         """Make W and theta anew from the sums: of all learners, or of some."""
-        precision = self._wanted(where)
-        self._settle(where, inverse_root(self._V[where], precision), precision)
+        precision, V, b = self._wanted(where), self._V[where], self._b[where]
+        W, mean = inverse_root(V, precision), np.broadcast_to(self._stated, self._b.shape)[where]
+        theta = _solved(W, V, b, mean)
+        if self._flat:
+            mean, theta = theta, _solved(W, V, b, theta)
+        squares = np.maximum(self._residual(theta, where), 0) + _penalty(theta - mean, precision)
+        solution, growth = np.concatenate((W, theta), axis=-2), np.ones(precision.shape[:-1])
+        self._put(where, _RENEWED, solution, squares, mean, precision, growth)
         self._complete = not self._flat
         self._since = 0 if where is ... else self._since
         self.version += 1
 
-    def _settle(self, where: Any, W: FloatArray, precision: FloatArray) -> None:
-        """Take over W and Lambda, with the estimates that follow from the sums."""
-        V, b, mean = (
-            self._V[where],
-            self._b[where],
-            np.broadcast_to(self._stated, self._theta.shape)[where],
-        )
-        theta = _solved(W, V, b, mean)
-        if self._flat:
-            mean, theta = theta, _solved(W, V, b, theta)
-        squares = np.maximum(self._residual(theta, where), 0) + _penalty(theta, mean, precision)
-        solution, growth = np.concatenate((W, theta), axis=-2), np.ones(precision.shape[:-1])
-        for name, array in zip(_RENEWED, (solution, squares, mean, precision, growth), strict=True):
-            whole = np.array(getattr(self, name))
+    def _put(self, where: Any, names: tuple[str, ...], *arrays: FloatArray) -> None:
+        """Replace arrays, or their parts for some learners; what was handed out does not change."""
+        for name, array in zip(names, arrays, strict=True):
+            whole = np.array(array if where is ... else getattr(self, name))
             whole[where] = array
             setattr(self, name, whole)
 
@@ -437,6 +446,6 @@ def _solved(W: FloatArray, V: FloatArray, b: FloatArray, mean: FloatArray) -> Fl
     return np.asarray(mean + ((b - mean @ V) @ np.swapaxes(W, -1, -2)) @ W)
 
 
-def _penalty(theta: FloatArray, mean: FloatArray, precision: FloatArray) -> FloatArray:
-    """Return ``(theta - m0)' Lambda (theta - m0)``, (..., M)."""
-    return dot(np.square(theta - mean), precision[..., None, :])
+def _penalty(change: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return ``(theta - m0)' Lambda (theta - m0)``, (..., M), of changes of the mean."""
+    return dot(np.square(change), precision[..., None, :])
