@@ -1127,8 +1127,8 @@ class Agent:
         The state is then what all other events give without it, in every process that shares the
         journal; what followed from it alone (rewards of a decision that is void) is void, too. It
         takes as long as to apply all events since the last snapshot before it, and is refused where
-        some of these have gone out of the journal (``retention``, :meth:`erase`). A prior that was
-        learned with it stays in force until it is learned anew.
+        some of these have gone out of the journal (``retention``, :meth:`erase`). Priors that were
+        learned since are learned again.
 
         Examples
         --------

@@ -2,15 +2,19 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.agent.replaying import replayed
 from tests.agent.stories import ARMS, OBJECTIVES, go_on
 
 import mogro
 from mogro.agent import ImplausibleTime, JournalError, UnknownDecision
-from mogro.agent.events import Decided, Event, Expired, Offered, Rewarded, Voided
+from mogro.agent.config import AgentConfig
+from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, Rewarded, Voided
+from mogro.agent.journal.queue import CommitQueue
+from mogro.agent.state.snapshot import write
+from mogro.agent.state.state import State
 
 LIVE = (mogro.HalfLife(time=30.0), None)
 
@@ -21,13 +25,26 @@ def saved(agent: mogro.Agent, path: Path) -> bytes:
 
 
 def without(events: tuple[tuple[int, Event], ...], *void: int) -> list[Event]:
-    """Return the events that are left, without those about a decision that is void."""
+    """Return the events that are left, without those about a decision that is void, and priors."""
     gone = {event.id for place, event in events if place in void and isinstance(event, Decided)}
     return [
         event
         for place, event in events
-        if place not in void and not (isinstance(event, Rewarded) and event.id in gone)
+        if place not in void
+        and not (isinstance(event, Rewarded) and event.id in gone)
+        and not isinstance(event, PriorLearned)
     ]
+
+
+def relived(config: AgentConfig, events: list[Event], path: Path) -> bytes:
+    """Return the state of an agent to which events happened, and which learned its own priors."""
+    state = State(config)
+    for event in events:
+        assert not isinstance(state.apply(event), Exception)
+        while state.learner.observed.due:
+            state.apply(PriorLearned(state.learner.observed.evidence()))
+    write(path, state)
+    return path.read_bytes()
 
 
 @pytest.mark.parametrize("half_life", LIVE)
@@ -47,8 +64,7 @@ def test_the_state_is_what_replay_without_the_event_gives(
             places = [place for place, event in events if isinstance(event, kind)]
             void.append(int(rng.choice(places)))
             (agent if kind is Rewarded else other).void(void[-1])
-            replayed(agent, without(events, *void), tmp_path / "replayed")
-            expected = (tmp_path / "replayed").read_bytes()
+            expected = relived(agent.config, without(events, *void), tmp_path / "c")
             assert saved(agent, tmp_path / "a") == saved(other, tmp_path / "b") == expected
         assert agent.events()[-1][1] == Voided(void[-1])
         arms = [go_on(each, start=30, rounds=1) for each in (agent, other)]
@@ -60,6 +76,56 @@ def test_the_state_is_what_replay_without_the_event_gives(
         again._queue._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
     with mogro.Agent.open(shop) as again:  # from the first event on
         assert saved(again, tmp_path / "b") == last
+
+
+@pytest.mark.parametrize("every", [1000, 40])
+def test_no_prior_remembers_what_is_void(shop: str, tmp_path: Path, every: int) -> None:
+    """Neither those learned before it was void, nor, later on, those learned after."""
+    sale, rng = mogro.Objective("sale"), np.random.default_rng(0)
+    with mogro.Agent.open(shop, [sale], arms=3, seed=0, snapshot_every=every) as agent:
+        for n in range(60):
+            x = rng.standard_normal(3)
+            agent.observe({"x": x}, arm="x", id=str(n), rewards={"sale": float(x @ [1, 2, 3])})
+            if n == 10:
+                agent.observe({"x": x}, arm="x", id="bad", rewards={"sale": 1e6})
+        position, _ = agent.events("bad")[-1]
+        events = agent.events()
+        assert max(p for p, event in events if isinstance(event, PriorLearned)) > position
+        agent.void(position)
+        expected = relived(agent.config, without(events, position), tmp_path / "c")
+        assert saved(agent, tmp_path / "a") == expected
+        for n in range(60, 120):
+            x = rng.standard_normal(3)
+            agent.observe({"x": x}, arm="x", id=str(n), rewards={"sale": float(x @ [1, 2, 3])})
+        expected = relived(agent.config, without(agent.events(), position), tmp_path / "c")
+        assert saved(agent, tmp_path / "a") == expected
+        agent._queue._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
+        with mogro.Agent.open(shop) as again:  # from the first event on
+            assert saved(again, tmp_path / "b") == expected
+
+
+def test_two_are_voided_at_the_same_time(
+    shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that comes first is void for the other, too."""
+    plain = CommitQueue._replay_all
+    with (
+        mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as agent,
+        mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as other,
+    ):
+        go_on(agent, start=0, rounds=30)
+        events = agent.events()
+        first, second, *_ = (p for p, event in events if isinstance(event, Rewarded))
+
+        def slowly(self: CommitQueue, *about: Any) -> None:
+            plain(self, *about)
+            monkeypatch.setattr(CommitQueue, "_replay_all", plain)
+            other.void(first)
+
+        monkeypatch.setattr(CommitQueue, "_replay_all", slowly)
+        agent.void(second)
+        expected = relived(agent.config, without(events, first, second), tmp_path / "c")
+        assert saved(agent, tmp_path / "a") == saved(other, tmp_path / "b") == expected
 
 
 def test_the_way_back_from_a_clock_that_was_confirmed_by_mistake(tmp_path: Path) -> None:

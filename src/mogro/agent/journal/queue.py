@@ -27,6 +27,7 @@ from mogro.agent.events import (
     Decided,
     Event,
     Expired,
+    PriorLearned,
     Reconfigured,
     Rewarded,
     Voided,
@@ -38,6 +39,7 @@ from mogro.agent.state.snapshot import join
 from mogro.agent.state.state import State
 
 T = TypeVar("T")
+Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
 _CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
 _PIECES = 4  # of a snapshot in one commit, where nothing else is in it
@@ -99,7 +101,7 @@ class CommitQueue:
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
-        self._voided: Collection[int] = ()  # positions of events that have not happened after all
+        self._voids: Voids = {}
         self._fresh: list[Event] = []  # applied in this round, not yet committed
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
@@ -254,6 +256,11 @@ class CommitQueue:
         have come meanwhile. A snapshot of the result is where everybody else goes on.
         """
         self._check_alone()
+        while not self._try_to_void(position):
+            pass
+
+    def _try_to_void(self, position: int) -> bool:
+        """Void an event; return False if somebody has voided another one meanwhile."""
         with self.view() as (_, reader):
             event = reader.event(position)
             if not isinstance(event, _CAN_BE_VOID):
@@ -263,25 +270,29 @@ class CommitQueue:
                     + ("" if event is None else f", {type(event).__name__}")
                 )
             state = self._last_state(reader, before=position)
-            voided = _voided(reader, state.position) | {position}
-            self._replay_all(state, reader, voided)
+            start, known = state.position, _voids(reader, state.position)
+            voids = known | {position: math.inf}
+            self._replay_all(state, reader, voids, position)
         with self._transaction():
-            self._replay_all(state, self._journal, voided)
+            if _voids(self._journal, start) != known:
+                return False
+            self._replay_all(state, self._journal, voids, position)
             self._replace(state)
             self._state = state
             self.apply(Voided(position))
             state.ledger.versions = [state.position] * len(state.ledger.versions)  # write them all
             self._snapshots.begin(state)
             self._snapshots.finish()
+        return True
 
-    def _replay_all(self, state: State, journal: Journal, voided: Collection[int]) -> None:
+    def _replay_all(self, state: State, journal: Journal, voids: Voids, position: int) -> None:
         for place, event in journal.read(state.position, evidence=False):
             if place != state.position + 1:
                 raise JournalError(
                     f"{journal.path}: event {state.position + 1} has gone out since, so that "
-                    f"{max(voided)} cannot be voided"
+                    f"{position} cannot be voided"
                 )
-            _replay(state, place, event, voided, journal.path)
+            _replay(state, place, event, voids, journal.path)
 
     def close(self) -> None:
         """Let go of the journal; everything acknowledged is in it."""
@@ -416,11 +427,11 @@ class CommitQueue:
                 return False
             if position != self._position + 1:
                 return False
-            if isinstance(event, Voided) and event.position not in self._voided:
+            if isinstance(event, Voided) and event.position not in self._voids:
                 self._restart()
                 return self._follow()
             self._state = None  # if it fails in the middle
-            _replay(state, position, event, self._voided, journal.path)
+            _replay(state, position, event, self._voids, journal.path)
             self._position += 1
             self._state = state
         return self._connection == journal.connections
@@ -430,7 +441,7 @@ class CommitQueue:
         self._connection = self._journal.connections
         state = self._last_state(self._journal)
         position = state.position
-        self._voided = _voided(self._journal, position)
+        self._voids = _voids(self._journal, position)
         self._snapshots.cancel()
         self._snapshots.follow(position)
         self._replace(state)
@@ -462,16 +473,23 @@ class CommitQueue:
                 self._snapshots.step(_PIECES)
 
 
-def _voided(journal: Journal, after: int) -> set[int]:
-    """Return the positions of events that were voided after a position."""
+def _voids(journal: Journal, after: int) -> Voids:
+    """Return the events that were voided after a position."""
     events = journal.read(after, lambda _, kind: kind == Voided.__name__)
-    return {event.position for _, event in events if isinstance(event, Voided)}
+    return {event.position: place for place, event in events if isinstance(event, Voided)}
 
 
-def _replay(state: State, position: int, event: Event, voided: Collection[int], path: str) -> None:
-    """Apply an event of a journal; where some are void, those that are refused without them are."""
-    result = None if position in voided else state.apply(event)
-    if isinstance(result, Exception) and not voided:
+def _replay(state: State, position: int, event: Event, voids: Voids, path: str) -> None:
+    """Apply an event of a journal; where some are void, those that are refused without them are.
+
+    Priors that were learned between an event and its void are learned again, without it.
+    """
+    misled = any(void < position < until for void, until in voids.items())
+    skips = position in voids or (misled and isinstance(event, PriorLearned))
+    result = None if skips else state.apply(event)
+    if isinstance(result, Exception) and not voids:
         raise JournalError(f"{path}: event {position} is refused: {result}")
-    if position in voided or isinstance(result, Exception):
+    if skips or isinstance(result, Exception):
         state.skip(event)
+    if misled:
+        state.learn_prior()

@@ -96,6 +96,12 @@ class State:
         if isinstance(event, events.Decided) and event.number is not None:
             self.numbers = max(self.numbers, event.number + 1)
 
+    def learn_prior(self) -> None:
+        """Learn the prior anew if it is due, where no event says what came of it."""
+        observed = self.learner.observed
+        while observed.due:
+            self.learner.learn_prior(observed.evidence())
+
     def freeze(self) -> "State":
         """Return the state as it is now: it can be read at any time, while this one goes on."""
         other = copy.copy(self)
