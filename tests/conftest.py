@@ -1,6 +1,8 @@
-"""What is marked for all tests at once."""
+"""What holds for all tests at once: where their files are, how much is tried, what is marked."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +12,12 @@ import pytest
 from hypothesis import settings
 
 import mogro
+
+# Files are in memory, where the system has a folder for that with room in it, so that no commit
+# waits for a disk; a process that is killed leaves the same there.
+_MEMORY = Path("/dev/shm")
+if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 1 << 30:
+    tempfile.tempdir = str(_MEMORY)
 
 # How long an example takes says more about the machine and its load than about the code.
 settings.register_profile("mogro", deadline=None)

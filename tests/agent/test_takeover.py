@@ -34,8 +34,15 @@ def assert_known(agent: mogro.Agent, other: mogro.Agent) -> None:
     assert agent.counters["pending"] == other.counters["pending"]
 
 
-@pytest.mark.parametrize("name", OTHER)
-@pytest.mark.parametrize("way", ["agent", "path", "log"])
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        # Every one of both in the fast tests, every pair in all.
+        pytest.param(name, way, marks=() if (place + turn) % 3 == 0 else pytest.mark.slow)
+        for place, name in enumerate(OTHER)
+        for turn, way in enumerate(("agent", "path", "log"))
+    ],
+)
 def test_again_and_again_as_the_old_one_goes_on(name: str, way: str, tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with mogro.Agent.open(path, OBJECTIVES, **FIRST) as old:
