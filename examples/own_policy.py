@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import mogro
-from mogro.compare import Comparison
+from mogro.comparison import Comparison
 
 
 class LeastPulled:

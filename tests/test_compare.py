@@ -12,7 +12,7 @@ import pytest
 
 import mogro
 from mogro import plots
-from mogro.compare import Comparison
+from mogro.comparison import Comparison
 from mogro.environments import FixedArms
 from mogro.plots import LINE_STYLES
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mogro
-from mogro.compare import Comparison
+from mogro.comparison import Comparison
 from mogro.environments import FixedArms
 
 WORLDS = [FixedArms.sample(3, 8, 2, noise=0.1, rng=np.random.default_rng(i)) for i in range(2)]

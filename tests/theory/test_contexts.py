@@ -8,7 +8,7 @@ from tests.oracles.conditions import uniform_ball_goodness
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, VaryingContexts
 from mogro.theory import context_goodness
-from mogro.theory.goodness import worst_direction
+from mogro.theory.contexts import worst_direction
 
 
 @pytest.mark.slow

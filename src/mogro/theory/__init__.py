@@ -2,7 +2,6 @@
 
 from mogro.theory._problem import ProbabilityEstimate, span_coordinates
 from mogro.theory.bounds import (
-    Guarantees,
     fairness_bound,
     is_vacuous,
     regret_bound_random_weights,
@@ -16,13 +15,12 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
-from mogro.theory.diagnosis import Assumption, Conflict, Diagnosis, diagnose
-from mogro.theory.goodness import (
-    Goodness,
-    context_goodness,
-    goodness,
-    goodness_level,
-)
+from mogro.theory.conflict import Conflict
+from mogro.theory.contexts import context_goodness
+from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
+from mogro.theory.goodness import goodness, goodness_level
+from mogro.theory.guarantees import Guarantees
+from mogro.theory.measured_goodness import Goodness
 from mogro.theory.regularity import Regularity, regularity
 from mogro.theory.thresholds import (
     eigenvalue_threshold,

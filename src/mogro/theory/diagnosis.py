@@ -3,25 +3,23 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro import pareto
 from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory import _report
 from mogro.theory._problem import span_basis, span_coordinates
-from mogro.theory.bounds import Guarantees, collect_guarantees
-from mogro.theory.goodness import (
+from mogro.theory.conflict import Conflict, mean_conflict, measure_conflict
+from mogro.theory.contexts import Contexts, Rounds, draw_rounds
+from mogro.theory.guarantees import Guarantees, collect_guarantees
+from mogro.theory.measured_goodness import (
     UNIT_SLACK,
-    Contexts,
     Goodness,
-    Rounds,
-    draw_rounds,
     measure_arm_goodness,
     measure_context_goodness,
 )
@@ -49,35 +47,6 @@ class Assumption:
     holds: bool
     margin: float
     detail: str
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """How much the objectives are at odds; for contexts, in the mean over sampled rounds.
-
-    Attributes
-    ----------
-    largest
-        Share of an objective's range over the arms that is lost by taking the best arm for
-        another objective, for the worst pair. 0: one arm is best for all.
-    mean
-        The same, in the mean over pairs.
-    smallest_cosine
-        The least cosine between two parameters.
-    pareto_front
-        Number of arms on the Pareto front.
-    effective_front
-        Number of arms on the effective front.
-    single_best
-        Number of different arms that are best for a single objective.
-    """
-
-    largest: float
-    mean: float
-    smallest_cosine: float
-    pareto_front: float
-    effective_front: float
-    single_best: float
 
 
 @dataclass(frozen=True)
@@ -377,30 +346,6 @@ def _describe_contexts(good: Goodness) -> str:
         f"; q_gamma = {q.value:.3g} [{q.low:.3g}, {q.high:.3g}] at gamma = {good.gamma:.6g} in the "
         "worst direction found (an estimate)"
     )
-
-
-def measure_conflict(features: FloatArray, theta: FloatArray) -> Conflict:
-    """Measure the conflict between objectives (M, d) over arms (K, d)."""
-    means = features @ theta.T
-    best = means.argmax(axis=0)
-    top, ranges = means.max(axis=0), np.ptp(means, axis=0)
-    losses = (top - means[best]) / np.where(ranges > 0, ranges, 1)
-    pairs = losses[~np.eye(len(theta), dtype=bool)]
-    directions = theta / np.linalg.norm(theta, axis=1, keepdims=True)
-    return Conflict(
-        largest=float(pairs.max(initial=0)),
-        mean=float(pairs.mean()) if pairs.size else 0.0,
-        smallest_cosine=float((directions @ directions.T).min()),
-        pareto_front=int(pareto.front(means).sum()),
-        effective_front=int(pareto.effective_front(means).sum()),
-        single_best=len(set(best.tolist())),
-    )
-
-
-def mean_conflict(rounds: FloatArray, theta: FloatArray) -> Conflict:
-    """Measure the conflict over the arms of several rounds, (n, K, d), in the mean."""
-    conflicts = [astuple(measure_conflict(arms, theta)) for arms in rounds]
-    return Conflict(*np.mean(conflicts, axis=0).tolist())
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,299 @@
+"""Regrets and other measures of several policies, side by side: tables and figures."""
+
+import contextlib
+import csv
+import importlib
+import io
+import itertools
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._files import write_atomically
+from mogro._intervals import ConfidenceInterval, band
+from mogro._validation import FloatArray
+from mogro.plots import Axes, Drawing, curve, house_style, legend, line_styles, panels
+from mogro.simulation import Trace
+from mogro.simulation.trace import REGRETS
+
+_TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
+JOURNAL_WIDTH = 7.0
+_PANEL = 2.8  # inches that a panel would like to have
+_UNMARKED = 5  # policies that are told apart without markers
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """What :func:`compare` found.
+
+    Attributes
+    ----------
+    traces
+        The trace of every policy.
+
+    Examples
+    --------
+    >>> import mogro
+    >>> world = mogro.environments.FixedArms([[1, 0], [0, 1], [0.4, 0.4]], [[1, 0]], noise=0.1)
+    >>> comparison = mogro.compare({"MOGRO": mogro.MOGRO}, world, rounds=100, repeats=5)
+    >>> comparison
+    policy    effective Pareto regret              Pareto regret
+    MOGRO                    1 [1, 1]                   1 [1, 1]
+    """
+
+    traces: Mapping[str, Trace]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What was measured: the two regrets, then the measures that were asked for."""
+        return (*REGRETS, *next(iter(self.traces.values())).measures)
+
+    @property
+    def table(self) -> dict[str, dict[str, ConfidenceInterval]]:
+        """Final regrets and measures of every policy, with 95 % intervals.
+
+        The sample are the instances or, if there is only one, its repeats. A sample of one has no
+        interval: its ends are NaN. The interval of numbers that are never negative is not, either.
+        """
+        return {
+            name: {column: _last(_band(_sample(trace, column))) for column in self.columns}
+            for name, trace in self.traces.items()
+        }
+
+    def differences(self, reference: str) -> dict[str, dict[str, ConfidenceInterval]]:
+        """Return how much more every other policy has at the end than one of them.
+
+        Policies met the same contexts and the same noise, so differences are taken pair by pair:
+        their intervals are narrower than those of :attr:`table` suggest.
+
+        Examples
+        --------
+        >>> import mogro
+        >>> world = mogro.environments.FixedArms(np.eye(3), np.eye(3), noise=0.1)
+        >>> policies = {"MOGRO": mogro.MOGRO, "random": mogro.RandomArm}
+        >>> comparison = mogro.compare(policies, world, rounds=50, repeats=5)
+        >>> comparison.differences("random")["MOGRO"]["effective_regret"].value
+        0.0
+        """
+        if reference not in self.traces:
+            raise ValueError(f"reference: expected one of {list(self.traces)}, got {reference!r}")
+        base = self.traces[reference]
+        return {
+            name: {
+                column: _last(_band(_sample(trace, column) - _sample(base, column), signed=True))
+                for column in self.columns
+            }
+            for name, trace in self.traces.items()
+            if name != reference
+        }
+
+    def plot(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        log: str = "",
+        axes: "Axes | Sequence[Axes] | NDArray[Any] | None" = None,
+        width: float = JOURNAL_WIDTH,
+    ) -> Drawing:
+        """Draw regrets and measures over time, with bands; it needs matplotlib.
+
+        Bands are intervals like those of :attr:`table`. Policies with the names that the paper uses
+        ("MOGRO-RW", "MOGRO-RR", "MOLB-eps-greedy", "MOLB-UCB", "MOL-TS") have the colours of the
+        paper's figures here, and "MOGRO" that of MOGRO-RW; others have colours, lines and, with
+        more than five policies, markers in turn.
+
+        Parameters
+        ----------
+        columns
+            Which of :attr:`columns`, one for each panel; without it all.
+        log
+            Which axes are logarithmic: ``"x"``, ``"y"`` or ``"xy"``.
+        axes
+            Axes of your own to draw in, one for each column, without a legend, as a list, an array
+            of any shape or, for one column, by themselves; otherwise a new figure.
+        width
+            Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
+        """
+        shown = self._shown(columns)
+        if log not in ("", "x", "y", "xy"):
+            raise ValueError(f"log: expected '', 'x', 'y' or 'xy', got {log!r}")
+        given = None if axes is None else np.ravel(np.array(axes, dtype=object))
+        if given is not None and len(given) != len(shown):
+            raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(given)}")
+        with house_style():
+            if given is not None:
+                for panel, column in zip(given, shown, strict=True):
+                    self._draw(panel, column, log)
+                return given[0].figure  # type: ignore[no-any-return]
+            across = max(1, min(len(shown), round(width / _PANEL)))
+            rows = -(-len(shown) // across)
+            drawing, grid = panels(rows, across, width=width / across, height=0.75 * width / across)
+            for panel, column in itertools.zip_longest(grid.flat, shown):
+                if column is None:
+                    panel.set_axis_off()
+                else:
+                    self._draw(panel, column, log)
+            legend(drawing, grid[0, 0], columns=min(len(self.traces), max(1, round(width / 1.75))))
+        return drawing
+
+    def _shown(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        shown = self.columns if columns is None else tuple(columns)
+        wrong = [column for column in shown if column not in self.columns]
+        if wrong or not shown:
+            got = repr(wrong[0]) if wrong else "none"
+            raise ValueError(f"columns: expected some of {self.columns}, got {got}")
+        return shown
+
+    def _draw(self, panel: Axes, column: str, log: str) -> None:
+        many = len(self.traces) > _UNMARKED
+        for name, style in line_styles(self.traces).items():
+            trace = self.traces[name]
+            numbers = _band(_sample(trace, column))
+            curve(panel, style, trace.checkpoints, *numbers, marked=many)
+        panel.set_xlabel("round")
+        panel.set_ylabel(_title(column))
+        if "x" in log:
+            panel.set_xscale("log")
+        else:
+            panel.set_xlim(left=0)
+        if "y" in log:
+            panel.set_yscale("log", nonpositive="clip")
+        elif column in REGRETS:
+            panel.set_ylim(bottom=0)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        log: str = "",
+        width: float = JOURNAL_WIDTH,
+    ) -> None:
+        """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf.
+
+        ``columns``, ``log`` and ``width`` are those of :meth:`plot`; pictures have 300 points to
+        the inch.
+        """
+        self.plot(columns=columns, log=log, width=width).savefig(path, dpi=300)
+
+    def to_latex(
+        self, *, columns: Sequence[str] | None = None, bold: bool = True, digits: int = 3
+    ) -> str:
+        """Return :attr:`table` as a LaTeX table, for the package booktabs.
+
+        Parameters
+        ----------
+        columns
+            Which of :attr:`columns`; without it all.
+        bold
+            Whether the least number of a column, and all whose differences from it are not clear,
+            are bold.
+        digits
+            Significant digits.
+        """
+        shown = self._shown(columns)
+        table, lines = self.table, []
+        best = {column: self._best(column) if bold else set() for column in shown}
+        for name, row in table.items():
+            cells = [_escape(name)]
+            for column in shown:
+                cell = f"{row[column].value:.{digits}g}"
+                if row[column].known:
+                    cell += f" [{row[column].low:.{digits}g}, {row[column].high:.{digits}g}]"
+                cells.append(rf"\textbf{{{cell}}}" if name in best[column] else cell)
+            lines.append(" & ".join(cells) + r" \\")
+        heads = " & ".join(["policy", *(_escape(_title(column)) for column in shown)])
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{l{'r' * len(shown)}}}",
+                r"\toprule",
+                heads + r" \\",
+                r"\midrule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
+
+    def _best(self, column: str) -> set[str]:
+        """Return the policy with the least mean, and those that are not clearly above it."""
+        least = min(self.table.items(), key=lambda item: item[1][column].value)[0]
+        others = self.differences(least).items()
+        return {least} | {name for name, row in others if row[column].low <= 0}
+
+    def to_frame(self) -> Any:
+        """Return all numbers in long form, as a frame of pandas or polars.
+
+        The one that was imported is taken, else the one that is there. Columns: ``policy``, and
+        those of :meth:`mogro.simulation.Trace.columns`.
+        """
+        for name in sorted(("pandas", "polars"), key=lambda name: name not in sys.modules):
+            with contextlib.suppress(ModuleNotFoundError):
+                return importlib.import_module(name).DataFrame(self._long())
+        raise ImportError("data frames need pandas or polars: pip install pandas")
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns of :meth:`to_frame` as CSV; reading it gives the very same numbers."""
+        columns, text = self._long(), io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+        with write_atomically(path) as file:
+            file.write(text.getvalue().encode())
+
+    def _long(self) -> dict[str, NDArray[Any]]:
+        parts = [trace.columns() for trace in self.traces.values()]
+        lengths = [len(part["value"]) for part in parts]
+        policies = np.repeat(np.array(list(self.traces)), lengths)
+        return {"policy": policies} | {
+            name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+        }
+
+    def __repr__(self) -> str:
+        width = max(len("policy"), *(len(name) for name in self.traces))
+        heads = (f"{_title(column):>25}" for column in self.columns)
+        lines = ["  ".join([f"{'policy':<{width}}", *heads])]
+        for name, row in self.table.items():
+            cells = (f"{_text(number):>25}" for number in row.values())
+            lines.append("  ".join([f"{name:<{width}}", *cells]))
+        return "\n".join(lines)
+
+
+def _sample(trace: Trace, column: str) -> FloatArray:
+    """Return the sample (C, n) of a column; see :attr:`Comparison.table`."""
+    values = trace.column(column)
+    return values[:, 0] if values.shape[1] == 1 else values.mean(axis=2)
+
+
+def _band(sample: FloatArray, *, signed: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high (C,) of a sample (C, n)."""
+    mean, low, high = band(sample)
+    if sample.shape[1] == 1:
+        low = high = np.full_like(mean, np.nan)
+    never_negative = not signed and (sample >= 0).all()
+    return mean, np.maximum(low, 0) if never_negative else low, high
+
+
+def _last(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
+    return ConfidenceInterval(*(float(part[-1]) for part in numbers))
+
+
+def _escape(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text)
+
+
+def _title(column: str) -> str:
+    return _TITLES.get(column, column.replace("_", " "))
+
+
+def _text(number: ConfidenceInterval) -> str:
+    if math.isnan(number.low):
+        return f"{number.value:.3g}"
+    return "{:.3g} [{:.3g}, {:.3g}]".format(*number)
