@@ -19,7 +19,7 @@ def draw(shape: str, arms: int, objectives: int, rng: np.random.Generator) -> Fl
     if shape == "levels":
         return rng.integers(0, 4, values.shape).astype(float)
     if shape == "clusters":
-        return values[rng.integers(0, 4, arms)] + 1e-9 * values
+        return values[rng.integers(0, min(4, arms), arms)] + 1e-9 * values
     if shape == "constant":
         values[:, 0] = 1.0
     if shape == "below":
