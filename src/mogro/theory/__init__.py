@@ -1,6 +1,6 @@
 """The paper's conditions, constants and bounds as functions, and a diagnosis for real problems."""
 
-from mogro.theory._problem import ProbabilityEstimate, span_coordinates
+from mogro.theory._problem import span_coordinates
 from mogro.theory.bounds import (
     fairness_bound,
     is_vacuous,
@@ -38,7 +38,6 @@ __all__ = [
     "Diagnosis",
     "Goodness",
     "Guarantees",
-    "ProbabilityEstimate",
     "Regularity",
     "context_goodness",
     "diagnose",

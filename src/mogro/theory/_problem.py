@@ -1,7 +1,6 @@
 """Problems and quantities of the theory, checked, and problems in coordinates of their span."""
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,25 +17,6 @@ class Problem(NamedTuple):
 
     features: FloatArray
     theta: FloatArray
-
-
-@dataclass(frozen=True)
-class ProbabilityEstimate:
-    """An estimated probability.
-
-    Attributes
-    ----------
-    value
-        The estimate; 0 where it is below every float.
-    low
-        Lower end of its 95% interval. Equal to the value: exact.
-    high
-        Upper end of the interval.
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 def read_problem(features: ArrayLike, theta: ArrayLike) -> Problem:

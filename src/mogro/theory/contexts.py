@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import ProbabilityEstimate
 
 _DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
 _REFINEMENTS = 60
@@ -35,7 +35,7 @@ def context_goodness(
     gamma: float,
     samples: int = SAMPLES,
     rng: np.random.Generator | None = None,
-) -> ProbabilityEstimate:
+) -> ConfidenceInterval:
     """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
 
     A search over unit vectors looks for the worst direction; other draws then count how often an
@@ -55,7 +55,7 @@ def context_goodness(
 
     Returns
     -------
-    ProbabilityEstimate
+    ConfidenceInterval
         The interval is for the direction found. A direction that is worse and was not found would
         make q_gamma smaller: evidence, not proof. An interval that starts at 0 says that the
         condition was not seen to hold.
@@ -126,7 +126,7 @@ def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -
     return np.broadcast_to(features, (size, *features.shape[-2:])).astype(np.float64)
 
 
-def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ProbabilityEstimate:
+def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ConfidenceInterval:
     """Count in how many rounds (n, K, d) some arm has x . direction >= level (Clopper, Pearson)."""
     from scipy.special import betaincinv
 
@@ -134,7 +134,7 @@ def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> Prob
     hits = int(((rounds @ direction).max(axis=-1) >= level).sum())
     low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return ProbabilityEstimate(hits / size, low, high)
+    return ConfidenceInterval(hits / size, low, high)
 
 
 def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray, as_floats
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
@@ -350,6 +351,8 @@ def _describe_contexts(good: Goodness) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON can hold."""
+    if isinstance(value, ConfidenceInterval):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

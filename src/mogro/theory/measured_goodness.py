@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray
-from mogro.theory._problem import ProbabilityEstimate
 from mogro.theory.conditions import (
     Norms,
     diversity_left,
@@ -67,7 +67,7 @@ class Goodness:
     feature_norm: float
     smallest_norm: float
     largest_norm: float
-    probability: ProbabilityEstimate | None = None
+    probability: ConfidenceInterval | None = None
 
     @property
     def bound_norm(self) -> float:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray, count, floats, real
-from mogro.theory._problem import ProbabilityEstimate, read_parameters
+from mogro.theory._problem import read_parameters
 
 _Z = 1.959963984540054  # of a two-sided 95% interval
 _DRAWS = 200_000  # at most, over all corners, to tell which is the least
@@ -31,8 +32,8 @@ class Regularity:
         is at least 1. Otherwise it may be smaller by far, and is not known: None.
     """
 
-    phi: ProbabilityEstimate
-    psi: ProbabilityEstimate | None
+    phi: ConfidenceInterval
+    psi: ConfidenceInterval | None
 
 
 def regularity(
@@ -96,11 +97,11 @@ def regularity(
 
 def regularity_index(
     theta: FloatArray, a: FloatArray, radius: float, samples: int, rng: np.random.Generator
-) -> ProbabilityEstimate:
+) -> ConfidenceInterval:
     """Estimate phi: the least probability, over objectives m, of |theta_w - theta_m| < eps."""
     objectives = len(theta)
     if objectives == 1:
-        return ProbabilityEstimate(1.0, 1.0, 1.0)
+        return ConfidenceInterval(1.0, 1.0, 1.0)
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
     few = min(samples, max(1000, _DRAWS // objectives))
     first = [_corner(theta, a, m, radius, few, rng) for m in range(objectives)]
@@ -117,7 +118,7 @@ def _corner(
     radius: float,
     samples: int,
     rng: np.random.Generator,
-) -> ProbabilityEstimate:
+) -> ConfidenceInterval:
     """Estimate P(|theta_w - theta_m| < eps)."""
     from scipy.special import betainc
 
@@ -128,15 +129,15 @@ def _corner(
     return _mean(betainc(float(a[others].sum()), float(a[m]), reach))
 
 
-def _mean(terms: FloatArray) -> ProbabilityEstimate:
+def _mean(terms: FloatArray) -> ConfidenceInterval:
     """Estimate the mean of terms >= 0, with an interval in their logarithm."""
     if terms.size == 1:
-        return ProbabilityEstimate(float(terms[0]), float(terms[0]), float(terms[0]))
+        return ConfidenceInterval(float(terms[0]), float(terms[0]), float(terms[0]))
     largest = float(terms.max())
     if largest == 0:  # to rounding
-        return ProbabilityEstimate(0.0, 0.0, 3 / terms.size)  # the rule of three
+        return ConfidenceInterval(0.0, 0.0, 3 / terms.size)  # the rule of three
     scaled = terms / largest
     mean = float(scaled.mean())
     spread = _Z * float(scaled.std(ddof=1)) / mean / math.sqrt(terms.size)
     value = largest * mean
-    return ProbabilityEstimate(value, value * math.exp(-spread), min(value * math.exp(spread), 1.0))
+    return ConfidenceInterval(value, value * math.exp(-spread), min(value * math.exp(spread), 1.0))
