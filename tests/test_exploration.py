@@ -415,7 +415,8 @@ def test_weakest_direction_needs_fewer_rounds(sizes: tuple[int, int, int], share
 
 
 def contexts(arms: FloatArray, S: FloatArray, threshold: float | None) -> ExplorationContext:
-    return ExplorationContext(arms[None], S[None], threshold, np.array([0]), (), 0)
+    root = np.linalg.cholesky(S).T
+    return ExplorationContext(arms[None], root[None], threshold, np.array([0]), (), 0)
 
 
 @given(arm_sets, st.integers(0, 2**32))

@@ -73,7 +73,7 @@ class Beliefs:
 
     def estimates(self, arms: FloatArray) -> FloatArray:
         """Return the estimated rewards (..., K, M) of arms (..., K, d)."""
-        return np.asarray(arms @ np.swapaxes(self.theta, -1, -2))
+        return np.asarray(arms @ self.theta.mT)
 
     def variances(self, arms: FloatArray) -> FloatArray:
         """Return ``x' S x``, (..., K, G), of arms (..., K, d)."""
@@ -104,16 +104,16 @@ class _Part:
 
 def covariance(W: FloatArray) -> FloatArray:
     """Return ``S = W' W``, (..., d, d), of roots (..., r, d)."""
-    return np.asarray(np.swapaxes(W, -1, -2) @ W)
+    return np.asarray(W.mT @ W)
 
 
 def variances(arms: FloatArray, W: FloatArray) -> FloatArray:
     """Return ``x' S x``, (..., K, G), of arms (..., K, d) and roots (..., G, r, d)."""
     if W.shape[-3] == 1:
-        parts = arms @ np.swapaxes(W[..., 0, :, :], -1, -2)
+        parts = arms @ W[..., 0, :, :].mT
         return np.asarray(np.vecdot(parts, parts)[..., None])
-    parts = arms[..., None, :, :] @ np.swapaxes(W, -1, -2)
-    return np.swapaxes(np.vecdot(parts, parts), -1, -2)
+    parts = arms[..., None, :, :] @ W.mT
+    return np.asarray(np.vecdot(parts, parts).mT)
 
 
 def unseen_scale(deviations: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -23,7 +23,15 @@ from mogro._algebra import largest, smallest
 from mogro._screening import clearly_best, is_shared, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
-from mogro.beliefs import Beliefs, FrozenPosterior, covariance, take_arms, unseen_scale, variances
+from mogro.beliefs import (
+    UNSEEN,
+    Beliefs,
+    FrozenPosterior,
+    covariance,
+    take_arms,
+    unseen_scale,
+    variances,
+)
 
 UNKNOWN_VARIANCE = 10.0  # variance of an arm, in units of the noise, that calls for exploration
 _ARMS_A_ROUND = 64  # arms that a round looks at, without a threshold
@@ -47,8 +55,8 @@ class ExplorationContext:
     ----------
     arms
         Arms on offer, (n, K, d).
-    S
-        Posterior covariances in units of the noise, (n, d, d).
+    W
+        Roots of the posterior covariances in units of the noise, ``S = W' W``, (n, d, d).
     threshold
         B; None for the default.
     learners
@@ -60,11 +68,16 @@ class ExplorationContext:
     """
 
     arms: FloatArray
-    S: FloatArray
+    W: FloatArray
     threshold: float | None
     learners: NDArray[np.intp]
     batch: tuple[int, ...]
     step: int
+
+    @cached_property
+    def S(self) -> FloatArray:  # noqa: N802
+        """Posterior covariances, (n, d, d)."""
+        return covariance(self.W)
 
     @property
     def gains(self) -> FloatArray:
@@ -75,7 +88,7 @@ class ExplorationContext:
         LAPACK returns.
         """
         if self.threshold is None:
-            return np.asarray(np.vecdot(self._listed @ self.S, self._listed))
+            return variances(self._listed, self.W[:, None])[..., 0]
         return np.asarray(np.square(self._listed @ self.weakest).sum(axis=-1))
 
     @cached_property
@@ -105,8 +118,8 @@ class ExplorationContext:
 
     def only(self, places: IntArray) -> "ExplorationContext":
         """Return the context of some of these learners."""
-        arms, S, learners = self.arms[places], self.S[places], self.learners[places]
-        return ExplorationContext(arms, S, self.threshold, learners, self.batch, self.step)
+        arms, W, learners = self.arms[places], self.W[places], self.learners[places]
+        return ExplorationContext(arms, W, self.threshold, learners, self.batch, self.step)
 
 
 class Exploration(Protocol):
@@ -321,26 +334,25 @@ def needed_exploration(
         needs = spread.max(axis=-2) / UNKNOWN_VARIANCE
     else:
         _check_squares(arms)
-        S = _in_units_of_the_arms(covariance(W), wide)
+        S = covariance(_in_units_of_the_arms(W, wide))
         needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold
     if not np.count_nonzero(needs > _ONE):
         if cache is not None and threshold is not None:
             cache.note(wide, S, threshold)
         return None
     _check_squares(arms)
-    S = _in_units_of_the_arms(covariance(W), wide)
-    if not batch and len(S) == 1:  # one learner: nothing to sort out, nor to copy
-        return ExplorationContext(wide, S, threshold, np.zeros(1, dtype=np.intp), batch, step)
-    needs = np.broadcast_to(needs, S.shape[:-2])
-    learners = np.flatnonzero(needs.max(axis=-1) > _ONE)
+    W = _in_units_of_the_arms(W, wide)
+    if not batch and len(W) == 1:  # one learner: nothing to sort out, nor to copy
+        return ExplorationContext(wide, W, threshold, np.zeros(1, dtype=np.intp), batch, step)
+    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE)
     if threshold is None:  # compare objectives in one unit, also where one was never observed
-        some = some[..., None, :, :]
-        needs = np.broadcast_to(np.vecdot(some @ S, some).max(axis=-1), S.shape[:-2])
+        needs = variances(some, W).max(axis=-2)
+    needs = np.broadcast_to(needs, W.shape[:-2])
     first = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
     first = first.reshape(-1)[learners]
     at = (*(np.unravel_index(learners, batch) if batch else ()), first)
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
-    return ExplorationContext(offered, S[at], threshold, learners, batch, step)
+    return ExplorationContext(offered, W[at], threshold, learners, batch, step)
 
 
 def _check_squares(arms: FloatArray) -> None:
@@ -372,14 +384,16 @@ def arms_in_turn(arms: int, turn: int, at_once: int) -> slice:
     return slice(turn % every, None, every)
 
 
-def _in_units_of_the_arms(S: FloatArray, arms: FloatArray) -> FloatArray:
-    """Return S (..., d, d) in which features never seen have the sizes that they have among arms.
+def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:
+    """Return W (..., d, d) in which features never seen have the sizes that they have among arms.
 
     So what is unknown of an arm does not depend on units.
     """
+    deviations = np.sqrt(np.add.reduce(W * W, axis=-2))
+    if largest(deviations) <= UNSEEN:
+        return W
     sizes = np.sqrt(np.square(arms, dtype=np.float64).mean(axis=-2))
-    scale = unseen_scale(np.sqrt(np.einsum("...ii->...i", S)), sizes)
-    return np.asarray(S * (scale[..., :, None] * scale[..., None, :]))
+    return np.asarray(W * unseen_scale(deviations, sizes)[..., None, :])
 
 
 def largest_variance(arms: FloatArray, S: FloatArray, negligible: float = 0.0) -> FloatArray:

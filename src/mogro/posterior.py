@@ -114,22 +114,22 @@ class Posterior:
     @property
     def V(self) -> FloatArray:  # noqa: N802
         """Sum of x x', (*batch, G, d, d)."""
-        return self._V.reshape(*self.batch, -1, self.dim, self.dim)
+        return self._V if self.apart else self._V[..., None, :, :]
 
     @property
     def b(self) -> FloatArray:
         """Sum of y x', (*batch, M, d)."""
-        return self._b.reshape(self.theta.shape)
+        return self._b[..., 0, :] if self.apart else self._b
 
     @property
     def y2(self) -> FloatArray:
         """Sum of y^2, (*batch, M)."""
-        return self._y2.reshape(*self.batch, self.objectives)
+        return self._y2[..., 0] if self.apart else self._y2
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
         """A root of S, ``S = W' W``, (*batch, G, d, d)."""
-        return self._solution[..., : self.dim, :].reshape(*self.batch, -1, self.dim, self.dim)
+        return self._W if self.apart else self._W[..., None, :, :]
 
     @property
     def S(self) -> FloatArray:  # noqa: N802
@@ -151,16 +151,17 @@ class Posterior:
         """
         n, squares = self._n[..., None], self._squares
         if self._groups is None:
-            W = self._solution[..., : self.dim, :]
-            unused = np.add.reduce(matvec(W * W, self._precision), axis=-1, keepdims=True)
-            free: FloatArray = np.asarray(n - self.dim + unused)  # n - tr(S V)
+            unused = dot(np.add.reduce(self._W * self._W, axis=-2), self._precision)
+            free: FloatArray = n + (unused - self.dim)[..., None]  # n - tr(S V)
             squares = np.maximum(self._residual(), 0)
         else:
-            free = np.asarray(n - np.count_nonzero(self._groups < 0))
-        noise = squares / np.maximum(free, _FREE)
-        if smallest(free) <= _FREE:
-            noise = np.where(free > _FREE, noise, (self._y2 + (n == 0)) / np.where(n > 0, n, 1))
-        return noise.reshape(*self.batch, self.objectives)
+            free = n - np.count_nonzero(self._groups < 0)
+        if smallest(free) > _FREE:
+            noise = squares / free
+        else:
+            usual = (self._y2 + (n == 0)) / np.where(n > 0, n, 1)
+            noise = np.where(free > _FREE, squares / np.maximum(free, _FREE), usual)
+        return np.asarray(noise[..., 0] if self.apart else noise)
 
     def beliefs(self, expected: "Posterior | None" = None) -> Beliefs:
         """Return what a policy may know now; ``expected`` also counts what is in flight."""
@@ -214,7 +215,7 @@ class Posterior:
         if self._groups is not None:
             self._count_uses(x, weight)
         self._renew()
-        residuals = y - x @ np.swapaxes(self._theta, -1, -2)
+        residuals = y - x @ self._theta.mT
         self._set_residual(before._residual(self._theta) + np.square(residuals).sum(axis=-2))
 
     def decay(self, factor: FloatArray | float) -> None:
@@ -309,6 +310,10 @@ class Posterior:
     def _theta(self) -> FloatArray:
         """Estimates, with the leading axes of the sums."""
         return self._solution[..., self.dim :, :]
+
+    @property
+    def _W(self) -> FloatArray:  # noqa: N802
+        return self._solution[..., : self.dim, :]
 
     @property
     def _V(self) -> FloatArray:  # noqa: N802
@@ -412,9 +417,9 @@ class Posterior:
 
     def _centre(self, where: Any) -> None:
         """Make estimates that nobody was given yet the mean of the prior: they lose its pull."""
-        mean, W = np.array(self._theta[where]), self._solution[..., : self.dim, :][where]
+        mean, W = np.array(self._theta[where]), self._W[where]
         pull = self._b[where] - mean @ self._V[where]
-        change = (pull @ np.swapaxes(W, -1, -2)) @ W
+        change = (pull @ W.mT) @ W
         squares = np.maximum(self._residual(None, where) - dot(change, pull), 0)
         self._theta[where] = mean + change
         self._put(where, ("_mean", "_squares"), mean, squares)
@@ -443,7 +448,7 @@ class Posterior:
 
 def _solved(W: FloatArray, V: FloatArray, b: FloatArray, mean: FloatArray) -> FloatArray:
     """Return the estimates (..., M, d) for a prior with this mean."""
-    return np.asarray(mean + ((b - mean @ V) @ np.swapaxes(W, -1, -2)) @ W)
+    return np.asarray(mean + ((b - mean @ V) @ W.mT) @ W)
 
 
 def _penalty(change: FloatArray, precision: FloatArray) -> FloatArray:
