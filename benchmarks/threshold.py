@@ -24,7 +24,7 @@ import numpy as np
 
 import mogro
 from benchmarks.threshold_worlds import NOISE, QUIET, TWINS, WORLDS, Draw
-from mogro._intervals import ConfidenceInterval, quantile
+from mogro._intervals import LEVEL, ConfidenceInterval, student_quantile
 from mogro._validation import FloatArray
 
 SHARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -82,7 +82,11 @@ def ratio(ours: FloatArray, theirs: FloatArray) -> ConfidenceInterval:
     """Return the ratio of two means over paired runs, with Student's interval of its logarithm."""
     value = ours.mean() / theirs.mean()
     differences = ours / ours.mean() - theirs / theirs.mean()
-    half = quantile(len(ours)) * differences.std(ddof=1) / math.sqrt(len(ours))
+    half = (
+        float(student_quantile(LEVEL, len(ours) - 1))
+        * differences.std(ddof=1)
+        / math.sqrt(len(ours))
+    )
     return ConfidenceInterval(value, value * math.exp(-half), value * math.exp(half))
 
 

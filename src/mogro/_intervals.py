@@ -45,7 +45,7 @@ def band(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     n = values.shape[-1]
     if n < 2:
         return mean, mean.copy(), mean.copy()
-    half = quantile(n) * values.std(axis=-1, ddof=1) / np.sqrt(n)
+    half = student_quantile(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
 
 
@@ -72,13 +72,8 @@ def rate_interval(rate: ArrayLike, n: ArrayLike, z: ArrayLike) -> FloatArray:
     return np.asarray(np.clip(bounds, 0.0, 1.0))
 
 
-def quantile(n: int) -> float:
-    """Return the quantile of Student's distribution for the mean of n values."""
-    return float(student(LEVEL, n - 1))
-
-
-def student(level: float, free: FloatArray | float) -> FloatArray:
-    """Return two-sided quantiles of Student's distribution, of degrees of freedom."""
+def student_quantile(level: float, degrees_of_freedom: FloatArray | float) -> FloatArray:
+    """Return two-sided quantiles of Student's distribution."""
     from scipy.special import stdtrit
 
-    return np.asarray(stdtrit(free, (1 + level) / 2), dtype=np.float64)
+    return np.asarray(stdtrit(degrees_of_freedom, (1 + level) / 2), dtype=np.float64)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mogro._intervals import ConfidenceInterval, quantile, rate_interval
+from mogro._intervals import LEVEL, ConfidenceInterval, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.objective import Units
 
@@ -117,7 +117,7 @@ def _mean(
         return ConfidenceInterval(mean, np.nan, np.nan), n, groups
     sums = np.bincount(places, values - mean)
     variance = float(sums @ sums) * groups / (groups - 1) / n**2
-    z = quantile(groups)
+    z = float(student_quantile(LEVEL, groups - 1))
     if not rate:
         reach = z * variance**0.5
         return ConfidenceInterval(mean, mean - reach, mean + reach), n, groups

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mogro import _page
-from mogro._intervals import LEVEL, rate_interval, student
+from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import Decision, DecisionInputs
@@ -241,9 +241,11 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     variances = np.maximum(beliefs.variances(features), 0)
     errors = np.sqrt(variances * beliefs.noise) * np.abs(units.scale)
     values = units.outward(beliefs.estimates(features))
-    z = student(LEVEL, np.maximum(learner.effective - 1, 1))
+    z = student_quantile(LEVEL, np.maximum(learner.effective - 1, 1))
     usual = np.stack([values - z * errors, values + z * errors], axis=-1)
-    rates = rate_interval(values, 1 / np.maximum(variances, _LEAST), student(LEVEL, np.inf))
+    rates = rate_interval(
+        values, 1 / np.maximum(variances, _LEAST), student_quantile(LEVEL, np.inf)
+    )
     intervals = np.where(_are_rates(learner, config)[:, None], rates, usual)
     return Estimates(arms.ids, values, errors, units.names, intervals)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mogro._intervals import LEVEL, rate_interval, student
+from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import FloatArray
 from mogro.evaluation.log_records import Records
 from mogro.evaluation.targets import TargetProbabilities
@@ -70,7 +70,7 @@ class LogModel:
             posterior.learn_prior(posterior.evidence())
         beliefs, mean = posterior.beliefs(), self._chosen / self._rows
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
-        z = student(LEVEL, np.asarray(posterior.n) - 1)
+        z = student_quantile(LEVEL, np.asarray(posterior.n) - 1)
         reach = z * np.sqrt(variances * beliefs.noise)
         usual = np.stack([values - reach, values + reach], axis=-1)
         bounds = rate_interval(values, 1 / variances, z) if self._rates else usual

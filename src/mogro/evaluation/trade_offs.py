@@ -13,7 +13,7 @@ from mogro._validation import BoolArray, FloatArray, real
 from mogro.agent.objective import Units
 from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
 from mogro.offpolicy import Evaluation
-from mogro.offpolicy._intervals import correlated_normals, joint_level
+from mogro.offpolicy._skewed_intervals import correlated_normals, joint_level
 from mogro.offpolicy.result import read_level
 
 _DAY = 86400.0  # seconds

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import FloatArray, floats, share
-from mogro.offpolicy._intervals import (
+from mogro.offpolicy._skewed_intervals import (
     MAX_SKEWNESS,
     joint_level,
     quantiles,

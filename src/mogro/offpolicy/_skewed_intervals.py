@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from mogro._intervals import student_quantile
 from mogro._validation import FloatArray
 
 MAX_SKEWNESS = 0.45  # of an estimate (about five clicks); beyond it the expansion is no guide
@@ -48,9 +49,7 @@ def scores(
 
 def quantiles(level: float, sizes: FloatArray) -> FloatArray:
     """Return two-sided quantiles of Student's t, for variances of so many observations."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(_degrees_of_freedom(sizes), (1 + level) / 2), dtype=np.float64)
+    return student_quantile(level, _degrees_of_freedom(sizes))
 
 
 def _degrees_of_freedom(sizes: FloatArray) -> FloatArray:
