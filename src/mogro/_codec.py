@@ -29,6 +29,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def to_plain(value: Any) -> Any:
 def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
     """Make again what :func:`to_plain` was given, of classes by their names; lists are tuples."""
     if type(plain) is list:
-        return tuple(from_plain(item, types) for item in plain)
+        return tuple([item if type(item) in _PLAIN else from_plain(item, types) for item in plain])
     if type(plain) is not dict:
         return plain
     if plain.get(TAG) == "array":
@@ -130,23 +131,36 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
     """Return what :func:`encode` was given, from a place in bytes on, and where it ends."""
     end = data.index(b"\n", start)
     plain, _ = _parse(data[start:end].decode())
-    kind, listed, start = types[plain.pop(TAG)], plain.pop("arrays", ()), end + 1
-    fields: dict[str, Any] = kind._field_defaults.copy()
+    kind: Any = types[plain.pop(TAG)]
+    listed, start = plain.pop("arrays", ()), end + 1
+    fields = _defaults(kind).copy()
     for name, field in plain.items():
         fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
     for name, code, shape in listed:
-        items, dtype = math.prod(shape), np.dtype(code)
-        if dtype.char not in _DTYPES:
-            raise ValueError(f"array: expected numbers, got {code}")
-        packed = dtype == np.bool_
+        items, dtype = math.prod(shape), _dtype(code)
+        packed = dtype.char == "?"
         end = start + ((items + 7) // 8 if packed else dtype.itemsize * items)
         array = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
         if packed:
             array = np.unpackbits(array, count=items).astype(np.bool_)
-        fields[name], start = array.reshape(shape), end
-    if not fields.keys() <= set(kind._fields):
+        fields[name], start = array if array.shape == (*shape,) else array.reshape(shape), end
+    if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
-    return kind._make(map(fields.get, kind._fields)), start
+    return kind._make(fields.values()), start
+
+
+@cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Return what the fields of a named tuple are if nobody says, None by default, in order."""
+    return {name: kind._field_defaults.get(name) for name in kind._fields}
+
+
+@cache
+def _dtype(code: str) -> np.dtype[Any]:
+    dtype = np.dtype(code)
+    if dtype.char not in _DTYPES:
+        raise ValueError(f"array: expected numbers, got {code}")
+    return dtype
 
 
 def by_name(known: Iterable[type[Any]], others: Iterable[type[Any]] = ()) -> dict[str, type[Any]]:

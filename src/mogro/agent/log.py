@@ -47,6 +47,7 @@ learner sees of arms; with a journal ``versions``, the features of each version 
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +103,7 @@ def make_log(
     units, ledger = state.units, state.ledger
     rows = ledger.live()
     block = ledger.gather(rows)
-    ids, arms = ([utf8(text[row]) for row in rows.tolist()] for text in (ledger.ids, ledger.arms))
+    ids, arms, records, contexts = ([text[r] for r in rows.tolist()] for text in ledger.texts)
     known = [
         _known_columns(
             Block._make(column[n : n + _ROWS] for column in block), written, state.config, most
@@ -110,24 +111,20 @@ def make_log(
         for n in range(0, max(len(ids), 1), _ROWS)
     ]
 
-    given = {
-        name: [texts[row] or None for row in rows.tolist()]
-        for name, texts in (("record", ledger.records), ("context_record", ledger.contexts))
-    }
-
     def column(name: str) -> dict[str, Any]:
         return {name: pa.chunked_array([columns[name] for columns in known])}
 
     columns: dict[str, Any] = {
-        "id": pa.array(ids, pa.string()),
+        "id": pa.array(_in_utf8(ids), pa.string()),
         "time": pa.array(block.time, mask=block.flags & TIMED == 0),
-        "arm": pa.array(arms, pa.string()),
+        "arm": pa.array(_in_utf8(arms), pa.string()),
         "version": pa.array(np.searchsorted(state.changes, block.position).astype(np.int64)),
         "position": pa.array(block.position, mask=np.full(len(ids), written is None)),
         **column("basis"),
         "features": _lists(block.features, missing=np.zeros(len(ids), np.bool_)),
         **column("context"),
-        **{name: pa.array(texts, pa.string()) for name, texts in given.items()},
+        "record": pa.array([text or None for text in records], pa.string()),
+        "context_record": pa.array([text or None for text in contexts], pa.string()),
         "weights": _lists(block.weights, missing=np.isnan(block.weights[:, 0])),
         **column("propensity"),
         **column("propensity_error"),
@@ -244,7 +241,7 @@ def _known_columns(
         for name, column, kind in zip(_KnownRow._fields, values, kinds, strict=True)
     }
     place = columns.pop("place")
-    ids = pa.array([list(map(utf8, arms.ids)) for arms in offers.arms], pa.list_(pa.string()))
+    ids = pa.array([_in_utf8(arms.ids) for arms in offers.arms], pa.list_(pa.string()))
     features = pa.array([numbers.ravel() for numbers in offers.features], vector)
     records = pa.array([arms.texts for arms in offers.arms], pa.list_(pa.string()))
     return columns | {
@@ -309,31 +306,41 @@ def _known_row(
     event, offered = written.journal.decode(content), written.offers.get(offer)
     if not isinstance(event, Decided) or event.evidence is None:
         return _KnownRow()
-    evidence = event.evidence
+    evidence, view = event.evidence, view_of(event, config)
     chance, error = evidence.propensity or (None, None)
-    view = view_of(event, config)
-    known = _KnownRow(evidence.basis, offers.context(view, config), chance, error)
-    if offered is None:
-        return known
-    if chance is None and not event.observed:
-        inputs = stored_inputs(event, offered, config)
-        chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
-        known = known._replace(propensity=chance, propensity_error=error)
-    place = offers.place(event, offered, config)
-    arms = offers.arms[place]
-    if len(arms) > max_arms:
-        return known
-    features = view(arms.raw) if view.contextual else arms.features
-    believed = config.units.outward(features @ evidence.theta.T)
-    if config.units.names != units.names:
+    place = believed = None
+    if offered is not None:
+        if chance is None and not event.observed:
+            inputs = stored_inputs(event, offered, config)
+            chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
+        place = offers.place(event, offered, config)
+        arms = offers.arms[place]
+        if len(arms) > max_arms:
+            place = None
+        else:
+            features = view(arms.raw) if view.contextual else arms.features
+            believed = config.units.outward(features @ evidence.theta.T)
+    if believed is not None and config.units.names != units.names:
         there = [config.units.index.get(name, -1) for name in units.names]  # -1: a column of NaN
         believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
-    return known._replace(place=place, offered_estimates=believed.ravel())
+    context = offers.context(view, config)
+    return _KnownRow(
+        evidence.basis,
+        context,
+        chance,
+        error,
+        place,
+        None if believed is None else believed.ravel(),
+    )
 
 
-def utf8(id: str) -> str:
-    """Return an id as UTF-8 can hold it."""
-    return id if id.isascii() else id.encode("utf-8", "backslashreplace").decode()
+def utf8(text: str) -> str:
+    """Return a text as UTF-8 can hold it."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _in_utf8(texts: Sequence[str]) -> Sequence[str]:
+    return texts if "".join(texts).isascii() else list(map(utf8, texts))
 
 
 def _outcomes(
