@@ -54,12 +54,22 @@ def real(
     return result
 
 
-def share(value: object, name: str) -> float:
-    """Return ``value`` as a float between 0 and 1."""
-    result = real(value, name, minimum=0.0)
-    if result > 1:
-        raise ValueError(f"{name}: expected a number between 0 and 1, got {value!r}")
+def between(value: object, name: str, low: float, high: float, *, closed: str = "[]") -> float:
+    """Return ``value`` as a float between ``low`` and ``high``; ``closed`` as in "(]"."""
+    result = real(value, name)
+    above = result >= low if closed[0] == "[" else result > low
+    below = result <= high if closed[1] == "]" else result < high
+    if not (above and below):
+        raise ValueError(
+            f"{name}: expected a number in {closed[0]}{low:.6g}, {high:.6g}{closed[1]}, "
+            f"got {value!r}"
+        )
     return result
+
+
+def share(value: object, name: str, *, closed: str = "[]") -> float:
+    """Return ``value`` as a float between 0 and 1."""
+    return between(value, name, 0, 1, closed=closed)
 
 
 def folder_or_file(value: object, name: str) -> Path:

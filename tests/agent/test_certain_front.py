@@ -46,7 +46,7 @@ def test_arms_are_told_until_nothing_is_left_to_learn() -> None:
     [
         ({"confidence": 0.95}, "noise: expected the standard deviation of rewards"),
         ({"confidence": 0.95, "noise": {"taste": 1.0}}, "one for each of .'taste', 'price'"),
-        ({"confidence": 1.0, "noise": 1.0}, "confidence: expected a number between 0 and 1"),
+        ({"confidence": 1.0, "noise": 1.0}, r"confidence: expected a number in \(0, 1\)"),
         ({"confidence": 0.9, "noise": 0.0}, "noise: expected numbers above 0"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import BoolArray, FloatArray, real
+from mogro._validation import BoolArray, FloatArray, real, share
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints, UnknownObjective
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
@@ -169,9 +169,7 @@ def read_constraints(
 ) -> Constraints | None:
     """Check bounds, and with what probability they are to be kept."""
     if certainty != 0.5:
-        certainty = real(certainty, "certainty", above=0)
-        if not certainty < 1:
-            raise ValueError(f"certainty: expected a number between 0 and 1, got {certainty}")
+        certainty = share(certainty, "certainty", closed="()")
     if not at_least and not at_most:
         return None
     bounds: list[dict[str, float]] = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro import _page
 from mogro._intervals import LEVEL, rate_interval, student_quantile
-from mogro._validation import BoolArray, FloatArray, real
+from mogro._validation import BoolArray, FloatArray, share
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import Decision, DecisionInputs
 from mogro.agent.features.arms import ArmSet
@@ -206,8 +206,7 @@ def certain_front(
     noise: float | Mapping[str, float] | None,
 ) -> Front:
     """Return the estimated effective front, and what is certain about every arm."""
-    if not 0 < real(confidence, "confidence") < 1:
-        raise ValueError(f"confidence: expected a number between 0 and 1, got {confidence!r}")
+    share(confidence, "confidence", closed="()")
     if config.half_life is not None:
         raise ValueError(
             f"confidence: expected an agent that forgets nothing, got half_life "

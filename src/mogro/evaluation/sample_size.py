@@ -4,7 +4,6 @@ import math
 from statistics import NormalDist
 
 from mogro._validation import count, real, share
-from mogro.offpolicy.result import read_level
 
 MIN_ROWS = 100.0  # drawn in decisions in which two policies differ, to tell them apart
 
@@ -68,4 +67,5 @@ def decisions_needed(
 def standard_errors(*, level: float, power: float) -> float:
     """Return how many standard errors a difference has to be, to be seen with some power."""
     normal = NormalDist()
-    return normal.inv_cdf((1 + read_level(level)) / 2) + normal.inv_cdf(read_level(power))
+    confidence, chance = share(level, "level", closed="()"), share(power, "power", closed="()")
+    return normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(chance)

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro import _page
-from mogro._validation import BoolArray, FloatArray, real
+from mogro._validation import BoolArray, FloatArray, real, share
 from mogro.agent.objective import Units
 from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
 from mogro.offpolicy import Evaluation
 from mogro.offpolicy._skewed_intervals import correlated_normals, joint_level
-from mogro.offpolicy.result import read_level
 
 _DAY = 86400.0  # seconds
 _ROUNDING = 1e-9  # a standard error below this part of another is rounding
@@ -133,8 +132,8 @@ class WhatIf:
 
     def interval(self, level: float = 0.95) -> FloatArray:
         """Return intervals (W, M, 2) that hold for all trade-offs and objectives together."""
-        known = self._known
-        together = joint_level(read_level(level), self.covariance[np.ix_(known, known)])
+        wanted, known = share(level, "level", closed="()"), self._known
+        together = joint_level(wanted, self.covariance[np.ix_(known, known)])
         return np.stack([each.interval(together) for each in self.evaluations])
 
     def distinguishable(self, level: float = 0.95) -> BoolArray:
@@ -142,7 +141,7 @@ class WhatIf:
 
         Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
-        wanted, known = read_level(level), self._known
+        wanted, known = share(level, "level", closed="()"), self._known
         size, objectives = len(self.trade_offs), len(self.units)
         drawn = np.full((size * objectives, 1), np.nan)
         if known.any():
@@ -216,7 +215,7 @@ class WhatIf:
             raise ValueError(
                 f"objective: expected one of {list(self.units.names)}, got {objective!r}"
             )
-        m, wanted = self.units.index[objective], read_level(level)
+        m, wanted = self.units.index[objective], share(level, "level", closed="()")
         sure = self.confidence(at_least=at_least, at_most=at_most)
         constraints = " and ".join(
             [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]

@@ -129,13 +129,13 @@ class Evaluation:
         from the martingale variance. That holds for logs of learning agents too, if they are long
         enough for the propensities to settle or are bounded away from 0.
         """
-        return self._skewed(read_level(level))
+        return self._skewed(share(level, "level", closed="()"))
 
     def region(self, level: float = 0.95) -> Region:
         """Return a box for the values of all objectives together."""
         known = np.isfinite(np.diag(self.covariance))
         inside = self.covariance[np.ix_(known, known)]
-        return Region(self._skewed(joint_level(read_level(level), inside)))
+        return Region(self._skewed(joint_level(share(level, "level", closed="()"), inside)))
 
     def scores(self, bounds: ArrayLike) -> FloatArray:
         """Return by how many standard deviations of a normal law values are above bounds, (M,).
@@ -167,14 +167,6 @@ class Evaluation:
                 figures = f"{self.value[m]:>12.4g}{self.error[m]:>12.2g}"
                 lines.append(f"{names[m]:<{width}}{figures}   [{low:.4g}, {high:.4g}]")
         return "\n".join(lines)
-
-
-def read_level(level: float) -> float:
-    """Return how often an interval is to hold, strictly between 0 and 1."""
-    value = share(level, "level")
-    if not 0 < value < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-    return value
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:

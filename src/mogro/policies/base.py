@@ -23,6 +23,7 @@ from mogro._validation import (
     count,
     floats,
     real,
+    share,
 )
 from mogro.beliefs import Beliefs
 from mogro.certainty import FrontConfidence, check_noise, front_confidence
@@ -77,13 +78,6 @@ class Estimate(NamedTuple):
 
     values: FloatArray
     errors: FloatArray
-
-
-def check_delta(delta: float) -> float:
-    """Return a probability with which a claim may fail."""
-    if real(delta, "delta", above=0) > 1:
-        raise ValueError(f"delta: expected a probability above 0, at most 1, got {delta!r}")
-    return float(delta)
 
 
 class LinearPolicy(ABC):
@@ -393,7 +387,7 @@ class LinearPolicy(ABC):
             self.posterior,
             arms,
             noise=check_noise(noise, self.objectives),
-            delta=check_delta(delta),
+            delta=share(delta, "delta", closed="(]"),
             tolerance=real(tolerance, "tolerance", minimum=0),
             effective=effective,
             ridge=real(ridge, "ridge", above=0),

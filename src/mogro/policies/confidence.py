@@ -5,9 +5,9 @@ from abc import ABC
 
 import numpy as np
 
-from mogro._validation import FloatArray, real
+from mogro._validation import FloatArray, real, share
 from mogro.beliefs import Beliefs
-from mogro.policies.base import LinearPolicy, check_delta
+from mogro.policies.base import LinearPolicy
 from mogro.priors import Fixed, Prior
 
 
@@ -24,7 +24,7 @@ class ConfidentPolicy(LinearPolicy, ABC):
         object.__setattr__(self, "noise", real(self.noise, "noise", minimum=0))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
         object.__setattr__(self, "norm", real(self.norm, "norm", minimum=0))
-        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "delta", share(self.delta, "delta", closed="(]"))
         super().__post_init__()
 
     @property

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._algebra import largest
 from mogro._streams import Rng, check_rng
-from mogro._validation import BoolArray, FloatArray, IntArray, real
+from mogro._validation import BoolArray, FloatArray, IntArray, real, share
 from mogro.beliefs import Beliefs
 from mogro.certainty import DifferenceWidths, FrontConfidence, check_noise
 from mogro.choice import check_finite
 from mogro.pareto import front, gaps
-from mogro.policies.base import LinearPolicy, check_delta
+from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
 from mogro.probability import Probabilities
 
@@ -86,7 +86,7 @@ class FrontIdentification(LinearPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_noise(self.noise, self.objectives)
-        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "delta", share(self.delta, "delta", closed="(]"))
         object.__setattr__(self, "ridge", real(self.ridge, "ridge", above=0))
         object.__setattr__(self, "tolerance", real(self.tolerance, "tolerance", minimum=0))
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, count, floats, real
+from mogro._validation import FloatArray, between, count, floats, real
 
 HUGE = 1e60
 MOST_ROUNDS = 10**18
@@ -54,19 +54,6 @@ def _representable(vectors: FloatArray, name: str) -> None:
         )
 
 
-def read_between(value: object, name: str, low: float, high: float, *, closed: str) -> float:
-    """Return ``value`` as a float between ``low`` and ``high``; ``closed`` as in "(]"."""
-    result = real(value, name)
-    above = result >= low if closed[0] == "[" else result > low
-    below = result <= high if closed[1] == "]" else result < high
-    if not (above and below):
-        raise ValueError(
-            f"{name}: expected a number in {closed[0]}{low:.6g}, {high:.6g}{closed[1]}, "
-            f"got {value!r}"
-        )
-    return result
-
-
 def read_norms(value: tuple[float, float] | None) -> tuple[float, float]:
     """Return the smallest and the largest norm of the parameters, l and L; None is (1, 1)."""
     if value is None:
@@ -85,13 +72,13 @@ def read_run(
         read_noise(noise),
         count(dim, "dim"),
         read_rounds(rounds),
-        read_between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
+        between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
     )
 
 
 def read_noise(noise: object) -> float:
     """Return sigma >= 0, small enough for its square and the square of that to be a float."""
-    return read_between(noise, "noise", 0, HUGE, closed="[]")
+    return between(noise, "noise", 0, HUGE)
 
 
 def read_rounds(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:

@@ -9,7 +9,7 @@ extend them as the appendix says; at 1 they are the theorems as stated.
 
 import math
 
-from mogro._validation import count, real
+from mogro._validation import between, count, real
 from mogro.theory import _problem as check
 
 
@@ -186,7 +186,7 @@ def fairness_bound(
     slack = real(epsilon, "epsilon", above=0)
     slope = real(increment, "increment", above=0)
     start = check.read_rounds(initial_rounds, "initial_rounds", minimum=0)
-    share = check.read_between(psi, "psi", 0, 1, closed="[]")
+    share = between(psi, "psi", 0, 1)
     ratio = sigma * xmax**2 / slope / slack
     wait = min(1152 * d * math.log(d * T) * ratio * ratio, 1e300)
     settled = max(math.floor(wait) + start, 2 * start)

@@ -13,8 +13,8 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import count, real
-from mogro.theory._problem import read_between, read_norms, read_parameters, span_coordinates
+from mogro._validation import between, count, real
+from mogro.theory._problem import read_norms, read_parameters, span_coordinates
 
 
 class Norms(TypedDict):
@@ -132,12 +132,12 @@ def distance_bound(
     1.333333...
     """
     smallest = real(smallest_norm, "smallest_norm", above=0)
-    angle = math.asin(read_between(alpha, "alpha", 0, smallest, closed="[]") / smallest)
+    angle = math.asin(between(alpha, "alpha", 0, smallest) / smallest)
     if feature_norm is None:
-        total = angle + math.acos(read_between(gamma, "gamma", 0, 1, closed="(]"))
+        total = angle + math.acos(between(gamma, "gamma", 0, 1, closed="(]"))
         return 2 * math.sin(total / 2)
     xmax = real(feature_norm, "feature_norm", above=0)
-    ratio = xmax / read_between(gamma, "gamma", 0, xmax, closed="(]")
+    ratio = xmax / between(gamma, "gamma", 0, xmax, closed="(]")
     total = angle + math.acos(1 / ratio)
     return math.hypot(ratio - 1, 2 * math.sqrt(ratio) * math.sin(total / 2))
 
@@ -180,7 +180,7 @@ def radius_cap(
     lam, scaled, xmax = _scales(lam, feature_norm, parameter_norms)
     top = 1.0 if xmax is None else xmax
     if gamma != top:  # where lambda is so small that the level needed is rounded to the top
-        gamma = read_between(gamma, "gamma", needed, top, closed="(]")
+        gamma = between(gamma, "gamma", needed, top, closed="(]")
     if xmax is None and parameter_norms is None:
         return max(0.0, math.sin(2 * math.asin(lam / 6) - math.acos(gamma)))
     smallest = read_norms(parameter_norms)[0]
@@ -270,8 +270,8 @@ def eigenvalue_increment(
     >>> eigenvalue_increment(0.3, phi=0.05, objectives=2)
     0.03
     """
-    share = read_between(phi, "phi", 0, 1, closed="[]")
-    chance = read_between(goodness_probability, "goodness_probability", 0, 1, closed="[]")
+    share = between(phi, "phi", 0, 1)
+    chance = between(goodness_probability, "goodness_probability", 0, 1)
     return real(diversity, "diversity") * share * chance * count(objectives, "objectives")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._intervals import ConfidenceInterval
-from mogro._validation import FloatArray, as_floats
+from mogro._validation import FloatArray, as_floats, between
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory import _report
@@ -184,7 +184,7 @@ def diagnose(
     """
     sigma, T = _largest_noise(noise, theta), check.read_rounds(rounds)
     if epsilon is not None:
-        epsilon = check.read_between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
+        epsilon = between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
     if not isinstance(scalarization, RandomWeights | RoundRobin):
         raise ValueError(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "

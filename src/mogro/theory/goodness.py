@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, real
-from mogro.theory._problem import read_between, read_problem
+from mogro._validation import FloatArray, between, real
+from mogro.theory._problem import read_problem
 
 
 def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> float:
@@ -51,7 +51,7 @@ def goodness(features: ArrayLike, theta: ArrayLike, *, gamma: float) -> float:
     """
     arms, parameters = read_problem(features, theta)
     largest = max(1.0, float(np.linalg.norm(arms, axis=1).max()))
-    level = read_between(gamma, "gamma", 0, largest, closed="(]")
+    level = between(gamma, "gamma", 0, largest, closed="(]")
     return min(_radius(arms, parameter, level) for parameter in parameters)
 
 

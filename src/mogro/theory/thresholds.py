@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, real
+from mogro._validation import FloatArray, between, real
 from mogro.theory import _problem as check
 from mogro.theory._problem import span_basis
 
@@ -36,7 +36,7 @@ def noise_sum_bound(
     66.963...
     """
     sigma, d, t, xmax = check.read_run(noise, dim, rounds, feature_norm)
-    log_failure = -math.log(check.read_between(delta, "delta", 0, 1, closed="(]"))
+    log_failure = -math.log(between(delta, "delta", 0, 1, closed="(]"))
     return sigma * xmax * math.sqrt(2 * d * t * (math.log(d * t) + log_failure))
 
 
@@ -93,7 +93,7 @@ def eigenvalue_threshold(
     """
     sigma, d, T, xmax = check.read_run(noise, dim, rounds, feature_norm)
     a = real(radius, "radius", above=0)
-    log_failure = -math.log(check.read_between(delta, "delta", 0, 1, closed="(]"))
+    log_failure = -math.log(between(delta, "delta", 0, 1, closed="(]"))
     first = noise_sum_bound(T, noise=sigma, dim=d, delta=delta, feature_norm=xmax) / a
     inner = d / 2 * math.log1p(2 * T * xmax**2 / d) + log_failure
     return min(first, max(1.0, (2 * sigma / a) ** 2 * inner))
