@@ -34,7 +34,7 @@ from mogro.agent.journal.tables import ROWS, Journal, Row
 T = TypeVar("T")
 
 _LOCK = 0x6D6F6772  # class of the advisory locks: of the tables (0), and of every agent
-_STALLED = 2.0  # seconds in which a process that holds the lock has to say something
+_STALLED = 1.9  # seconds in which a process that holds the lock has to say something
 _PAUSE = 0.05  # seconds between tries to connect again
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
 # The second transaction waits for the disk; it has nothing but a mark in the server's log.

@@ -23,7 +23,7 @@ from mogro.agent.journal.tables import Journal
 _PAUSE = 0.0005
 _PAGE = 1 << 14  # bytes: what is longer than a quarter of it takes a page of its own
 _CHECKPOINT = 1 << 22  # bytes of the write-ahead log from which on they go into the file
-_STALLED = 2.0  # seconds without a commit after which who holds the lock is taken to stand still
+_STALLED = 1.9  # seconds without a commit after which who holds the lock is taken to stand still
 _WRITE_LOCK = 120  # the byte of the -shm file that whoever writes has locked
 
 
@@ -124,8 +124,9 @@ class SQLiteJournal(Journal):
         As long as others commit it may take up to the timeout; else not longer than somebody needs
         who does not stand still.
         """
-        start = moved = looked = time.monotonic()
-        version: list[Any] = []
+        start = moved = time.monotonic()
+        looked = 0.0
+        version: list[Any] | None = None
         while True:
             try:
                 with self._naming():
@@ -137,7 +138,7 @@ class SQLiteJournal(Journal):
             if now - looked > _STALLED / 20:
                 looked, before = now, version
                 version = self._connection.execute("PRAGMA data_version").fetchall()
-                moved = moved if version == before else now  # another after each commit
+                moved = now if before not in (version, None) else moved  # another after each commit
             if now - moved > min(_STALLED, self._timeout) or now - start > self._timeout:
                 raise JournalUnavailable(
                     f"{self.path}: locked for {now - start:.1f} s by {self._holder()}"
