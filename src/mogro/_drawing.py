@@ -15,7 +15,7 @@ from mogro._validation import FloatArray
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH, _HEIGHT = 420.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 40.0
-_NAMES = 160.0  # room for the labels of bars
+_NAMES = 170.0  # room for the labels of bars, of up to 20 characters
 _CELLS = 16  # across a drawing, in which others are counted
 _NOBODY = np.empty((0, 2))
 _DOTS = 30  # a line of fewer points shows them
@@ -107,7 +107,7 @@ def bars(caption: str, labels: Sequence[str], values: ArrayLike, *, unit: str) -
     room = (_WIDTH - _NAMES - 60) / max(float(lengths.max(initial=0.0)), 1e-9)
     drawn = []
     for i, (label, length) in enumerate(zip(labels, lengths.tolist(), strict=True)):
-        top, short = _TOP + i * step, label if len(label) <= 24 else f"{label[:11]}…{label[-12:]}"
+        top, short = _TOP + i * step, label if len(label) <= 20 else f"{label[:9]}…{label[-10:]}"
         middle = f'y="{top + 0.4 * step + 4:.1f}"'
         size = f'width="{length * room:.1f}" height="{0.8 * step:.1f}"'
         drawn.append(f'<text x="{_NAMES - 6}" {middle} text-anchor="end">{text(short)}</text>')

@@ -13,7 +13,7 @@ from tests.properties import examples
 
 import mogro
 from mogro.agent import Outcome
-from mogro.agent.report import _Log
+from mogro.agent.report import Held
 from mogro.priors import Prior
 
 Revise = Literal["last", "max"] | None
@@ -253,14 +253,14 @@ def test_counters_log_and_report_agree() -> None:
         mail = [each for each in mail if each[0] > n]
     for arrival, id, values in sorted(mail, key=lambda each: each[0]):
         agent.reward(id, values, now=arrival)
-    counted, log = agent.counters, _Log(agent.log(), agent._config.units)
-    shown = sum((log.status(m) for m in range(3)), Counter[str]())
+    counted, held = agent.counters, Held(agent.freeze())
+    shown = sum((Counter(held.status(m)) for m in range(3)), Counter[str]())
     assert min(counted["late"], counted["corrected"], counted["unmet"], counted["missing"]) > 5
     for name in ("learned", "defaulted", "missing", "unmet", "withdrawn", "late"):
         assert counted[name] == shown[name], name
     assert counted["pending"] == sum(record.pending for record in agent.decisions())
     for m, name in enumerate(("click", "dwell", "stars")):
-        learned = log.status(m)["learned"] + log.status(m)["defaulted"]
+        learned = held.status(m)["learned"] + held.status(m)["defaulted"]
         assert agent.observations[name] == pytest.approx(learned)
         assert len(agent.log()[f"reward_{name}"].drop_null()) == learned
 

@@ -1,5 +1,6 @@
 """The page about an agent: it opens by itself, whatever the agent has seen."""
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -142,6 +143,19 @@ def test_two_hundred_arms_are_readable(tmp_path: Path) -> None:
     assert figure.count('fill-opacity=".08"') < 20  # boxes of the front
     assert "grey: where others are" in figure
     assert "those of the last decision, &#x27;visit 39&#x27;: 200 of them" in page
+
+
+def test_a_report_needs_no_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    agent = Agent([Objective("click")], arms=2, seed=1, holdout=0.3)
+    live(agent, 60)
+    assert any("The agent against the baseline" in word for word in read(agent, tmp_path).words)
+
+
+def test_any_id_can_be_written_down(tmp_path: Path) -> None:
+    agent = Agent([Objective("click")], arms=1, seed=1)
+    agent.decide({"\ud800": [1.0]})
+    assert "\\ud800" in read(agent, tmp_path).words
 
 
 def test_a_report_reads_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -867,7 +867,7 @@ class Agent:
         Objectives over time, arms and how often they were chosen, exploration, rewards that are
         pending or came late, what was not expected, and the features that matter. With
         ``confidence`` and ``noise`` as for :meth:`front` it says which arms are certainly on the
-        front. It needs pyarrow (``pip install pyarrow``); with a journal there is more on it.
+        front. With a journal there is more on it.
 
         Examples
         --------
@@ -888,21 +888,15 @@ class Agent:
             certain = self.front(
                 offered.ids, offered.features, context=context, confidence=confidence, noise=noise
             )
-        held, units = state.ledger.gather(state.ledger.live()), state.units
         page = make_report(
-            make_log(state, None, max_arms=0, rewards="learned"),
-            units,
-            expected=units.outward(held.estimates),
-            lead=views.text(state).splitlines()[0],
-            alarms=self.alarms(),
+            state,
+            alarms=find_alarms(state, self._refused),
             offered=offered,
-            theta=state.learner.theta,
-            names=state.config.features.names,
             estimates=known,
             front=certain,
         )
         with write_atomically(place) as file:
-            file.write(page.encode())
+            file.write(page.encode("utf-8", "backslashreplace"))
 
     def front(
         self,

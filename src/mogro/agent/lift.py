@@ -1,7 +1,6 @@
 """What an agent is worth beside the baseline that serves those who are held out."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -49,34 +48,31 @@ class Lift:
     __repr__ = __str__
 
 
-def columns(units: Units) -> list[str]:
-    """Return the columns of a log that a lift is measured by."""
-    kinds = ("reward", "status")
-    each = [f"{kind}_{name}" for name in units.names for kind in kinds]
-    return ["time", "holdout", "observed", "subject", *each]
-
-
-def lifts(table: Any, units: Units) -> tuple[Lift, ...]:
-    """Return what an agent gained in every objective, by the columns of its log; empty without any.
+def lifts(
+    units: Units,
+    rewards: FloatArray,
+    *,
+    pending: BoolArray,
+    times: FloatArray,
+    held_out: BoolArray,
+    observed: BoolArray,
+    subjects: IntArray,
+) -> tuple[Lift, ...]:
+    """Return what an agent gained in every objective, by rewards (n, M); empty without a holdout.
 
     What counts are decisions after the first that was held out, as far as all windows before them
     have closed: in an open one values come sooner than their absence.
     """
-    held = np.asarray(table.column("holdout").to_numpy(), dtype=np.bool_)
-    if not held.any():
+    if not held_out.any():
         return ()
-    counted = ~np.asarray(table.column("observed").to_numpy(), dtype=np.bool_)
-    counted[: int(held.argmax()) + 1] = False
-    subjects = table.column("subject").fill_null(0).to_numpy()
-    times = np.asarray(table.column("time").to_numpy(), dtype=np.float64)
+    counted = ~observed
+    counted[: int(held_out.argmax()) + 1] = False
     measured = []
-    for name, window in zip(units.names, units.windows, strict=True):
+    for m, (name, window) in enumerate(zip(units.names, units.windows, strict=True)):
         here = counted
         if window < np.inf:
-            pending = table.column(f"status_{name}").to_numpy() == "pending"
-            here = counted & ~(times >= times[pending].min(initial=np.inf))
-        rewards = np.asarray(table.column(f"reward_{name}").to_numpy(), dtype=np.float64)
-        measured.append(measure_lift(name, rewards[here], held[here], subjects[here]))
+            here = counted & ~(times >= times[pending[:, m]].min(initial=np.inf))
+        measured.append(measure_lift(name, rewards[here, m], held_out[here], subjects[here]))
     return tuple(measured)
 
 

@@ -88,7 +88,7 @@ def need_arrow() -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise ImportError("logs and reports need pyarrow: pip install pyarrow") from None
+        raise ImportError("logs need pyarrow: pip install pyarrow") from None
     return pa
 
 

@@ -3,18 +3,20 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mogro import _page
 from mogro._drawing import Series, bars, lines, regions
 from mogro._intervals import band, rate_interval
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.lift import lifts
-from mogro.agent.objective import Units
+from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS, Units
+from mogro.agent.state.ledger import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
+from mogro.agent.state.relearning import learned_rewards
+from mogro.agent.state.state import State
 from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
@@ -36,15 +38,10 @@ class LastArms(NamedTuple):
 
 
 def make_report(
-    table: Any,
-    units: Units,
+    state: State,
     *,
-    expected: FloatArray,
-    lead: str,
     alarms: Sequence[Alarm],
     offered: LastArms | None,
-    theta: FloatArray,
-    names: Sequence[str],
     estimates: Estimates | None,
     front: Front | None = None,
 ) -> str:
@@ -52,61 +49,81 @@ def make_report(
 
     Parameters
     ----------
-    table
-        The log.
-    units
-        The objectives.
-    expected
-        What was believed of the chosen arms, (n, M), in the user's units.
-    lead
-        What the agent is, in a sentence.
+    state
+        What the agent knows, and the decisions that it holds.
     alarms
         What should be looked at.
     offered
         Arms on offer to the last decision, if they are known.
-    theta, names
-        Estimates (M, p) per feature of the learner, per unit, and what these are called.
     estimates
         Of these arms.
     front
         Of these arms, maybe with what is certain about them.
     """
-    log = _Log(table, units)
-    arms, listed = _arms(log, estimates, front)
+    held = Held(state)
+    arms, listed = _arms(held, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
+    expected = held.units.outward(held.block.estimates)
     body = _page.fill(
         Path(__file__).with_name("report.html"),
-        bottom_line=_page.text(log.bottom_line()),
-        warnings=_page.messages([*(alarm.words for alarm in alarms), *log.warnings()]),
-        lift=_lift(log),
-        lead=_page.text(lead),
-        objectives=_objectives(log),
-        rewards=_over_time(log, log.rewards, f"{{}} by {log.label}"),
+        bottom_line=_page.text(held.bottom_line()),
+        warnings=_page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
+        lift=_lift(held),
+        lead=_page.text(_lead(state)),
+        objectives=_objectives(held),
+        rewards=_over_time(held, held.rewards, f"{{}} by {held.label}"),
         arms_note=_page.text(note),
         arms=arms,
         front=listed,
-        exploration=_exploration(log),
+        exploration=_exploration(held),
         surprises_note=_DRIFT,
-        surprises=_over_time(log, log.rewards - expected, "{}: reward less what was expected"),
-        features=_features(log, theta, names),
+        surprises=_over_time(held, held.rewards - expected, "{}: reward less what was expected"),
+        features=_features(held, state),
     )
     return _page.page("How the agent is doing", body)
 
 
-class _Log:
-    """A log, in periods."""
+def _lead(state: State) -> str:
+    """Say how much has happened so far, also of what is no longer held."""
+    counted, ledger = state.counters, state.ledger
+    return (
+        f"{counted.decisions:,} decisions so far, {counted.explored:,} of them to explore; "
+        f"{len(ledger) - len(ledger.completed):,} wait for rewards, {len(ledger):,} are held and "
+        f"on this page. {counted.learned + counted.defaulted:,} rewards were learned, "
+        f"{counted.defaulted:,} of them as defaults."
+    )
 
-    def __init__(self, table: Any, units: Units) -> None:
-        self.table, self.units = table, units
-        times = _numbers(table, "time")
-        timed = len(times) > 0 and not np.isnan(times).any()
-        clock = times if timed else np.arange(len(times), dtype=float)
-        low, high = (clock.min(), clock.max()) if len(clock) else (0.0, 0.0)
+
+class Held:
+    """The decisions that an agent holds, in periods."""
+
+    def __init__(self, state: State) -> None:
+        rows, self.units = state.ledger.live(), state.units
+        self.block = block = state.ledger.gather(rows)
+        self.arms = Counter(state.ledger.arms[row] for row in rows.tolist())
+        timed = len(rows) > 0 and bool(self.has(TIMED).all())
+        clock = block.time if timed else np.arange(len(rows), dtype=float)
+        low, high = (clock.min(), clock.max()) if len(rows) else (0.0, 0.0)
         periods = _page.periods(float(low), float(high), timed=timed)
         self.period = periods.number(clock)
         self.middles, self.label = periods.middles, periods.label
-        self.rewards = np.stack([_numbers(table, f"reward_{n}") for n in units.names], axis=1)
-        self.lifts = lifts(table, units)
+        self.rewards = learned_rewards(block, state.units, state.defaults)
+        self.lifts = lifts(
+            state.units,
+            self.rewards,
+            pending=block.state == PENDING,
+            times=block.time,
+            held_out=self.has(HOLDOUT),
+            observed=self.has(OBSERVED),
+            subjects=block.subject,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def has(self, flag: int) -> BoolArray:
+        """Tell which decisions have a flag."""
+        return np.asarray(self.block.flags & flag > 0)
 
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
@@ -118,11 +135,11 @@ class _Log:
 
     def bottom_line(self) -> str:
         """Return what matters most, in a sentence."""
-        n = f"{len(self.table):,} decisions"
-        if not len(self.table):
+        n = f"{len(self):,} decisions"
+        if not len(self):
             return "No decision has been made yet."
         if self.lifts:
-            held = sum(self.table.column("holdout").to_pylist()) / len(self.table)
+            held = self.has(HOLDOUT).mean()
             gains = "; ".join(each.gain for each in self.lifts)
             return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
         means = [
@@ -132,42 +149,37 @@ class _Log:
         unknown = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {unknown}"
 
-    def status(self, m: int) -> Counter[str]:
+    def status(self, m: int) -> dict[str, int]:
         """Return how often an objective came to what; late: a value came after it was closed."""
-        name = self.units.names[m]
-        status = self.table.column(f"status_{name}").to_pylist()
-        came = (~np.isnan(_numbers(self.table, f"time_{name}"))).tolist()
-        count = Counter("missing" if each == "late" else each for each in status)
-        count["late"] = sum(
-            each == "late" or (each == "defaulted" and there)
-            for each, there in zip(status, came, strict=True)
-        )
-        return count
+        states = self.block.state[:, m]
+        counts = np.bincount(states, minlength=len(STATUS)).tolist()
+        came = ~np.isnan(self.block.values[:, m])
+        late = np.isin(states, (MISSING, DEFAULTED)) & came
+        return dict(zip(STATUS, counts, strict=True)) | {"late": int(late.sum())}
 
     def warnings(self) -> list[str]:
         """Say what should be looked at."""
         words = []
         for m, name in enumerate(self.units.names):
             count = self.status(m)
-            if count["late"] > 0.05 * max(len(self.table), 1):
+            if count["late"] > 0.05 * max(len(self), 1):
                 words.append(
-                    f"{count['late'] / len(self.table):.0%} of decisions had a reward for {name} "
+                    f"{count['late'] / len(self):.0%} of decisions had a reward for {name} "
                     "too late to learn it"
                 )
-        uniform = self.table.column("uniform").to_numpy()
-        if len(uniform) and not uniform.any():
+        if len(self) and not self.has(UNIFORM).any():
             words.append(
                 "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
             )
         return words
 
 
-def _objectives(log: _Log) -> str:
-    counts = [log.status(m) for m in range(len(log.units))]
+def _objectives(held: Held) -> str:
+    counts = [held.status(m) for m in range(len(held.units))]
     rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
     kinds = ["pending", "learned", "defaulted", *rare]
     rows = []
-    for objective, count, values in zip(log.units.objectives, counts, log.rewards.T, strict=True):
+    for objective, count, values in zip(held.units.objectives, counts, held.rewards.T, strict=True):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
         shown = _shown(_mean(values, rate=_is_rate(values)))
         rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
@@ -201,9 +213,9 @@ def _shown(mean: tuple[float, float, float]) -> str:
     return f"{value:.4g}" if np.isnan(low) else _page.interval(value, (low, high))
 
 
-def _lift(log: _Log) -> str:
+def _lift(held: Held) -> str:
     """Return what the agent adds to its baseline, as a table; nothing without a holdout."""
-    if not log.lifts:
+    if not held.lifts:
         return ""
     rows = [
         [
@@ -211,7 +223,7 @@ def _lift(log: _Log) -> str:
             *(_shown(part) for part in (each.difference, each.agent, each.baseline)),
             *(f"{own:,} and {held:,}" for own, held in (each.decisions, each.subjects)),
         ]
-        for each in log.lifts
+        for each in held.lifts
     ]
     heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
     table = _page.table([*heads, "decisions", "subjects"], rows)
@@ -226,17 +238,17 @@ def _whose(offered: LastArms) -> str:
     )
 
 
-def _over_time(log: _Log, values: FloatArray, caption: str) -> str:
+def _over_time(held: Held, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time."""
     return "".join(
-        lines(caption.format(name), [log.series("", column)], x=log.label, y=name)
-        for name, column in zip(log.units.names, values.T, strict=True)
+        lines(caption.format(name), [held.series("", column)], x=held.label, y=name)
+        for name, column in zip(held.units.names, values.T, strict=True)
     )
 
 
-def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
+def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
     """Draw how often arms were chosen and where they are, and list those of the front."""
-    chosen = Counter(log.table.column("arm").to_pylist())
+    chosen = held.arms
     total = max(sum(chosen.values()), 1)
     top = chosen.most_common(_MAX_SHOWN)
     labels, shares = [arm for arm, _ in top], [count for _, count in top]
@@ -249,10 +261,10 @@ def _arms(log: _Log, estimates: Estimates | None, front: Front | None) -> tuple[
         return drawn, ""
     values, bounds = estimates.values, estimates.intervals
     values = np.clip(values, bounds[..., 0], bounds[..., 1])
-    members = np.flatnonzero(effective_front(log.units.inward(estimates.values))).tolist()
-    if len(log.units) > 1:
-        drawn += _picture(log.units, estimates, values, members)
-    heads = ["best for some weights", *log.units.names, "chosen"]
+    members = np.flatnonzero(effective_front(held.units.inward(estimates.values))).tolist()
+    if len(held.units) > 1:
+        drawn += _picture(held.units, estimates, values, members)
+    heads = ["best for some weights", *held.units.names, "chosen"]
     rows = [
         [
             estimates.arms[i],
@@ -296,30 +308,24 @@ def _picture(units: Units, estimates: Estimates, values: FloatArray, members: li
     )
 
 
-def _exploration(log: _Log) -> str:
+def _exploration(held: Held) -> str:
     series = []
-    for label, name in (("to explore", "exploring"), ("uniform draws", "uniform")):
-        flags = np.asarray(log.table.column(name).to_numpy(), dtype=float)
-        flags[np.asarray(log.table.column("holdout").to_numpy(), dtype=np.bool_)] = np.nan
-        series.append(log.series(label, 100 * flags)._replace(low=None, high=None))
-    return lines("Decisions that were not greedy", series, x=log.label, y="% of decisions")
+    for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
+        flags = np.where(held.has(HOLDOUT), np.nan, 100.0 * held.has(flag))
+        series.append(held.series(label, flags)._replace(low=None, high=None))
+    return lines("Decisions that were not greedy", series, x=held.label, y="% of decisions")
 
 
-def _features(log: _Log, theta: FloatArray, names: Sequence[str]) -> str:
+def _features(held: Held, state: State) -> str:
     """Return the features by what their usual variation changes."""
-    seen: NDArray[Any] = np.array(log.table.column("features").to_pylist(), dtype=float)
-    if len(seen) < 2:
+    if len(held) < 2:
         return "<p>Nothing is known yet.</p>"
-    effects = theta * seen.std(axis=0) * np.abs(log.units.scale)[:, None]  # (M, p)
-    signed = effects * np.sign(log.units.scale)[:, None]
-    order = np.argsort(-np.abs(effects / log.units.scale[:, None]).max(axis=0), kind="stable")
+    scale, names = held.units.scale, state.config.features.names
+    effects = state.learner.theta * held.block.features.std(axis=0)  # (M, p)
+    order = np.argsort(-np.abs(effects).max(axis=0), kind="stable")
     rows = [
-        [names[j], *(f"{value:+.3g}" for value in signed[:, j])]
+        [names[j], *(f"{value:+.3g}" for value in effects[:, j] * scale)]
         for j in order[:_MAX_SHOWN].tolist()
         if effects[:, j].any()
     ]
-    return _page.table(["feature", *log.units.names], rows)
-
-
-def _numbers(table: Any, name: str) -> FloatArray:
-    return np.array(table.column(name).to_numpy(), dtype=np.float64)
+    return _page.table(["feature", *held.units.names], rows)

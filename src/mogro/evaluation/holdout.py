@@ -1,6 +1,8 @@
 """What an agent gained over the baseline that decides for those held out: :func:`lift`."""
 
-from mogro.agent.lift import Lift, columns, lifts
+import numpy as np
+
+from mogro.agent.lift import Lift, lifts
 from mogro.evaluation.logs import batches, read_log
 
 
@@ -31,11 +33,27 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     agent_log = read_log(log)
     import pyarrow as pa
 
+    names = agent_log.units.names
+    each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
+    columns = ["time", "holdout", "observed", "subject", *each]
     try:
-        some = list(batches(agent_log.source, columns(agent_log.units)))
+        some = list(batches(agent_log.source, columns))
     except (KeyError, pa.ArrowInvalid):  # a log from before there was a holdout
         some = []
-    measured = lifts(pa.Table.from_batches(some), agent_log.units) if some else ()
+    measured: tuple[Lift, ...] = ()
+    if some:
+        table = pa.Table.from_batches(some)
+        rewards = [table.column(f"reward_{name}").to_numpy() for name in names]
+        pending = [table.column(f"status_{name}").to_numpy() == "pending" for name in names]
+        measured = lifts(
+            agent_log.units,
+            np.column_stack(rewards).astype(np.float64),
+            pending=np.column_stack(pending),
+            times=np.asarray(table.column("time").to_numpy(), dtype=np.float64),
+            held_out=np.asarray(table.column("holdout").to_numpy(), dtype=np.bool_),
+            observed=np.asarray(table.column("observed").to_numpy(), dtype=np.bool_),
+            subjects=table.column("subject").fill_null(0).to_numpy(),
+        )
     if not measured:
         raise ValueError("log: expected decisions of a baseline (holdout=), got none")
     return measured

@@ -21,10 +21,10 @@ from mogro.posterior import Posterior
 _CHUNK = 4096  # decisions that are learned together
 
 
-def observations(
+def learned_rewards(
     block: Block, units: Units, defaults: Mapping[tuple[int, str], float]
-) -> tuple[FloatArray, BoolArray]:
-    """Return what was learned of decisions, (n, M), as the learner sees it, and where it was."""
+) -> FloatArray:
+    """Return what was learned of decisions, (n, M), in the user's units; NaN where nothing was."""
     usual = np.array([math.nan if each is None else each for each in units.defaults])
     defaulted = block.state == DEFAULTED
     values = np.where(defaulted, usual, block.values)
@@ -34,8 +34,16 @@ def observations(
             n, m = rows.get(serial), units.index.get(name)
             if n is not None and m is not None and defaulted[n, m]:
                 values[n, m] = value
-    learned = defaulted | (block.state == LEARNED)
-    return np.where(learned, units.inward(values), 0.0), learned
+    return np.where(defaulted | (block.state == LEARNED), values, math.nan)
+
+
+def observations(
+    block: Block, units: Units, defaults: Mapping[tuple[int, str], float]
+) -> tuple[FloatArray, BoolArray]:
+    """Return what was learned of decisions, (n, M), as the learner sees it, and where it was."""
+    rewards = learned_rewards(block, units, defaults)
+    learned = ~np.isnan(rewards)
+    return np.where(learned, units.inward(rewards), 0.0), learned
 
 
 def carried(
