@@ -16,7 +16,7 @@ import mogro
 from mogro._validation import FloatArray
 from mogro.agent import events
 from mogro.agent.decision import DecisionInputs
-from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.exploration import needed_exploration
 
 A, C, K = 3, 2, 6
@@ -259,8 +259,8 @@ def test_beliefs_about_arms_are_those_about_their_products(
     features = FeatureMap(**left_out)
     policy = mogro.MOGRO(features.size, 2)
     for n, before in enumerate(told):
-        policy.update(features.at(before).products(ARMS[n % K]), [1.0, float(n)])
-    known, view = policy.beliefs(), features.at(context)
+        policy.update(features.in_context(before).products(ARMS[n % K]), [1.0, float(n)])
+    known, view = policy.beliefs(), features.in_context(context)
     wide, arms = seen(products(features, ARMS, np.array(context))), view(ARMS)
     inside = view.project(known, lambda: arms)
     assert view.products(ARMS) == pytest.approx(wide)

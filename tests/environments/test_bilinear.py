@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mogro
-from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.environments import BilinearContexts
 from mogro.testing import check_environment
 
@@ -23,7 +23,7 @@ def test_products_are_those_of_an_agent() -> None:
     one = world(rng)
     context = one.context(rng=rng, batch=(4,))
     both = FeatureMap(2, one.context_dim)
-    expected = [both.at(c).products(one.arm_features) for c in context]
+    expected = [both.in_context(c).products(one.arm_features) for c in context]
     assert np.array_equal(one.products(context), np.array(expected))
     assert one.dim == both.size
 

@@ -45,7 +45,7 @@ from mogro.agent.events import (
     Withdrawn,
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
-from mogro.agent.features.products import FeatureSpec, Interactions
+from mogro.agent.features.feature_map import FeatureSpec, Interactions
 from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
@@ -1347,7 +1347,7 @@ class Agent:
         if not len(recorded):
             return None
         decision = self.decision(ledger.ids[recorded[-1]]).decision
-        if decision.event.evidence is None or not decision.config.sees_as(self._config):
+        if decision.event.evidence is None or not decision.config.has_features_of(self._config):
             return None
         arms = decision.inputs.arms
         return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)

@@ -136,11 +136,11 @@ def _chance(state: State, chosen: FloatArray, weights: FloatArray, others: Float
 
     By weights (M,), in the context of that arm (p,).
     """
-    kept = state.config.features.kept
-    places = kept.ravel().cumsum().reshape(kept.shape) - 1
+    mask = state.config.features.product_mask
+    places = mask.ravel().cumsum().reshape(mask.shape) - 1
     context = np.concatenate([[1.0], chosen[places[1:, 0]]])
     arms = np.concatenate([np.ones((len(others), 1)), others[:, places[0, 1:]]], axis=1)
-    rows = (context[:, None] * arms[:, None, :])[:, kept] - chosen
+    rows = (context[:, None] * arms[:, None, :])[:, mask] - chosen
     beliefs = state.learner.beliefs()
     leads = beliefs.estimates(rows) @ weights
     variances = (np.maximum(beliefs.variances(rows), 0) * beliefs.noise) @ weights**2

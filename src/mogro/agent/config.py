@@ -13,7 +13,7 @@ from mogro._validation import FloatArray, count, real, share
 from mogro.agent.budget import Budget, Spending
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
-from mogro.agent.features.products import FeatureMap, FeatureSpec, Interactions
+from mogro.agent.features.feature_map import FeatureMap, FeatureSpec, Interactions
 from mogro.agent.objective import HalfLife, Objective, Retention, Units
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import BUILT_IN, check_names, foreign_types
@@ -121,7 +121,7 @@ class AgentConfig:
         """The objectives, their units and windows."""
         return Units(self.objectives)
 
-    def sees_as(self, other: "AgentConfig") -> bool:
+    def has_features_of(self, other: "AgentConfig") -> bool:
         """Tell whether the learner sees the same of arms and contexts as another agent's."""
         sides = ("arms", "context", "interactions")
         mine, theirs = ([to_plain(getattr(each, name)) for name in sides] for each in (self, other))

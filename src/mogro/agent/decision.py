@@ -567,7 +567,7 @@ def _explore_in_context(
         places = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if places is None:
             return None
-        first = needed_exploration(arms.some(places).features, beliefs, threshold, step=step)
+        first = needed_exploration(arms.at_places(places).features, beliefs, threshold, step=step)
     else:
         return needed_exploration(arms.features, beliefs, threshold, step=step)
     return first and needed_exploration(arms.features, beliefs, threshold, step=step)

@@ -60,7 +60,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
 from mogro.agent.events import Decided, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.features.products import FeatureMap, FeaturesInContext
+from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
@@ -243,7 +243,7 @@ def _known_columns(
     place = columns.pop("place")
     ids = pa.array([_in_utf8(arms.ids) for arms in offers.arms], pa.list_(pa.string()))
     features = pa.array([numbers.ravel() for numbers in offers.features], vector)
-    records = pa.array([arms.texts for arms in offers.arms], pa.list_(pa.string()))
+    records = pa.array([arms.record_texts for arms in offers.arms], pa.list_(pa.string()))
     return columns | {
         "offered": ids.take(place),
         "offered_features": features.take(place),
@@ -261,7 +261,8 @@ class _Offers:
         self.arms: list[ArmSet] = []
         self.features: list[FloatArray] = []
         self._now = now
-        self._ways: dict[int, Remapping | None] = {}  # from other configurations, by their ids
+        # From other configurations, by their ids.
+        self._remappings: dict[int, Remapping | None] = {}
         self._places: dict[tuple[int, tuple[bytes | None, ...], int], int] = {}
 
     def place(self, event: Decided, offered: Offered, config: AgentConfig) -> int:
@@ -272,23 +273,26 @@ class _Offers:
         key = event.offered, left, id(config)
         if key not in self._places:
             self._places[key] = len(self.arms)
-            arms, way = offered_arms(event, offered, config), self._way(config)
+            arms, remapping = offered_arms(event, offered, config), self._remapping(config)
             self.arms.append(arms)
-            self.features.append(arms.raw if way is None else way.arms(arms.raw, arms.texts))
+            raw, texts = arms.raw, arms.record_texts
+            self.features.append(raw if remapping is None else remapping.arms(raw, texts))
         return self._places[key]
 
     def context(self, view: FeaturesInContext, config: AgentConfig) -> FloatArray | None:
         """Return the features of a context, if there is one."""
-        way = self._way(config)
-        context = view.context if way is None else way.context(view.context, view.record)
+        remapping = self._remapping(config)
+        context = view.context
+        if remapping is not None:
+            context = remapping.context(context, view.record)
         return context if len(context) else None
 
-    def _way(self, config: AgentConfig) -> Remapping | None:
+    def _remapping(self, config: AgentConfig) -> Remapping | None:
         """Return how features of another configuration become those of now."""
-        if id(config) not in self._ways:
+        if id(config) not in self._remappings:
             same = config.features == self._now
-            self._ways[id(config)] = None if same else Remapping(config.features, self._now)
-        return self._ways[id(config)]
+            self._remappings[id(config)] = None if same else Remapping(config.features, self._now)
+        return self._remappings[id(config)]
 
 
 def _known_row(

@@ -27,7 +27,7 @@ from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import Encoder, as_record
-from mogro.agent.features.products import FeaturesInContext
+from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
@@ -209,7 +209,9 @@ def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int,
 def view_of(event: Decided, config: AgentConfig) -> FeaturesInContext:
     """Return the context of a decision, by the configuration that it was made by."""
     assert event.evidence is not None
-    return config.features.at(event.evidence.context if event.context is None else event.context)
+    return config.features.in_context(
+        event.evidence.context if event.context is None else event.context
+    )
 
 
 def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSet:

@@ -147,7 +147,7 @@ def read_request(
         read_constraints(question.at_least, question.at_most, question.certainty, config.units),
         read_time(question.now, clock, needed=timed),
         activate,
-        arms.written() if written else None,
+        arms.to_offer() if written else None,
         None if subject is None else hash_subject(config.seed, subject),
         question.sticky,
     )

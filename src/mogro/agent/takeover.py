@@ -16,7 +16,7 @@ from mogro._validation import FloatArray, real
 from mogro.agent.config import KNOWN, AgentConfig
 from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Withdrawn
 from mogro.agent.features.encoder import as_record
-from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.log import VERSION, need_arrow, utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS, Units
@@ -157,17 +157,17 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
     features = np.array([row["features"] for row in rows], np.float64).reshape(-1, there.size)
     if there == config.features:
         return features
-    way = Remapping(there, config.features)
+    remapping = Remapping(there, config.features)
     texts = ([row.get(name) or "" for row in rows] for name in ("record", "context_record"))
     try:
-        mapped, unsure = way.rows(features, *texts)
+        mapped, unsure = remapping.rows(features, *texts)
     except ValueError as error:
         raise ValueError(f"log: {error}") from None
     if unsure.any():
-        came = [config.features.names[place] for place in np.flatnonzero(way.came)]
+        added = [config.features.names[place] for place in np.flatnonzero(remapping.new_columns)]
         raise ValueError(
             f"log: expected the same features as here, or records; {int(unsure.sum())} decisions "
-            f"have none, and nothing says what {came[:6]} were"
+            f"have none, and nothing says what {added[:6]} were"
         )
     return mapped
 

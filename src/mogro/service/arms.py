@@ -9,7 +9,7 @@ from typing import Any
 from mogro._files import write_atomically
 from mogro.agent import Agent, Catalogue
 from mogro.agent.features.encoder import read_records
-from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.service.problems import Refused
 
 

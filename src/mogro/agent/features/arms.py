@@ -20,7 +20,7 @@ from mogro._validation import (
 )
 from mogro.agent.features.catalogue import Catalogue, Offer, Version
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
-from mogro.agent.features.products import FeatureMap, FeaturesInContext
+from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
 
@@ -85,7 +85,7 @@ class ArmSet:
         if self._seen is not None:
             return self._seen
         if self.version is not None and not self.view.contextual:
-            every = self.version.seen
+            every = self.version.with_constant
             self._seen = every if self.rows is None else every[self.rows]
         else:
             self._seen = self.view(self.raw)
@@ -118,7 +118,7 @@ class ArmSet:
             return self.view.columns.T
         return self.features if self.version is None else self.version.spanning
 
-    def some(self, places: slice) -> "ArmSet":
+    def at_places(self, places: slice) -> "ArmSet":
         """Return the arms at some places."""
         every = np.arange(len(self)) if self.rows is None else self.rows
         return ArmSet(self._ids, self._raw, self.view, rows=every[places], given=self._given)
@@ -138,7 +138,7 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
-    def of(self, given: Sequence[Record]) -> "ArmSet":
+    def with_records(self, given: Sequence[Record]) -> "ArmSet":
         """Return the arms with the records that they were given as."""
         return ArmSet(self._ids, self._raw, self.view, rows=self.rows, seen=self._seen, given=given)
 
@@ -151,7 +151,7 @@ class ArmSet:
     def _bytes(self) -> bytearray:
         return bytearray(self._raw.data)
 
-    def written(self) -> Offer:
+    def to_offer(self) -> Offer:
         """Return what is written down of all arms, also of those that are not eligible."""
         version = self.version
         if version is not None:
@@ -168,7 +168,7 @@ class ArmSet:
         return as_record(arm), as_record(self.view.record)
 
     @property
-    def texts(self) -> list[str] | None:
+    def record_texts(self) -> list[str] | None:
         """The arms as records, K of them, as JSON, if they were given as such."""
         if self._given is None:
             return None
@@ -215,7 +215,11 @@ class ArmReader:
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
         known = self._features
-        view = known.no_context if context is None and known.context is None else known.at(context)
+        view = (
+            known.no_context
+            if context is None and known.context is None
+            else known.in_context(context)
+        )
         if isinstance(arms, Catalogue):
             offer = self._registered(arms, features, view)
         else:
@@ -249,7 +253,7 @@ class ArmReader:
             _check_size(copied, rows, view)
             copied.flags.writeable = False
             last = self._last = ArmSet(ids, rows.astype(np.float64), view, seen=copied)
-        return last if given is None else last.of(given)
+        return last if given is None else last.with_records(given)
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
         known, listed = self._ids

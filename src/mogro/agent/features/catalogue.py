@@ -104,7 +104,7 @@ class Version:
         return np.unique(places).astype(np.int64)
 
     @cached_property
-    def seen(self) -> FloatArray:
+    def with_constant(self) -> FloatArray:
         """What a policy sees of all arms without a context: (1, x), (K, 1 + d)."""
         wide = np.empty((len(self.ids), 1 + self.features.shape[1]))
         wide[:, 0], wide[:, 1:] = 1.0, self.features

@@ -13,7 +13,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.features.columns import Category, Column, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder, as_record
-from mogro.agent.features.products import FeatureMap, FeatureSpec
+from mogro.agent.features.feature_map import FeatureMap, FeatureSpec
 
 
 class Remapping:
@@ -24,12 +24,12 @@ class Remapping:
     >>> from mogro import Encoder, Number
     >>> there = FeatureMap(Encoder(price=Number(10.0, 5.0)))
     >>> here = FeatureMap(Encoder(price=Number(20.0, 10.0), size=Number()))
-    >>> way = Remapping(there, here)
-    >>> way.matrix
+    >>> remapping = Remapping(there, here)
+    >>> remapping.matrix
     array([[ 1. ,  0. ],
            [-1. ,  0.5],
            [ 0. ,  0. ]])
-    >>> way.came.tolist()
+    >>> remapping.new_columns.tolist()
     [False, False, True]
     """
 
@@ -41,8 +41,8 @@ class Remapping:
     @cached_property
     def _whole(self) -> tuple[FloatArray, BoolArray]:
         """The map of all products, (p', p), and which rows of it take some that there are not."""
-        every = np.kron(self._contexts, self._arms)[self.new.kept.ravel()]
-        kept = self.old.kept.ravel()
+        every = np.kron(self._contexts, self._arms)[self.new.product_mask.ravel()]
+        kept = self.old.product_mask.ravel()
         lost = np.asarray((every[:, ~kept] != 0).any(axis=1))
         return every[:, kept] * ~lost[:, None], lost
 
@@ -52,7 +52,7 @@ class Remapping:
         return self._whole[0]
 
     @property
-    def came(self) -> BoolArray:
+    def new_columns(self) -> BoolArray:
         """Which of the new features, (p',), are zeros in the past because nothing is known."""
         return np.asarray(~self.matrix.any(axis=1))
 

@@ -26,7 +26,7 @@ from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
 from mogro._files import write_atomically
 from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedSnapshot
-from mogro.agent.features.products import FeatureMap
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.objective import PENDING, WITHDRAWN
 from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import Block, Ledger, empty_block

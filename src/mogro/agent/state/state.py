@@ -478,10 +478,10 @@ class State:
         features = ledger.gather(rows).features
         if config.features == self.config.features:
             return features, 0
-        way = Remapping(self.config.features, config.features)
+        remapping = Remapping(self.config.features, config.features)
         texts = ([each[row] for row in rows.tolist()] for each in (ledger.records, ledger.contexts))
-        features, unsure = way.rows(features, *texts)
-        if not way.came.any():
+        features, unsure = remapping.rows(features, *texts)
+        if not remapping.new_columns.any():
             return features, 0
         return features, self.counters.forgotten + int(unsure.sum())
 

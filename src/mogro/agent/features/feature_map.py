@@ -46,7 +46,7 @@ class FeatureMap:
     >>> both = FeatureMap(2, 1)
     >>> both.size
     6
-    >>> both.at([10.0]).products(np.array([2.0, 3.0])).tolist()
+    >>> both.in_context([10.0]).products(np.array([2.0, 3.0])).tolist()
     [1.0, 2.0, 3.0, 10.0, 20.0, 30.0]
     >>> both.names
     ('1', 'arm 0', 'arm 1', 'context 0', 'context 0 * arm 0', 'context 0 * arm 1')
@@ -95,7 +95,7 @@ class FeatureMap:
     @cached_property
     def size(self) -> int:
         """Number of features that the learner sees, at most (1 + C)(1 + A)."""
-        return int(self.kept.sum())
+        return int(self.product_mask.sum())
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -125,41 +125,41 @@ class FeatureMap:
     def _products(self, arms: Sequence[str], contexts: Sequence[str]) -> tuple[str, ...]:
         """Return a word for each feature, by words for the features of arms and contexts."""
         words = [_product(context, arm) for context in ("1", *contexts) for arm in ("1", *arms)]
-        return tuple(np.array(words, dtype=object)[self.kept.ravel()].tolist())
+        return tuple(np.array(words, dtype=object)[self.product_mask.ravel()].tolist())
 
     @cached_property
-    def kept(self) -> BoolArray:
+    def product_mask(self) -> BoolArray:
         """Which of the products of (1, context) and (1, arm) there are, (1 + C, 1 + A)."""
-        kept = np.full((1 + self.context_dim, 1 + self.dim), self.interactions is True)
-        kept[0], kept[:, 0] = True, True
+        mask = np.full((1 + self.context_dim, 1 + self.dim), self.interactions is True)
+        mask[0], mask[:, 0] = True, True
         for arm, context in () if isinstance(self.interactions, bool) else self.interactions:
             assert isinstance(self.arms, Encoder)
             assert isinstance(self.context, Encoder)
             rows, columns = self.context.slices[context], self.arms.slices[arm]
-            kept[1:, 1:][rows, columns] = True
-        return kept
+            mask[1:, 1:][rows, columns] = True
+        return mask
 
     @cached_property
-    def whole(self) -> bool:
+    def has_all_products(self) -> bool:
         """Whether nothing is left out."""
-        return bool(self.kept.all())
+        return bool(self.product_mask.all())
 
     def split(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the arms (n, A) and contexts (n, C) that features (n, p) are the products of."""
-        places = np.cumsum(self.kept.ravel()).reshape(self.kept.shape) - 1
+        places = np.cumsum(self.product_mask.ravel()).reshape(self.product_mask.shape) - 1
         return features[:, places[0, 1:]], features[:, places[1:, 0]]
 
     def join(self, arms: FloatArray, contexts: FloatArray) -> FloatArray:
         """Return the learner's features (n, p) of arms (n, A), each in a context of its own."""
         ones = np.ones((len(arms), 1))
         x, c = (np.concatenate([ones, side], axis=1) for side in (arms, contexts))
-        return np.asarray((c[:, :, None] * x[:, None, :])[:, self.kept])
+        return np.asarray((c[:, :, None] * x[:, None, :])[:, self.product_mask])
 
     def encode_arms(self, records: Sequence[Record]) -> FloatArray:
         """Return arms given as records as numbers, (K, A)."""
         return _encoded(records, self.arms, "features")
 
-    def at(self, context: ArrayLike | Record | None) -> "FeaturesInContext":
+    def in_context(self, context: ArrayLike | Record | None) -> "FeaturesInContext":
         """Return what the learner and a policy see of arms in a context."""
         if self.context is None:
             if context is not None:
@@ -218,7 +218,11 @@ class FeaturesInContext:
         wide[..., 0], wide[..., 1:] = 1.0, arms
         grid = self._extended[:, None] * wide[..., None, :]
         flat = grid.reshape(*arms.shape[:-1], -1)
-        return flat if self.features.whole else np.asarray(flat[..., self.features.kept.ravel()])
+        return (
+            flat
+            if self.features.has_all_products
+            else np.asarray(flat[..., self.features.product_mask.ravel()])
+        )
 
     def coefficients(self, direction: FloatArray) -> FloatArray:
         """Return the slopes in x, (A,), of what is linear in y with coefficients (1 + A,)."""
@@ -239,24 +243,24 @@ class FeaturesInContext:
         """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
         if not self.contextual:
             return rows
-        if not self.features.whole:
+        if not self.features.has_all_products:
             return rows @ self.columns
-        contexts, arms = self.features.kept.shape
+        contexts, arms = self.features.product_mask.shape
         unit = self._extended / self._norms[0]
         return np.asarray(np.vecmat(unit, rows.reshape(*rows.shape[:-1], contexts, arms)))
 
     def offered_sizes(self, arms: FloatArray) -> FloatArray:
         """Return the root mean squares of z, (p,), of arms (K, 1 + A) as a policy sees them."""
         sizes = np.sqrt(np.square(arms).mean(axis=0)) / self._norms
-        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.features.kept])
+        return np.asarray((np.abs(self._extended)[:, None] * sizes)[self.features.product_mask])
 
     @cached_property
     def columns(self) -> FloatArray:
         """U, (p, 1 + A): what the learner sees of arms y that a policy sees is ``U y``."""
-        kept = self.features.kept
-        directions = self._extended[:, None] * kept / self._norms
-        grid = directions[:, :, None] * np.eye(kept.shape[1])
-        return np.asarray(grid.reshape(-1, kept.shape[1])[kept.ravel()])
+        mask = self.features.product_mask
+        directions = self._extended[:, None] * mask / self._norms
+        grid = directions[:, :, None] * np.eye(mask.shape[1])
+        return np.asarray(grid.reshape(-1, mask.shape[1])[mask.ravel()])
 
     @property
     def stretch(self) -> float:
@@ -271,7 +275,7 @@ class FeaturesInContext:
     @cached_property
     def _norms(self) -> FloatArray:
         """Norms of the columns by which (1, x) turns into z, (1 + A,)."""
-        return np.asarray(np.sqrt(np.square(self._extended) @ self.features.kept))
+        return np.asarray(np.sqrt(np.square(self._extended) @ self.features.product_mask))
 
 
 class PosteriorInContext:
