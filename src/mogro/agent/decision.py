@@ -392,27 +392,54 @@ def make_decision(
         prices=inputs.prices,
     )
     place, uniform = int(choice.arm), bool(choice.uniform)
-    weights = None if uniform or choice.weights is None else np.array(choice.weights)
+    event = decided(
+        id,
+        number,
+        request,
+        inputs,
+        place,
+        weights=None if uniform or choice.weights is None else np.array(choice.weights),
+        exploring=bool(choice.exploring),
+        uniform=uniform,
+        grouped=grouped,
+        priced=None if inputs.terms is None else _priced(inputs, choice, place, config),
+    )
+    return Decision(event, config, inputs)
+
+
+def decided(
+    id: str,
+    number: int | None,
+    request: Request,
+    inputs: DecisionInputs,
+    place: int,
+    *,
+    weights: FloatArray | None = None,
+    exploring: bool = False,
+    uniform: bool = False,
+    grouped: bool = False,
+    priced: Priced | None = None,
+) -> Decided:
+    """Return the event by which the arm at a place is chosen."""
+    arms = inputs.arms
     record, context = arms.records(place)
-    event = Decided(
+    return Decided(
         id,
         arms.id(place),
         arms.learned(place),
         weights,
-        beliefs.theta.dot(arms.arm(place)),
-        bool(choice.exploring),
+        inputs.beliefs.theta.dot(arms.arm(place)),
+        exploring,
         uniform,
         grouped,
         number,
         request.time,
-        None,
-        request.activate,
+        active=request.activate,
         subject=request.subject,
         record=record,
         context=context,
-        priced=None if inputs.terms is None else _priced(inputs, choice, place, config),
+        priced=priced,
     )
-    return Decision(event, config, inputs)
 
 
 def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Request, bool]:
@@ -443,25 +470,10 @@ def _baseline_decision(
     rng = decision_generator(config.seed, _key(id, request))
     place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
-    record, context = arms.records(place)
-    event = Decided(
-        id,
-        arms.id(place),
-        arms.learned(place),
-        None,
-        inputs.beliefs.theta.dot(arms.arm(place)),
-        exploring=False,
-        uniform=uniform,
-        grouped=grouped,
-        number=number,
-        time=request.time,
-        active=request.activate,
-        holdout=True,
-        subject=request.subject,
-        record=record,
-        context=context,
-        priced=_unsteered(state.accounts_at(request.time), inputs, config, request.time),
-    )
+    priced = _unsteered(state.accounts_at(request.time), inputs, config, request.time)
+    event = decided(
+        *(id, number, request, inputs, place), uniform=uniform, grouped=grouped, priced=priced
+    )._replace(holdout=True)
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
 

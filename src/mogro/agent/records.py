@@ -19,6 +19,7 @@ from mogro.agent.decision import (
     DecisionRecord,
     StoredInputs,
     compute_propensities,
+    decided,
     make_inputs,
     propensity_of,
     unused_id,
@@ -116,22 +117,7 @@ def observed_decision(
     learner = state.learner_at(request.time)
     inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
     place = request.arms.ids.index(arm)
-    record, context = request.arms.records(place)
-    event = Decided(
-        id,
-        arm,
-        request.arms.learned(place),
-        None,
-        inputs.beliefs.theta.dot(request.arms.arm(place)),
-        exploring=False,
-        uniform=False,
-        grouped=False,
-        number=number,
-        time=request.time,
-        observed=True,
-        record=record,
-        context=context,
-    )
+    event = decided(id, number, request, inputs, place)._replace(observed=True)
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
         return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)
