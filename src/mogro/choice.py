@@ -276,13 +276,12 @@ def best_arms(
         no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _FALSE
         return _best(scores, arms, sizes, rng), no
     turn, errors, widths = _bonus(arms, beliefs, optimism)
-    plain = scores[..., turn].copy()
+    total = scores.copy()
     if errors.shape[-1] == 1:
-        scores[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
+        total[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
     else:
-        scores[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
-    arm = _best(scores, arms, sizes, rng)
-    scores[..., turn] = plain
+        total[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
+    arm = _best(total, arms, sizes, rng)
     return arm, _is_another(scores, arm)
 
 

@@ -168,22 +168,26 @@ class Posterior:
         now = self._frozen()
         return Beliefs(self.theta, now, now if expected is None else expected._frozen())
 
-    def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
-        """Refuse observations that are not finite, or whose squares may overflow."""
-        if not np.vdot(x, x) + np.vdot(y, y) < _HUGE:
+    def check(self, x: FloatArray, y: FloatArray, rewards: str) -> FloatArray:
+        """Return (x, y); refuse what is not finite, or whose squares may overflow."""
+        z = np.concatenate((x, y), axis=-1)
+        if not np.vdot(z, z) < _HUGE:
             floats(x, "features", shape=x.shape)
             floats(y, rewards, shape=y.shape)
             raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
+        return z
 
     def update(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
         """Learn from one observation each: features (*batch, d) and rewards (*batch, M).
 
         By ``weights`` (*batch, M) it counts for more or less; not at all for objectives with 0.
         """
-        x, y, weight = self._observed(x, y, weights, "reward")
+        z, weight = self._observed(x, y, weights, "reward")
+        d, solution = self.dim, self._solution
+        x, y = z[..., :d], z[..., d:]
         if not self._complete:
             self._meet(x, weight)
-        d, z, solution = self.dim, np.concatenate((x, y), axis=-1), self._solution
+            solution = self._solution
         sums, product = outer(z, z), matvec(solution, x)
         self._sums, self._n = np.add(sums, self._sums, out=sums), self._n + weight
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
@@ -203,14 +207,15 @@ class Posterior:
         self._growth, self._since = self._growth * growth, self._since + 1
         if self._since >= max(_RENEW_EVERY, 2 * d):
             self._renew()
-        elif largest(self._growth) > _REVIEW or self._since == d:
+        elif self._since == d or largest(self._growth) > _REVIEW:
             self._review()
 
     def learn(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
         """Learn from a block of observations: (*batch, n, d), (*batch, n, M), and their weights."""
-        x, y, weight = self._observed(x, y, weights, "rewards")
+        z, weight = self._observed(x, y, weights, "rewards")
+        x, y = z[..., : self.dim], z[..., self.dim :]
         before = self._frozen()
-        self._sums = self._sums + outer_sums(np.concatenate((x, y), axis=-1))
+        self._sums = self._sums + outer_sums(z)
         self._n = self._n + (weight * np.ones(x.shape[:-1])).sum(axis=-1)
         if self._groups is not None:
             self._count_uses(x, weight)
@@ -335,22 +340,22 @@ class Posterior:
 
     def _observed(
         self, x: FloatArray, y: FloatArray, weights: FloatArray | None, rewards: str
-    ) -> tuple[FloatArray, FloatArray, Any]:
-        """Return checked observations times the roots of their weights, and these, as sums are."""
+    ) -> tuple[FloatArray, Any]:
+        """Return checked observations (x, y) times roots of weights, and these, as sums are."""
         y = y if weights is None else np.where(weights > 0, y, 0.0)
-        self.check(x, y, rewards)
+        z, axis = self.check(x, y, rewards), len(self.batch)
         if weights is None and not self.apart:
-            return x, y, 1.0
-        if weights is None and x.ndim == len(self.batch) + 1:  # as below, in less time
-            return x[..., None, :].repeat(self.objectives, axis=-2), y[..., None], 1.0
-        weight, axis = np.ones(y.shape) if weights is None else weights, len(self.batch)
-        if (weight != weight[..., :1]).any():
+            return z, 1.0
+        if weights is not None and (weights != weights[..., :1]).any():
             self.separate()
         if self.apart:
-            x = np.expand_dims(x, axis)
-            y, weight = (np.moveaxis(part, -1, axis)[..., None] for part in (y, weight))
-        root = np.sqrt(weight[..., :1])
-        return root * x, root * y, weight[..., 0]
+            x = np.expand_dims(x, axis).repeat(self.objectives, axis)
+            z = np.concatenate((x, np.moveaxis(y, -1, axis)[..., None]), axis=-1)
+        if weights is None and z.ndim == self._n.ndim + 1:
+            return z, 1.0
+        weight = np.ones(y.shape) if weights is None else weights
+        weight = np.moveaxis(weight, -1, axis) if self.apart else weight[..., 0]
+        return np.sqrt(weight)[..., None] * z, weight
 
     def _count_uses(self, x: FloatArray, weight: Any) -> None:
         """Count observations (..., d), or blocks (..., n, d), and where they are not zero."""
