@@ -52,7 +52,7 @@ from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.reconfiguration import find_changes
-from mogro.agent.report import LastArms, make_report
+from mogro.agent.report import LastArms, make_parts, make_report
 from mogro.agent.request import (
     Clock,
     Question,
@@ -879,6 +879,17 @@ class Agent:
         ...     agent.report(folder + "/agent.html")
         """
         place = folder_or_file(path, "path")
+        page = make_report(self.report_parts(confidence=confidence, noise=noise))
+        with write_atomically(place) as file:
+            file.write(page.encode("utf-8", "backslashreplace"))
+
+    def report_parts(
+        self,
+        *,
+        confidence: float | None = None,
+        noise: float | Mapping[str, float] | None = None,
+    ) -> dict[str, str]:
+        """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
         with self._current():
             state, offered = self._state.freeze(), self._last_arms()
         known, certain = None, None
@@ -888,15 +899,13 @@ class Agent:
             certain = self.front(
                 offered.ids, offered.features, context=context, confidence=confidence, noise=noise
             )
-        page = make_report(
+        return make_parts(
             state,
             alarms=find_alarms(state, self._refused),
             offered=offered,
             estimates=known,
             front=certain,
         )
-        with write_atomically(place) as file:
-            file.write(page.encode("utf-8", "backslashreplace"))
 
     def front(
         self,
