@@ -14,6 +14,7 @@ alone says what happened.
 import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ T = TypeVar("T")
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
 _CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
-_PIECES = 4  # of a snapshot in one commit, where nothing else is in it
+_GIVE_WAY = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
 class PendingCall:
@@ -234,9 +235,12 @@ class CommitQueue:
         searched while others go on; with the lock held only those that have come since.
         """
         self._check_alone()
-        with self.view() as (state, reader):
-            last, known = state.position, dict(mentions(reader.rows(0), ids))
-        self._write_snapshot()  # so that little is left to write with the lock held
+        last, known = 0, dict[int, str]()
+        for _ in range(2):  # so that little is left to search and to write with the lock held
+            with self.view() as (state, reader):
+                known.update(mentions(reader.rows(last), ids))
+                last = state.position
+            self._write_snapshot()
         with self._transaction() as now:
             known.update(mentions(self._journal.rows(last), ids))
             event = make(set(known.values()))
@@ -245,6 +249,7 @@ class CommitQueue:
             self._journal.remove({*known, *(referred - now.ledger.references.keys())})
             self._snapshots.begin(now)
             self._snapshots.finish()
+        time.sleep(_GIVE_WAY)
         with self._lock:
             self._journal.scrub()
         return event
@@ -469,8 +474,10 @@ class CommitQueue:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)
         while self._snapshots.under_way:
-            with self._transaction():  # others take their turn in between
-                self._snapshots.step(_PIECES)
+            time.sleep(_GIVE_WAY)
+            with self._transaction():
+                self._snapshots.step()
+        time.sleep(_GIVE_WAY)
 
 
 def _voids(journal: Journal, after: int) -> Voids:
