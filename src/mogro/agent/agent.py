@@ -46,11 +46,11 @@ from mogro.agent.events import (
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.feature_map import FeatureSpec, Interactions
-from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.past import Past, PastDecision, check_same, new_events, read_past
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import LastArms, make_parts, make_report
 from mogro.agent.request import (
@@ -69,7 +69,7 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
-from mogro.agent.takeover import Past, PastDecision, check_same, new_events, read_past
+from mogro.agent.top_decisions import check_top_ids, make_top_decisions
 from mogro.priors import Prior
 
 T = TypeVar("T")
@@ -460,10 +460,10 @@ class Agent:
         asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
-            check_group(self._state, id, min(wanted, len(asked.arms)))
+            check_top_ids(self._state, id, min(wanted, len(asked.arms)))
             request = asked if asked.config is self._config else self._read(question)
             self._check_step(request.time, now)
-            group = make_group(self._state, id, request, wanted)
+            group = make_top_decisions(self._state, id, request, wanted)
             for decision, new in group:
                 if new:
                     self._commit_decision(request, decision)
