@@ -70,7 +70,7 @@ def make_parts(
         "lift": _lift(held),
         "lead": _page.text(_lead(state)),
         "objectives": _objectives(held),
-        "rewards": _over_time(held, held.rewards, f"{{}} by {held.label}"),
+        "rewards": _over_time(held, held.rewards, "{} over time"),
         "arms_note": _page.text(note),
         "arms": arms,
         "front": listed,

@@ -102,6 +102,7 @@ class AgentSection(Settings, kw_only=True):
     seed: int = 0
     journal: str | None = None  # an SQLite file beside this one, or the address of a database
     catalogue: dict[str, list[float] | dict[str, Any]] = {}  # arms before any were sent
+    noise: float | dict[str, float] | None = None  # of rewards, by which the page knows the front
 
     def open(self, journal: str, name: str) -> Agent:
         """Open the agent, and create it the first time."""

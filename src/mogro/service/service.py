@@ -177,7 +177,7 @@ class Service:
             agent.close()
             raise
         writer = Writer(agent, waiting=limits.waiting, seconds=limits.seconds)
-        hosted = HostedAgent(name, agent, arms, writer)
+        hosted = HostedAgent(name, agent, arms, writer, section.noise)
         hosted.recall()
         return hosted
 
