@@ -92,7 +92,7 @@ class Pages:
         response = RedirectResponse("/", 303)
         response.set_cookie(
             COOKIE,
-            self._service.sessions.begin(match[0]),
+            self._service.sessions.begin(*match),
             httponly=True,
             samesite="strict",
             secure=self._service.config.secure,
