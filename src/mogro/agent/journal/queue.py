@@ -232,27 +232,34 @@ class CommitQueue:
         """Let an event happen that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
-        searched while others go on; with the lock held only those that have come since.
+        searched while others go on; with the lock held only those that have come since. They go
+        once a snapshot stands for them; if it fails before, it can be repeated.
         """
         self._check_alone()
         last, known = 0, dict[int, str]()
-        for _ in range(2):  # so that little is left to search and to write with the lock held
+        for _ in range(2):  # so that little is left to search with the lock held
             with self.view() as (state, reader):
                 known.update(mentions(reader.rows(last), ids))
                 last = state.position
-            self._write_snapshot()
         with self._transaction() as now:
             known.update(mentions(self._journal.rows(last), ids))
             event = make(set(known.values()))
-            referred = set(now.ledger.references)
+            offers = set(now.ledger.references)
             self.apply(event)
-            self._journal.remove({*known, *(referred - now.ledger.references.keys())})
-            self._snapshots.begin(now)
-            self._snapshots.finish()
+            gone, position = {*known, *(offers - now.ledger.references.keys())}, now.position
+        while not self._is_in_snapshot(position):
+            self._write_snapshot()
+        with self._transaction():
+            self._journal.remove(gone)
+            self._journal.drop_parts(self._journal.unused_parts())
         time.sleep(_GIVE_WAY)
         with self._lock:
             self._journal.scrub()
         return event
+
+    def _is_in_snapshot(self, position: int) -> bool:
+        with self._lock:
+            return self._journal.index().position >= position
 
     def void(self, position: int) -> None:
         """Let everything be as if one event had not happened, from the snapshot before it.
