@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import mogro
 from mogro.service.client import RemoteAgent, ServiceError
 
@@ -222,6 +224,32 @@ def kills(
     return {**counters, "acknowledged": len(clients.rewarded), "kills": times}
 
 
+def several(folder: Path, journal: str, seconds: float) -> dict[str, int]:
+    """Run two services on one database, of which one is stopped under traffic and started again."""
+    with contextlib.ExitStack() as stack:
+        servers, clients = [], []
+        for number in range(2):
+            (folder / str(number)).mkdir()
+            servers.append(stack.enter_context(Server(folder / str(number), journal=journal)))
+            clients.append(Clients(servers[-1].url, 3, name=f"s{number}"))
+        time.sleep(seconds / 2)
+        if servers[0].stop() != 0:
+            raise SystemExit("a service did not stop well")
+        servers[0].start()
+        time.sleep(seconds / 2)
+        for each in clients:
+            each.finish()
+        whole, other = clients
+        served = [len(each.rewarded) for each in clients]
+        whole.decided |= other.decided
+        whole.rewarded |= other.rewarded
+        counters = check(servers[1].url, whole)
+        with mogro.connect(servers[0].url) as one, mogro.connect(servers[1].url) as two:
+            if one.counters != two.counters or not np.array_equal(one.theta, two.theta):
+                raise SystemExit("two services on one database do not agree")
+    return {**counters, "by the first": served[0], "by the second": served[1]}
+
+
 def overload(folder: Path, seconds: float, *, threads: int = 48) -> dict[str, float]:
     """Ask for more than it can do: some are refused, none lost, and then all is as before."""
     with Server(folder, waiting=threads // 3) as server:
@@ -346,11 +374,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=500)
     given = parser.parse_args()
 
-    def postgres(folder: Path) -> dict[str, int]:
+    def postgres(folder: Path) -> dict[str, Any]:
         from benchmarks.postgres import server
 
         with server(folder / "server") as database:
-            return kills(folder, given.kills, journal=database.new_address())
+            told = kills(folder, given.kills, journal=database.new_address())
+            return {**told, "several": several(folder, database.new_address(), 20.0)}
 
     parts: dict[str, Callable[[Path], dict[str, Any]]] = {
         "kills": lambda folder: kills(folder, given.kills),
