@@ -85,7 +85,7 @@ $(READY)-for-tests: | $(READY)
 	@touch $@
 
 $(READY)-for-docs: | $(READY)
-	$(INSTALL) -e '.[plots,serve,docs]'
+	$(INSTALL) -e '.[plots,docs]'
 	@touch $@
 
 clean:

@@ -8,7 +8,7 @@ from mogro._algebra import distinct, rounding
 from mogro._streams import Rng, part_of
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
-from mogro.choice import Arms, Rule, choose, listed, priced, values_in_round
+from mogro.choice import Arms, Rule, choose, listed, priced, priced_theta, values_in_round
 from mogro.exploration import ExplorationContext
 from mogro.probability import Probabilities, counted, exactly, selection_probabilities
 from mogro.scalarization import FixedWeights, RoundRobin
@@ -136,7 +136,7 @@ def _by_values(
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) that are worth (K, M)."""
-    values, theta = priced(values, prices), priced(theta.T, prices).T
+    values, theta = priced(values, theta, arms, prices), priced_theta(theta, prices)
     rows = np.flatnonzero(values[:, 0] > -math.inf)
     if not is_front(selection):
         rows = distinct(arms, rows)

@@ -28,7 +28,8 @@ class BudgetStatus(NamedTuple):
     spent
         The sum of what came back.
     in_flight
-        The sum of what is expected of those whose value has not come.
+        The sum of what is expected of those whose value has not come, with what is held back for
+        arms that are little known.
     room
         What may still be spent, the burst included; below 0 it is overdrawn.
     price
@@ -58,8 +59,8 @@ class Budget:
     Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
-    fills. And an arm that is expected to overdraw the account by more than ``burst``
-    decisions' worth is not chosen, not even to explore; if all are, the cheapest arm is.
+    fills. And an arm that may overdraw the account by more than ``burst`` decisions' worth is not
+    chosen, not even to explore; if all may, the cheapest arm is.
 
     Parameters
     ----------
@@ -69,8 +70,7 @@ class Budget:
         The bound, a mean for each decision in the objective's own units. Give one of the two.
     burst
         By how many decisions' worth (``burst`` times the size of the bound) the account may be
-        overdrawn. About so much unspent money is carried over, too: what was saved long ago
-        does not make things cheap now.
+        overdrawn. Half of it is held back while an arm is tried of which nothing is known.
     window
         Over how many of the last decisions the bound holds; without it, over all.
     within
@@ -81,14 +81,19 @@ class Budget:
 
     Notes
     -----
-    *What is promised.* At every decision the spend that came back, plus what was expected of what
-    is in flight, plus what is expected of the chosen arm, is at most n times the bound plus
-    ``burst`` decisions' worth, unless there was no such arm: then it is the cheapest, and
-    :attr:`mogro.Agent.budgets` says whether even that one is too dear. So the expected mean keeps
-    the bound but for ``burst / n``, if the cheapest arms do. An arm counts at its estimate plus
-    one standard error, which shrinks as costs are seen. The error counts for at most half the
-    burst, so that an arm of which nothing is known can be tried: what it costs then, nobody could
-    know.
+    *What is promised.* At every decision the spend that came back, plus what is expected of what is
+    in flight and of the chosen arm, is at most n times the bound plus ``burst`` decisions' worth,
+    unless there was no such arm: then it is the cheapest, and :attr:`mogro.Agent.budgets` says
+    whether even that one is too dear. There is room for two deviations more, by how far spends
+    were from what was expected so far; so realised spend mostly keeps the limit, too.
+
+    *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
+    what it costs. For such an arm, half the burst is held back until its cost has come: so few are
+    tried at a time, and none while the account is overdrawn. While there are fewer observations
+    than features, an arm counts at what it cost in any context. Tell an agent what arms cost with
+    :meth:`mogro.Agent.observe`.
+
+    Money that buys nothing, for more than ``burst`` decisions in a row, is not saved for later.
 
     With ``max_cost`` realised spend is promised, too: whenever an arm other than the cheapest is
     chosen, all that is spent up to then, with what is in flight and this arm, is within n times
@@ -168,9 +173,9 @@ class Budget:
         return self.burst * self.worth
 
     @cached_property
-    def caution(self) -> float:
-        """What standard errors count for at most, without a known maximum."""
-        return self.reserve / 2 if self.max_cost is None else math.inf
+    def most_held(self) -> float:
+        """What is held back at most for an arm that is little known."""
+        return self.reserve / 2
 
 
 class Spending:

@@ -1,21 +1,20 @@
 """What budgets mean for a decision: prices, and the arms that there is room for."""
 
-import math
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import compress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import FloatArray, IntArray, without_warnings
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.accounts import Account, Offer
+from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 
-_UNSURE = math.log(1 / 0.05)  # of what max_cost promises with 95 %
+_RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
 
 
 class Terms(NamedTuple):
@@ -27,19 +26,20 @@ class Terms(NamedTuple):
         Added to the weights, (M,), as the learner sees objectives.
     offers
         Of each budget: its price, the room that it has, and whether its account is full.
-    estimates
-        Of the arms that there is room for, (K, M).
-    spends
-        What they are expected to spend, K numbers for each budget.
-    least
-        The least that any arm is expected to spend, one number for each budget.
+    estimates, spends
+        Of all arms, (K, M), and what they are expected to spend, (K, B).
+    held
+        What is held back for them beside what the estimates say, (K, B).
+    places
+        Of all arms, those that there is room for; None for all.
     """
 
     prices: FloatArray
     offers: list[Offer]
     estimates: FloatArray
-    spends: list[list[float]]
-    least: list[float]
+    spends: FloatArray
+    held: FloatArray
+    places: IntArray | None
 
     def priced(
         self, place: int, weights: FloatArray | None, config: AgentConfig, *, steered: bool
@@ -48,106 +48,104 @@ class Terms(NamedTuple):
 
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
+        spends, place = self.spends, place if self.places is None else self.places.item(place)
         prices = tuple([offer.price for offer in self.offers])
+        known = prices, tuple(spends.min(axis=0).tolist()), tuple(self.held[place].tolist())
         if not steered:
-            return Priced(prices, tuple(self.least))
-        could = []
-        for budget, (offer, column) in enumerate(zip(self.offers, self.spends, strict=True)):
+            return Priced(*known)
+        weights = np.full(len(self.prices), 1 / len(self.prices)) if weights is None else weights
+        values, could = self.estimates.dot(weights + self.prices), []
+        wanted = values.argmax()
+        for budget, offer in enumerate(self.offers):
             if offer.full:
-                free = self.prices + (1 / len(self.prices) if weights is None else weights)
-                free[config.spending.places[budget]] -= config.spending.signs[budget] * offer.price
-                could.append(column[int(self.estimates.dot(free).argmax())] > column[place])
+                m, sign = config.spending.places[budget], config.spending.signs[budget]
+                free = (values - sign * offer.price * self.estimates[:, m]).argmax()
+                could.append(bool(spends[free, budget] > spends[wanted, budget]))
             else:
-                could.append(min(column) < column[place])
-        return Priced(prices, tuple(self.least), tuple(could))
+                could.append(bool(known[1][budget] < spends[wanted, budget]))
+        return Priced(*known, tuple(could))
 
 
 def make_terms(
     config: AgentConfig,
     accounts: Sequence[Account],
+    learner: Learner,
     arms: ArmSet,
     beliefs: Beliefs,
     time: float | None,
 ) -> tuple[ArmSet, Terms]:
     """Return the arms that there is room for, and what the budgets mean for them.
 
-    If there is no room for any, it is the one that overdraws least, in decisions' worth.
+    An arm counts at what it is expected to spend, its error, and what spends stray. If there is
+    room for none, it is the cheapest in any context; if that one is too dear on average, one that
+    may be cheaper.
     """
-    spending, signs = config.spending, config.spending.signs
+    spending, observed = config.spending, learner.observed
     estimates = arms.features.dot(beliefs.theta.T)
-    spends: list[list[float]] = (estimates.dot(spending.matrix) + spending.shifts).T.tolist()
-    prices, offers, least, scarce = [0.0] * len(config.units), [], [], False
-    for budget, account in enumerate(accounts):
-        column, offer = spends[budget], account.offer(time)
-        low = min(column)
-        if low < account.lowest:
-            column = spends[budget] = account.plausible(column)
-            low = min(column)
-        prices[spending.places[budget]] += signs[budget] * offer[0]
-        offers.append(offer)
-        least.append(low)
-        scarce = scarce or max(column) + account.budget.caution > offer[1]
-    if scarce:
-        fits = _fitting(accounts, spends, offers, _Errors(arms, beliefs, config))
-        if not fits.all():
-            arms, estimates = arms.only(fits), estimates[fits]
-            spends = [list(compress(column, fits.tolist())) for column in spends]
-    return arms, Terms(np.array(prices), offers, estimates, spends, least)
+    expected: FloatArray = estimates.dot(spending.matrix) + spending.shifts
+    outlook = partial(_outlook, config, accounts, beliefs.noise)
+    young = arms.view.contextual and bool(observed.n.min() <= observed.dim)
+    if young:
+        spends, variances, errors = outlook(*_by_arms_alone(config, learner, arms))
+    else:
+        spends, variances, errors = outlook(expected, beliefs.variances(arms.features))
+    offers = [account.offer(time) for account in accounts]
+    prices = np.zeros(len(config.units))
+    for m, sign, offer in zip(spending.places, spending.signs, offers, strict=True):
+        prices[m] += sign * offer.price
+    worth, room = [each.budget.worth for each in accounts], [offer.room for offer in offers]
+    known = (spends / (1 + variances)).T
+    caution = [account.caution(column) for account, column in zip(accounts, known, strict=True)]
+    fits = np.all(spends + errors + np.stack(caution, axis=1) <= room, axis=1)
+    if not fits.any():
+        least, doubt = spends, errors
+        if arms.view.contextual and not young:
+            least, _, doubt = outlook(*_by_arms_alone(config, learner, arms))
+        signed = doubt if all(account.feasible for account in accounts) else -doubt
+        over = ((least + signed - room) / worth).max(axis=1)
+        fits = over <= over.min()
+    places = None if fits.all() else np.flatnonzero(fits)
+    terms = Terms(prices, offers, estimates, spends, spends + errors - expected, places)
+    return arms if places is None else arms.only(fits), terms
 
 
-def _fitting(
-    accounts: Sequence[Account], spends: list[list[float]], offers: list[Offer], errors: "_Errors"
-) -> BoolArray:
-    """Tell which arms there is room for, (K,); if for none, which overdraw least.
+def _outlook(
+    config: AgentConfig,
+    accounts: Sequence[Account],
+    noise: FloatArray,
+    spends: FloatArray,
+    variances: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what arms are expected to spend, variances in units of the noise, errors: (K, B) each.
 
-    An arm counts at its estimate and a standard error. If there is room for none, errors count in
-    full, so that nothing unknown passes for the cheapest; but every other time they do not count,
-    or an arm that is cheap, and little known, would never be found.
+    Errors are what is held back for arms that are little known: at most half the burst, and nothing
+    for those known up to a decision's worth. The noise is that of all arms, of which dear ones have
+    more: so it counts up to what spends strayed so far, as a part of what was expected.
     """
-    overdrafts = []
-    counts = accounts[0].decisions % 2
-    for careful in (False, True):
-        over: FloatArray = np.full(len(spends[0]), -math.inf)
-        for budget, (account, offer) in enumerate(zip(accounts, offers, strict=True)):
-            spend, error = np.array(spends[budget]), errors.of(budget)
-            if careful:
-                spend = spend + counts * error
-            elif account.budget.max_cost is None:
-                spend = spend + np.minimum(error, account.budget.caution)
-            else:
-                spend = _bounded(account, spend + error)
-            over = np.maximum(over, (spend - offer.room) / account.budget.worth)
-        overdrafts.append(over)
-    usual, careful_one = overdrafts
-    return np.asarray(usual <= 0 if usual.min() <= 0 else careful_one <= careful_one.min())
+    worth, most, spread = np.array(
+        [(each.budget.worth, each.budget.most_held, each.spread) for each in accounts]
+    ).T
+    places = config.spending.places
+    pooled = np.sqrt(noise[places]) * np.abs(config.spending.matrix[places, range(len(places))])
+    strays = np.minimum(pooled, spread * np.maximum(np.abs(spends), worth))
+    if variances.shape[1] > 1:
+        variances = variances[:, places]
+    return spends, variances, np.clip(np.sqrt(variances) * strays - worth, 0.0, most)
 
 
-def _bounded(account: Account, spend: FloatArray) -> FloatArray:
-    """Return what arms spend beside what is in flight at most, with 95 %: Bernstein's inequality.
+@without_warnings
+def _by_arms_alone(
+    config: AgentConfig, learner: Learner, arms: ArmSet
+) -> tuple[FloatArray, FloatArray]:
+    """Return what arms spend in any context, (K, B), and variances in units of the noise, (K, G).
 
-    A cost from 0 to C has a variance of at most C times its mean.
+    While there are fewer observations than features, what they tell of contexts is rash.
     """
-    most = account.budget.max_cost
-    assert most is not None
-    together = np.clip(spend, 0.0, most) + max(account.in_flight, 0.0)
-    more = np.sqrt(2 * _UNSURE * most * together) + _UNSURE * most / 3
-    surely = most * (account.pending + 1)
-    return np.asarray(np.minimum(together + more, surely) - account.in_flight)
-
-
-class _Errors:
-    """Standard errors of what is expected of arms, computed if somebody asks."""
-
-    def __init__(self, arms: ArmSet, beliefs: Beliefs, config: AgentConfig) -> None:
-        self._arms, self._beliefs, self._config = arms, beliefs, config
-
-    @cached_property
-    def _all(self) -> FloatArray:
-        """(K, M), as the learner sees objectives."""
-        variances = self._beliefs.variances(self._arms.features)
-        return np.asarray(np.sqrt(variances * self._beliefs.noise))
-
-    def of(self, budget: int) -> FloatArray:
-        """Return those of what a budget bounds, (K,), in the user's units."""
-        m = self._config.spending.places[budget]
-        return np.asarray(self._all[:, m] * abs(self._config.units.slopes[m]))
+    size = 1 + arms.raw.shape[1]
+    x = np.concatenate([np.ones((len(arms), 1)), arms.raw], axis=1)
+    V = learner.observed.V[:, :size, :size]  # of the constant and the arm
+    ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
+    S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
+    theta = np.matvec(S, learner.observed.b[:, :size])
+    spends = x @ theta.T @ config.spending.matrix + config.spending.shifts
+    return spends, np.einsum("ki,gij,kj->kg", x, S, x)

@@ -20,7 +20,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints, Request, hash_subject
-from mogro.agent.state.accounts import Account, weight_of
+from mogro.agent.state.accounts import Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
@@ -470,7 +470,7 @@ def _baseline_decision(
     rng = decision_generator(config.seed, _key(id, request))
     place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
-    priced = _unsteered(state.accounts_at(request.time), inputs, config, request.time)
+    priced = _unsteered(state, learner, inputs, place, request.time)
     event = decided(
         *(id, number, request, inputs, place), uniform=uniform, grouped=grouped, priced=priced
     )._replace(holdout=True)
@@ -479,19 +479,20 @@ def _baseline_decision(
 
 
 def _unsteered(
-    accounts: Sequence[Account], inputs: DecisionInputs, config: AgentConfig, time: float | None
+    state: State, learner: Learner, inputs: DecisionInputs, place: int, time: float | None
 ) -> Priced | None:
     """Return what is written of budgets that had no say: what was spent counts."""
+    accounts = state.accounts_at(time)
     if not accounts:
         return None
-    _, terms = make_terms(config, accounts, inputs.arms, inputs.beliefs, time)
-    return terms.priced(0, None, config, steered=False)
+    _, terms = make_terms(state.config, accounts, learner, inputs.arms, inputs.beliefs, time)
+    return terms._replace(places=None).priced(place, None, state.config, steered=False)
 
 
 def _priced(inputs: DecisionInputs, choice: Choice, place: int, config: AgentConfig) -> Priced:
     """Return what budgets had to do with a choice."""
     assert inputs.terms is not None
-    steered = inputs.explore is None and bool(weight_of(inputs.step)) and not choice.uniform
+    steered = inputs.explore is None and not choice.uniform
     return inputs.terms.priced(place, choice.weights, config, steered=steered)
 
 
@@ -529,7 +530,7 @@ def make_inputs(
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
-        arms, terms = make_terms(config, accounts, arms, beliefs, request.time)
+        arms, terms = make_terms(config, accounts, learner, arms, beliefs, request.time)
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(

@@ -66,14 +66,17 @@ class Priced(NamedTuple):
         Of a unit of the objective.
     least
         What the cheapest arm was expected to spend.
+    held
+        What is held back beside what the estimates say of the arm, until its value has come.
     could
         Whether another price could have made a difference: in a full account, no price, so that
-        more would have been spent; else a high one, so that less would. None where nobody asked:
-        in uniform draws, in decisions that explore, and mostly, because now and then is enough.
+        more would have been spent; else a high one, so that less would. None where no price
+        steered: in uniform draws, and in decisions that explore.
     """
 
     prices: tuple[float, ...]
     least: tuple[float, ...]
+    held: tuple[float, ...]
     could: tuple[bool, ...] | None = None
 
 

@@ -1,11 +1,11 @@
 """Accounts of budgets: what was allowed and spent, and the price that follows from it.
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
-is minus the value. An account in balance holds a reserve, which grows like a root of the number of
-decisions. The price of a unit is ``exp(L - (level / reserve - 1))``: a quick reaction to how
-full the account is, around a level L that follows slowly. L moves only where it can do something:
-not down when no price would not change the choice, not up when the cheapest arm was chosen. So it
-does not run away while money buys nothing, or while there is none.
+is minus the value. The level of an account is what is left, in decisions' worth. It walks at random
+by what decisions spend, as far as a root of the sum of their squares; a quarter of that is its
+reach. The price of a unit is ``exp(L - level / reach + 1/2)``: a quick reaction around a slow L,
+which keeps the level at half a reach. L moves only where another price would make a difference:
+so it does not run away while money buys nothing, or while there is none.
 """
 
 import copy
@@ -21,17 +21,15 @@ from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.events import Priced
 from mogro.agent.objective import HalfLife
 
-_RESERVE = 0.25  # decisions' worth in reserve, times the root of the number of decisions
-_LEAST_RESERVE = 2.0
-_REACH = 4.0  # reserves from balance at which the price no longer reacts
-_LEARNING, _EARLY = 0.05, 30.0  # how fast L follows, and how much faster at first
-_EXTREME = 30.0  # of a logarithm of a price
+_LEAST_REACH = 2.0
+_LARGEST_LOG = 30.0  # of a price
+_DEVIATIONS = 2.0  # of what is in flight, and of an arm, for which there has to be room
+_UNSURE = math.log(1 / 0.05)  # of what max_cost promises with 95 %
 _SOME = 100  # decisions before a budget is said to be too small
-_ALL, _EVERY = 64, 4  # decisions of which all move L, and after which every fourth does
 
 _NUMBERS = (
-    *("decisions", "allowed", "spent", "in_flight", "pending", "level", "log_price"),
-    *("weight", "least", "lowest", "time", "since"),
+    *("decisions", "allowed", "spent", "in_flight", "flight_squares", "holding", "squares"),
+    *("level", "log_price", "idle", "surprise", "foreseen", "weight", "least", "time", "since"),
 )
 
 
@@ -57,23 +55,12 @@ class Offer(NamedTuple):
     room
         What may be spent.
     full
-        Whether there is more in the account than its reserve.
+        Whether there is more in the account than it should hold.
     """
 
     price: float
     room: float
     full: bool
-
-
-def _clipped(number: float, limit: float) -> float:
-    return limit if number > limit else -limit if number < -limit else number
-
-
-def weight_of(serial: int) -> float:
-    """Return for how many decisions one counts that asks what other prices would have done."""
-    if serial < _ALL:
-        return 1.0
-    return 0.0 if serial % _EVERY else float(_EVERY)
 
 
 class Account:
@@ -85,119 +72,147 @@ class Account:
         The number of the first decision that counts.
     decisions, allowed
         How many count, and what they may spend together.
-    spent, in_flight, pending
-        What came back, what is expected of others, and how many these are.
+    spent, in_flight, flight_squares
+        What came back, what is expected of others, and the sum of its squares.
+    held, holding
+        By decision in flight, what is held back beside what is expected of it; the sum of that.
     level
-        What is left of what was allowed, in decisions' worth. What no price held back, because it
-        would have bought nothing, is carried over up to the burst.
+        What is left of what was allowed, in decisions' worth.
+    squares
+        The sum of squares of what came back, in decisions' worth.
+    surprise, foreseen
+        Sums of how far what came back was from what was expected, and of what was expected. At
+        first both are what the burst is worth: a spend may be off by as much as it is large.
     log_price
         L.
+    idle
+        For how many decisions in a row there was money that would have bought nothing.
     weight, least
-        Decisions, and the least that they could have been expected to spend, in a sum; both fade
-        with the half-life.
-    lowest
-        The least that a decision can spend, by all that is known: 0 where the bound is above 0, or
-        what was seen below it.
+        Decisions, and the least that they could have been expected to spend, in a sum. Both fade
+        with the half-life, as do the sums of squares and of surprises.
     """
 
     def __init__(self, budget: Budget, half_life: HalfLife | None, since: int = 0) -> None:
         self.budget = budget
         self.since = since
         self._half_life = half_life
-        self.decisions = self.pending = 0.0
-        self.allowed = self.spent = self.in_flight = 0.0
-        self.level = self.log_price = self.weight = self.least = 0.0
-        self.lowest = 0.0 if budget.at_most is not None and budget.at_most > 0 else -math.inf
+        self.decisions = self.allowed = self.spent = self.in_flight = 0.0
+        self.flight_squares = self.holding = 0.0
+        self.level = self.squares = self.log_price = self.idle = self.weight = self.least = 0.0
+        self.surprise = self.foreseen = budget.reserve
         self.time = -math.inf
+        self.held: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
         self.entries: dict[int, tuple[float, float, Amount]] = {}
 
     def copy(self) -> "Account":
         """Return an account that goes on by itself."""
         other = copy.copy(self)
-        other.entries = self.entries.copy()
+        other.entries, other.held = self.entries.copy(), self.held.copy()
         return other
 
     @property
-    def reserve(self) -> float:
-        """Decisions' worth that an account in balance holds."""
-        return max(_LEAST_RESERVE, _RESERVE * math.sqrt(self.weight))
+    def reach(self) -> float:
+        """How far the level strays, in decisions' worth."""
+        return max(_LEAST_REACH, math.sqrt(self.squares) / 4)
+
+    @property
+    def spread(self) -> float:
+        """How far spends are from what is expected of them, as a part of that."""
+        return self.surprise / self.foreseen
 
     @property
     def feasible(self) -> bool:
-        """Whether the cheapest arms were expected to keep the bound, once that means something."""
-        return self.decisions < _SOME or self.least <= self.weight * self.budget.bound
+        """Whether the cheapest arms are expected to keep the bound, on average."""
+        return self.least <= self.weight * self.budget.bound
+
+    def caution(self, spends: FloatArray | float) -> FloatArray:
+        """Return what arms and all in flight may spend beside what is expected of them.
+
+        With a known maximum C by Bernstein's inequality, as the variance of a cost from 0 to C is
+        at most C times its mean; otherwise by what was seen so far.
+        """
+        most = self.budget.max_cost
+        if most is None:
+            squares = self.flight_squares + np.square(spends)
+            return np.asarray(_DEVIATIONS * self.spread * np.sqrt(squares))
+        together = np.clip(spends, 0.0, most) + max(self.in_flight, 0.0)
+        return np.asarray(np.sqrt(2 * _UNSURE * most * together) + _UNSURE * most / 3)
+
+    def _steps(self) -> float:
+        """Return how far the level is from where it should be, in reaches.
+
+        What may be missing of it, because of what is in flight, does not count.
+        """
+        level = self.level
+        if self.in_flight:
+            doubtful = _DEVIATIONS * self.spread * math.sqrt(self.flight_squares)
+            level -= (doubtful + self.holding) / self.budget.worth
+        return level / self.reach - 0.5
 
     def offer(self, time: float | None) -> Offer:
         """Return the terms for the next decision, at a time."""
-        budget, reserve = self.budget, self.reserve
-        left = self.allowed - self.spent - self.in_flight
+        budget, steps = self.budget, self._steps()
+        left = self.allowed - self.spent - self.in_flight - self.holding
         for serial in self._outdated(time) if self.entries else ():
             _, allowed, amount = self.entries[serial]
             left -= allowed - amount.total
-        steps = _clipped(self.level / reserve - 1, _REACH)
-        price = math.exp(_clipped(self.log_price - steps, _EXTREME))
-        return Offer(price, left + budget.bound + budget.reserve, steps > 0)
+        logarithm = max(-_LARGEST_LOG, min(self.log_price - steps, _LARGEST_LOG))
+        return Offer(math.exp(logarithm), left + budget.bound + budget.reserve, steps > 0)
 
     def status(self, unit: float) -> BudgetStatus:
         """Return how things stand, for people; the unit is that of the objective."""
         budget, sign = self.budget, self.budget.sign
-        together = self.spent + self.in_flight
+        in_flight = self.in_flight + self.holding
+        together = self.spent + in_flight
         return BudgetStatus(
             budget=budget,
             target=sign * budget.bound,
             decisions=int(self.decisions),
             spent=sign * self.spent,
-            in_flight=sign * self.in_flight,
+            in_flight=sign * in_flight,
             room=self.allowed - together + budget.reserve,
             price=self.offer(None).price / unit,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
-            feasible=self.feasible,
+            feasible=self.feasible or self.decisions < _SOME,
         )
-
-    def plausible(self, spends: list[float]) -> list[float]:
-        """Return estimates of spends as they count for the room.
-
-        One below what is possible is an extrapolation, and off by at least the difference: it
-        counts for so much more, so that it is not taken for a bargain.
-        """
-        lowest = self.lowest
-        return [spend if spend >= lowest else 2 * lowest - spend for spend in spends]
 
     def decide(self, serial: int, expected: float, priced: Priced, place: int, time: float) -> None:
         """Count a decision that is expected to spend so much; the budget has a place among all."""
-        budget, reserve = self.budget, self.reserve
-        full = self.level > reserve
+        budget, full = self.budget, self._steps() > 0
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
             self.entries[serial] = time, budget.bound, Amount(0.0, expected)
-        self.decisions += 1
-        self.allowed += budget.bound
-        self.in_flight += expected
-        self.pending += 1 if expected else 0
-        kept = 1.0 if self._half_life is None else self._kept(time)
-        self.weight = kept * self.weight + 1
-        self.least = kept * self.least + priced.least[place]
+        if self._half_life is not None:
+            kept = self._kept(time)
+            for name in ("weight", "least", "squares", "surprise", "foreseen"):
+                setattr(self, name, kept * getattr(self, name))
+        self.weight += 1
+        self.least += priced.least[place]
+        self.held[serial] = priced.held[place]
+        self.holding += priced.held[place]
+        self._add(1.0, budget.bound, Amount(0.0, expected))
         self.level += (budget.bound - expected) / budget.worth
         if priced.could is not None:
-            self._steer(reserve, full, priced.could[place], weight_of(serial))
+            self._steer(full, priced.could[place])
 
-    def _steer(self, reserve: float, full: bool, could: bool, weight: float) -> None:
-        """Let L follow where it could have made a difference; else do not save for ever."""
-        if full and not could:  # money bought nothing
-            self.level = min(self.level, reserve + self.budget.burst)
-        steps = self.level / reserve - 1
+    def _steer(self, full: bool, could: bool) -> None:
+        """Let L follow where it could have made a difference; save nothing where nothing could."""
+        self.idle = self.idle + 1 if full and not could else 0
+        if self.idle > self.budget.burst:
+            self.level = min(self.level, self.reach / 2)
+        steps = self._steps()
         if could and (steps > 0) == full:
-            rate = weight * _LEARNING * (1 + _EARLY / self.decisions) / reserve
-            self.log_price -= rate * _clipped(steps, _REACH)
-            self.log_price = _clipped(self.log_price, _EXTREME)
+            moved = self.log_price - steps / self.reach**2
+            self.log_price = max(-_LARGEST_LOG, min(moved, _LARGEST_LOG))
 
     def change(self, serial: int, before: Amount | None, after: Amount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
         budget = self.budget
         if serial < self.since:
             return
+        held = self._release(serial)
         if budget.window is not None:
             entry = self.entries.get(serial)
             if entry is None:  # it is no longer in the window
@@ -206,20 +221,28 @@ class Account:
                 del self.entries[serial]
             else:
                 self.entries[serial] = *entry[:2], after
-        if after is not None and not after.expected:
-            self.lowest = min(self.lowest, after.spent)
+        was_trial = held >= budget.most_held
+        if before is not None and after is not None and before.expected and not was_trial:
+            self.surprise += abs(after.total - before.total - held)
+            self.foreseen += abs(before.total + held)
+            self.squares += (after.total / budget.worth) ** 2
         for amount, sign in ((before, -1.0), (after, 1.0)):
             if amount is not None:
                 self._add(sign, sign * budget.bound, Amount(*(sign * part for part in amount)))
                 self.level += sign * (budget.bound - amount.total) / budget.worth
+
+    def _release(self, serial: int) -> float:
+        """Hold nothing back any more for a decision."""
+        held = self.held.pop(serial, 0.0)
+        self.holding = self.holding - held if self.held else 0.0
+        return held
 
     def _add(self, count: float, allowed: float, amount: Amount) -> None:
         self.decisions += count
         self.allowed += allowed
         self.spent += amount.spent
         self.in_flight += amount.expected
-        if amount.expected:
-            self.pending += count
+        self.flight_squares = max(0.0, self.flight_squares + count * amount.expected**2)
 
     def _kept(self, time: float) -> float:
         """Return what the next decision leaves of the weight of those before."""
@@ -250,6 +273,7 @@ class Account:
 
     def _forget(self, serial: int) -> None:
         _, allowed, amount = self.entries.pop(serial)
+        self._release(serial)
         self._add(-1.0, -allowed, Amount(-amount.spent, -amount.expected))
 
     def save_state(self) -> dict[str, FloatArray]:
@@ -257,17 +281,20 @@ class Account:
         rows = [(float(n), made, may, *amount) for n, (made, may, amount) in self.entries.items()]
         return {
             "numbers": np.array([getattr(self, name) for name in _NUMBERS], dtype=np.float64),
+            "held": np.array(list(self.held.items()), dtype=np.float64).reshape(-1, 2),
             "entries": np.array(rows, dtype=np.float64).reshape(-1, 5),
         }
 
     def load_state(self, arrays: dict[str, FloatArray]) -> None:
         """Take over what :meth:`save_state` gave."""
-        numbers, entries = arrays["numbers"], arrays["entries"]
-        if numbers.shape != (len(_NUMBERS),) or entries.ndim != 2 or entries.shape[1] != 5:
-            raise ValueError(f"its accounts have shapes {numbers.shape} and {entries.shape}")
+        numbers, held, entries = (arrays[name] for name in ("numbers", "held", "entries"))
+        shapes = [array.shape[-1:] for array in (numbers, held, entries)]
+        if shapes != [(len(_NUMBERS),), (2,), (5,)] or (held.ndim, entries.ndim) != (2, 2):
+            raise ValueError(f"its accounts have shapes that end with {shapes}")
         for name, number in zip(_NUMBERS, numbers.tolist(), strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
+        self.held = {int(serial): amount for serial, amount in held.tolist()}
         self.entries = {
             int(n): (made, may, Amount(spent, expected))
             for n, made, may, spent, expected in entries.tolist()
