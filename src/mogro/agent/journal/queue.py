@@ -270,11 +270,10 @@ class CommitQueue:
                     + ("" if event is None else f", {type(event).__name__}")
                 )
             state = self._last_state(reader, before=position)
-            start, known = state.position, _voids(reader, state.position)
-            voids = known | {position: math.inf}
+            voids = _voids(reader, state.position) | {position: math.inf}
             self._replay_all(state, reader, voids, position)
         with self._transaction():
-            if _voids(self._journal, start) != known:
+            if _voids(self._journal, state.position):
                 return False
             self._replay_all(state, self._journal, voids, position)
             self._replace(state)
