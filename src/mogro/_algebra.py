@@ -86,7 +86,8 @@ def inverse_root(V: FloatArray, precision: FloatArray) -> FloatArray:
     direction never seen, by more than Lambda, Lambda is made larger.
     """
     size = np.sqrt(diagonals(V) + precision)
-    scaled = V / (size[..., :, None] * size[..., None, :])
+    scaled = V / size[..., :, None]
+    scaled /= size[..., None, :]
     diagonals(scaled)[...] = 1.0
     try:
         return np.asarray(_lower_inverse(np.linalg.cholesky(scaled)) / size[..., None, :])

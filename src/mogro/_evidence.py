@@ -7,24 +7,27 @@ MacKay's fixed point, for each group of features::
     noise     s^2 = (squares of residuals + sum of Lambda_j theta_j^2) / n
 
 where ``Lambda_j = lambda size_j``, and size_j is the mean square of a feature where it is not zero,
-so that no unit decides anything. A weak belief that effects are a third of the noise keeps the
-strength of a group finite of which little is known.
+so that no unit decides anything. It begins with a weak belief, which keeps the strength of a group
+finite of which little is known: that all features of a group together, as many as an observation
+has on average, explain a fifth of what the noise and the largest effect do. Beside effects that
+large, no noise is below a hundredth: where rewards have none, what was never tried stays uncertain.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from mogro._algebra import dot, inverse_root, matvec, vecmat
+from mogro._algebra import diagonals, dot, inverse_root, matvec, vecmat
 from mogro._validation import FloatArray, IntArray
 
-START = 10.0  # the strength before anything is known, and what is believed of it
+START = 5.0  # the strength that is believed in of a group with one feature in an observation
 _BELIEF = 0.5  # worth so many parameters
-_ITERATIONS = 8  # from the same start always: the result depends on the sums alone
+_ITERATIONS = 3  # from the same start always: the result depends on the sums alone
 # A prior that is too strong costs more than one that is too weak: it hides what it shrinks.
 _CAUTION = 1.5
 _FREE = 1e-9  # precision of features that belong to no group, relative to their size
-_EXACT = 1e-12  # noise variance, relative to the mean squared reward, where rewards have none
+_EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
+_CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -42,22 +45,32 @@ def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> F
     return np.asarray(np.where(filled > 0, filled, 1.0))
 
 
+def least_noise(
+    theta: FloatArray, diagonal: FloatArray, uses: FloatArray, groups: IntArray
+) -> FloatArray:
+    """Return the least noise variance (...) beside estimates (..., d), but those of a constant."""
+    effects = diagonal * np.square(theta) / np.maximum(uses, _TINY)
+    return np.asarray(_CERTAIN * (effects * (groups >= 0)).max(axis=-1))
+
+
 def precisions(
     V: FloatArray,
     b: FloatArray,
     y2: FloatArray,
     n: FloatArray,
-    sizes: FloatArray,
+    uses: FloatArray,
     groups: IntArray,
     residual: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     """Return Lambda (..., d), from sums (..., d, d), (..., d), (...) and (...).
 
-    ``sizes`` are those of :func:`feature_sizes`, and ``residual`` returns the squares of residuals
-    (...) from estimates (..., d). Features of group -1, a constant, are left free.
+    ``uses`` (..., d) says how often features were not zero, and ``residual`` returns the squares of
+    residuals (...) from estimates (..., d). Features of group -1, a constant, are left free.
     """
-    members = _members(groups)
-    strengths = np.full((*n.shape, len(members)), START)
+    members, diagonal = _members(groups), diagonals(V)
+    sizes = feature_sizes(diagonal, uses, groups)
+    at_once = _group_sums(uses, members) / np.maximum(n, _TINY)[..., None]
+    strengths = start = START * np.maximum(at_once, 1.0)
     free = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
     for _ in range(_ITERATIONS):
         Lambda = _by_feature(strengths, sizes, groups)
@@ -65,10 +78,12 @@ def precisions(
         theta = vecmat(matvec(W, b), W)
         used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
         squares = residual(theta) + (Lambda * np.square(theta)).sum(axis=-1)
-        noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
+        least = least_noise(theta, diagonal, uses, groups)
+        noise = np.maximum(np.maximum(squares, _EXACT * y2 + _TINY) / free, least)
         effects = _group_sums(sizes * np.square(theta) / noise[..., None], members)
         determined = np.maximum(_group_sums(used, members), 0.0)
-        strengths = (determined + _BELIEF) / (effects + _BELIEF / START)
+        believed = (1 + least / (_CERTAIN * noise))[..., None] / start
+        strengths = (determined + _BELIEF) / (effects + _BELIEF * believed)
     return _by_feature(strengths / _CAUTION, sizes, groups)
 
 

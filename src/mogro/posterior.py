@@ -39,7 +39,7 @@ _REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at a
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
 _FADED = 1.5  # the same for one that was learned, and fades with the sums
 _FIRST_LOOK = 4.0  # observations after which a prior is learned first
-_NEXT_LOOK = 1.5  # times as many
+_LARGE = 64  # features
 _LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _FREE = 0.999  # observations left free: one, but for rounding
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
@@ -147,7 +147,8 @@ class Posterior:
 
         Squares of residuals over n - tr(S V), the observations that the parameters leave free.
         While these are fewer than one: the mean squared reward, and 1 before the first reward.
-        With a learned prior, what is most likely: squares with the prior's penalty, over n.
+        With a learned prior, what is most likely: squares with the prior's penalty, over n; beside
+        the largest effect, a hundredth in standard deviation at least.
         """
         n, squares = self._n[..., None], self._squares
         if self._groups is None:
@@ -156,6 +157,9 @@ class Posterior:
             squares = np.maximum(self._residual(), 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
+            effects = self._theta[..., 0, :], diagonals(self._V), self._uses
+            least = _evidence.least_noise(*effects, self._groups)[..., None]
+            squares = np.maximum(squares, least * free)
         if smallest(free) > _FREE:
             noise = squares / free
         else:
@@ -256,22 +260,34 @@ class Posterior:
         return (self._due > _FIRST_LOOK).reshape(*self.batch, -1)
 
     def evidence(self) -> FloatArray:
-        """Return the precisions of a learned prior that the sums make most likely, (..., M, d)."""
-        groups = self._groups
-        assert groups is not None
-        V, b, y2 = self._V, self._b[..., 0, :], self._y2[..., 0]
-        sizes = _evidence.feature_sizes(diagonals(V), self._uses, groups)
-        n, residual = np.asarray(self._n), lambda theta: self._residual(theta[..., None, :])[..., 0]
-        return _evidence.precisions(V, b, y2, n, sizes, groups, residual)
+        """Return the precisions of a learned prior that the sums make most likely, (..., M, d).
+
+        Where it is not due, those in force.
+        """
+        assert self._groups is not None
+        due, found = np.asarray(self._count >= self._due), self._learned.copy()
+        # Large matrices are quicker one by one than as a stack that no cache holds.
+        for where in np.argwhere(due).tolist() if self.dim > _LARGE else (due,):
+            at = tuple(where) if isinstance(where, list) else where
+            found[at] = _evidence.precisions(
+                *(self._V[at], self._b[at][..., 0, :], self._y2[at][..., 0], self._n[at]),
+                *(self._uses[at], self._groups),
+                lambda theta, at=at: self._residual(theta[..., None, :], at)[..., 0],
+            )
+        return found
 
     def learn_prior(self, precisions: FloatArray) -> None:
-        """Take over the precisions of a learned prior, (..., M, d), where it is due."""
+        """Take over the precisions of a learned prior, (..., M, d), where it is due.
+
+        It is due again when as many observations more have come, or as what fades has left.
+        """
         due = np.asarray(self._count >= self._due)
         self._learned = np.where(due[..., None], precisions, self._learned)
-        growth = np.minimum(self._count * (_NEXT_LOOK - 1), self._n)  # n: what is left of a count
-        later = np.ceil(self._count + np.maximum(growth, 1.0))
+        later = np.ceil(self._count + np.maximum(np.minimum(self._count, self._n), 1.0))
         self._due, self._looks_in = np.where(due, later, self._due), 0
-        self._renew(due)
+        since = self._since
+        self._renew(... if due.all() else due)
+        self._since = since
 
     def separate(self) -> None:
         """Give every objective a V and an S of its own."""

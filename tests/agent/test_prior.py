@@ -86,7 +86,7 @@ def test_events_hold_what_was_learned_and_replay_never_computes_it(
     told: list[object] = []
     agent = lived(mogro.Agent(OBJECTIVES, arms=3, context=5, seed=0, on_event=told.append))
     learned = [event for event in told if isinstance(event, PriorLearned)]
-    assert len(learned) == 6  # after 4, 6, 9, 14, 21, 32
+    assert len(learned) == 4  # after 4, 8, 16, 32
     assert learned[0].precisions.shape == (2, 24)
     monkeypatch.setattr(Posterior, "evidence", refuse)
     state = State(agent._config)

@@ -219,11 +219,11 @@ class MOGRO(LinearPolicy):
 def _optimism(n: float, step: int) -> Optimism | None:
     """Return how optimistic a round is with a learned prior, after n observations.
 
-    Its standard errors are those of effects as large as they are likely to be: one of them is
-    enough. As no rounds go before to explore, more are optimistic.
+    As no rounds go before to explore, more are optimistic: by two standard errors, which are those
+    of effects as large as they are likely to be.
     """
     period = math.isqrt(int(n)) // 8 or 1
     if step % period:
         return None
     turn = step // period
-    return Optimism(1.0 if turn % 8 else max(1.0, math.log(max(n, 1)) / 2), turn)
+    return Optimism(2.0 if turn % 8 else max(2.0, math.log(max(n, 1)) / 2), turn)
