@@ -27,7 +27,7 @@ _ITERATIONS = 3  # from the same start always: the result depends on the sums al
 _CAUTION = 1.5
 _FREE = 1e-9  # precision of features that belong to no group, relative to their size
 _EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
-_CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
+CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -45,14 +45,6 @@ def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> F
     return np.asarray(np.where(filled > 0, filled, 1.0))
 
 
-def least_noise(
-    theta: FloatArray, diagonal: FloatArray, uses: FloatArray, groups: IntArray
-) -> FloatArray:
-    """Return the least noise variance (...) beside estimates (..., d), but those of a constant."""
-    effects = diagonal * np.square(theta) / np.maximum(uses, _TINY)
-    return np.asarray(_CERTAIN * (effects * (groups >= 0)).max(axis=-1))
-
-
 def precisions(
     V: FloatArray,
     b: FloatArray,
@@ -67,8 +59,7 @@ def precisions(
     ``uses`` (..., d) says how often features were not zero, and ``residual`` returns the squares of
     residuals (...) from estimates (..., d). Features of group -1, a constant, are left free.
     """
-    members, diagonal = _members(groups), diagonals(V)
-    sizes = feature_sizes(diagonal, uses, groups)
+    members, sizes = _members(groups), feature_sizes(diagonals(V), uses, groups)
     at_once = _group_sums(uses, members) / np.maximum(n, _TINY)[..., None]
     strengths = start = START * np.maximum(at_once, 1.0)
     free = np.maximum(n - np.count_nonzero(groups < 0), 0.5)
@@ -78,12 +69,14 @@ def precisions(
         theta = vecmat(matvec(W, b), W)
         used = 1 - Lambda * np.add.reduce(W * W, axis=-2)
         squares = residual(theta) + (Lambda * np.square(theta)).sum(axis=-1)
-        least = least_noise(theta, diagonal, uses, groups)
-        noise = np.maximum(np.maximum(squares, _EXACT * y2 + _TINY) / free, least)
-        effects = _group_sums(sizes * np.square(theta) / noise[..., None], members)
+        effects = sizes * np.square(theta)
+        largest = (effects * (groups >= 0)).max(axis=-1)
+        noise = np.maximum(squares, _EXACT * y2 + _TINY) / free
+        noise = np.maximum(noise, CERTAIN * largest)[..., None]
         determined = np.maximum(_group_sums(used, members), 0.0)
-        believed = (1 + least / (_CERTAIN * noise))[..., None] / start
-        strengths = (determined + _BELIEF) / (effects + _BELIEF * believed)
+        believed = (noise + largest[..., None]) / start
+        explained = (_group_sums(effects, members) + _BELIEF * believed) / noise
+        strengths = (determined + _BELIEF) / explained
     return _by_feature(strengths / _CAUTION, sizes, groups)
 
 

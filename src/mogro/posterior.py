@@ -157,9 +157,9 @@ class Posterior:
             squares = np.maximum(self._residual(), 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
-            effects = self._theta[..., 0, :], diagonals(self._V), self._uses
-            least = _evidence.least_noise(*effects, self._groups)[..., None]
-            squares = np.maximum(squares, least * free)
+            sizes = diagonals(self._V) / np.maximum(self._uses, _TINY) * (self._groups >= 0)
+            largest = (sizes * np.square(self._theta[..., 0, :])).max(axis=-1, keepdims=True)
+            squares = np.maximum(squares, _evidence.CERTAIN * largest * free)
         if smallest(free) > _FREE:
             noise = squares / free
         else:
@@ -264,17 +264,22 @@ class Posterior:
 
         Where it is not due, those in force.
         """
-        assert self._groups is not None
         due, found = np.asarray(self._count >= self._due), self._learned.copy()
-        # Large matrices are quicker one by one than as a stack that no cache holds.
-        for where in np.argwhere(due).tolist() if self.dim > _LARGE else (due,):
-            at = tuple(where) if isinstance(where, list) else where
-            found[at] = _evidence.precisions(
-                *(self._V[at], self._b[at][..., 0, :], self._y2[at][..., 0], self._n[at]),
-                *(self._uses[at], self._groups),
-                lambda theta, at=at: self._residual(theta[..., None, :], at)[..., 0],
-            )
+        if self.dim > _LARGE:  # quicker one by one than as a stack that no cache holds
+            for at in zip(*due.nonzero(), strict=True):
+                found[at] = self._evidence(at)
+        else:
+            found[due] = self._evidence(due)
         return found
+
+    def _evidence(self, at: Any) -> FloatArray:
+        """Return the precisions of some learners."""
+        assert self._groups is not None
+        V, b, y2, n = self._V[at], self._b[at][..., 0, :], self._y2[at][..., 0], self._n[at]
+        return _evidence.precisions(
+            *(V, b, y2, n, self._uses[at], self._groups),
+            lambda theta: self._residual(theta[..., None, :], at)[..., 0],
+        )
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over the precisions of a learned prior, (..., M, d), where it is due.
