@@ -1,5 +1,6 @@
 """An agent that lives in a service: the methods of :class:`mogro.Agent`, from anywhere."""
 
+import functools
 import json
 import os
 import threading
@@ -7,7 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack, get_args, get_type_hints
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote, urlsplit
 
 try:
@@ -30,7 +31,8 @@ _KINDS: dict[str, type[Exception]] = {
     for name, kind in vars(errors).items()
     if isinstance(kind, type) and issubclass(kind, Exception)
 }
-_ERROR = wire.decoder(wire.ErrorAnswer)
+T = TypeVar("T")
+_decoder: Any = functools.cache(wire.decoder)
 
 
 class Choice(TypedDict, total=False):
@@ -112,12 +114,11 @@ class RemoteAgent:
             self.close()
             raise
         self._root += f"/{self.name}"
-        self._heads = {kind: self._head("POST", f"/{_tag(kind)}") for kind in _ANSWERS}
 
     def _find(self, agent: str | None) -> str:
         names = self._ask("GET", "", wire.AgentsAnswer).agents
         if agent is None and len(names) == 1:
-            return str(names[0])
+            return names[0]
         if agent is None or agent not in names:
             raise ValueError(f"agent: expected one of {names}, got {agent!r}")
         return agent
@@ -131,10 +132,8 @@ class RemoteAgent:
         **asked: Unpack[Decide],
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
-        answer: wire.DecisionAnswer = self._call(
-            wire.Decide(sticky=sticky, **_offer(arms, features, _with_id(asked)))
-        )
-        return answer
+        call = wire.Decide(sticky=sticky, **_offer(arms, features, _with_id(asked)))
+        return self._call(call, wire.DecisionAnswer)
 
     def decide_top(
         self,
@@ -146,7 +145,7 @@ class RemoteAgent:
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
         call = wire.DecideTop(top=top, **_offer(arms, features, _with_id(asked)))
-        return tuple(self._call(call).decisions)
+        return tuple(self._call(call, wire.DecisionsAnswer).decisions)
 
     def observe(
         self,
@@ -157,26 +156,25 @@ class RemoteAgent:
         **asked: Unpack[Observe],
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
-        answer: wire.DecisionAnswer = self._call(
-            wire.Observe(arm=arm, **_offer(arms, features, _with_id(asked)))
-        )
-        return answer
+        call = wire.Observe(arm=arm, **_offer(arms, features, _with_id(asked)))
+        return self._call(call, wire.DecisionAnswer)
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision."""
-        return Outcome(*astuple(self._call(wire.Reward(id=id, values=dict(values), now=now))))
+        call = wire.Reward(id=id, values=dict(values), now=now)
+        return Outcome(*astuple(self._call(call, wire.OutcomeAnswer)))
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision is really shown."""
-        return bool(self._call(wire.Activate(id=id, now=now)).waited)
+        return self._call(wire.Activate(id=id, now=now), wire.WaitingAnswer).waited
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all."""
-        return int(self._call(wire.Withdraw(id=id, now=now)).count)
+        return self._call(wire.Withdraw(id=id, now=now), wire.NumberAnswer).count
 
     def expire(self, now: float | None = None) -> int:
         """Close all windows that end by a time."""
-        return int(self._call(wire.Expire(now=now)).count)
+        return self._call(wire.Expire(now=now), wire.NumberAnswer).count
 
     def batch(self, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Make up to 100 calls with one request and one commit, and return an answer each.
@@ -193,8 +191,7 @@ class RemoteAgent:
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
         call = wire.Estimate(**_offer(arms, features, {"context": context}))
-        answer: Estimates = self._call(call)
-        return answer
+        return self._call(call, Estimates)
 
     def front(
         self,
@@ -207,34 +204,28 @@ class RemoteAgent:
     ) -> Front:
         """Return the estimated front of some arms, and with a confidence what is certain of it."""
         offer = _offer(arms, features, {"context": context})
-        answer: Front = self._call(wire.FindFront(confidence=confidence, noise=noise, **offer))
-        return answer
+        return self._call(wire.FindFront(confidence=confidence, noise=noise, **offer), Front)
 
     def probabilities(
         self, arms: Arms | None = None, features: Any = None, **asked: Unpack[Choice]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
         call = wire.FindProbabilities(**_offer(arms, features, asked))
-        return Propensities(*astuple(self._call(call)))
+        return Propensities(*astuple(self._call(call, wire.ProbabilitiesAnswer)))
 
     def decision(self, id: str) -> wire.RecordAnswer:
         """Return a decision and what has become of it."""
-        path = f"/decision?id={quote(id, safe='')}"
-        answer: wire.RecordAnswer = self._ask("GET", path, wire.RecordAnswer)
-        return answer
+        return self._ask("GET", f"/decision?id={quote(id, safe='')}", wire.RecordAnswer)
 
     def explain(self, decision: wire.DecisionAnswer | str) -> wire.ExplanationAnswer:
         """Say what an arm was chosen over, by a decision or its id."""
         id = decision if isinstance(decision, str) else decision.id
-        path = f"/explanation?id={quote(id, safe='')}"
-        answer: wire.ExplanationAnswer = self._ask("GET", path, wire.ExplanationAnswer)
-        return answer
+        return self._ask("GET", f"/explanation?id={quote(id, safe='')}", wire.ExplanationAnswer)
 
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
         given = None if trade_offs is None else [dict(each) for each in trade_offs]
-        answer: wire.WhatIfAnswer = self._call(wire.WhatIf(trade_offs=given))
-        return answer
+        return self._call(wire.WhatIf(trade_offs=given), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""
@@ -244,8 +235,7 @@ class RemoteAgent:
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of decisions that are given none; None: the policy's own."""
-        weights: dict[str, float] | None = self._ask("GET", "/weights", wire.WeightsAnswer).weights
-        return weights
+        return self._ask("GET", "/weights", wire.WeightsAnswer).weights
 
     def set_weights(self, weights: Any, *, now: float | None = None) -> None:
         """Set the trade-off of decisions that are given none."""
@@ -276,8 +266,7 @@ class RemoteAgent:
     @property
     def arms(self) -> dict[str, Any]:
         """The arms of the catalogue, as they were sent."""
-        arms: dict[str, Any] = self._ask("GET", "/arms", wire.CatalogueAnswer).arms
-        return arms
+        return dict(self._ask("GET", "/arms", wire.CatalogueAnswer).arms)
 
     def put_arms(self, arms: Mapping[str, Any]) -> None:
         """Add arms to the catalogue, or give those that are there other features."""
@@ -289,8 +278,7 @@ class RemoteAgent:
 
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions."""
-        body = wire.Erase(ids=list(ids))
-        return int(self._ask("POST", "/erase", wire.NumberAnswer, body).count)
+        return self._ask("POST", "/erase", wire.NumberAnswer, wire.Erase(ids=list(ids))).count
 
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
@@ -302,8 +290,7 @@ class RemoteAgent:
 
     def describe(self) -> wire.AgentAnswer:
         """Return all that :attr:`objectives` and the attributes below say, in one answer."""
-        answer: wire.AgentAnswer = self._ask("GET", "", wire.AgentAnswer)
-        return answer
+        return self._ask("GET", "", wire.AgentAnswer)
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -350,20 +337,20 @@ class RemoteAgent:
     def __repr__(self) -> str:
         return f"<RemoteAgent {self.name!r} at {self._place.geturl()}>"
 
-    def _call(self, call: wire.Call) -> Any:
-        """Return the answer to a call of the agent."""
-        kind = type(call)
-        return self._read(_ANSWERS[kind], self._send(self._heads[kind], _encode(call)))
+    def _call(self, call: wire.Call, kind: type[T]) -> T:
+        """Return the answer of the agent to a call, of its kind."""
+        return self._ask("POST", f"/{call.__struct_config__.tag}", kind, call)
 
-    def _ask(self, method: str, path: str, answers: Any, body: Any = None) -> Any:
-        """Return the answer to anything else."""
+    def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
+        """Return the answer to a request, of its kind."""
         content = b"" if body is None else _encode(body)
-        return self._read(wire.decoder(answers), self._send(self._head(method, path), content))
+        return self._read(self._send(self._head(method, path), content), kind)
 
     def _head(self, method: str, path: str) -> bytes:
         return f"{method} {self._root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
 
-    def _read(self, decoder: msgspec.json.Decoder[Any], content: bytes) -> Any:
+    def _read(self, content: bytes, kind: type[T]) -> T:
+        decoder: msgspec.json.Decoder[T] = _decoder(kind)
         try:
             return decoder.decode(content)
         except ValueError:
@@ -384,7 +371,7 @@ class RemoteAgent:
                 if status == 200:
                     return content
                 if status != 503 or last:
-                    raise _error(status, self._read(_ERROR, content))
+                    raise _error(status, self._read(content, wire.ErrorAnswer))
             time.sleep(min(0.05 * 2**attempt, 1.0))
         raise AssertionError
 
@@ -422,15 +409,6 @@ def connect(
         :class:`~mogro.service.client.ServiceError`.
     """
     return RemoteAgent(url, agent, key=key, timeout=timeout, retries=retries)
-
-
-def _tag(kind: Any) -> str:
-    return str(kind.__struct_config__.tag)
-
-
-_CALLS = (*get_args(wire.Change), *wire.QUESTIONS)
-_ANSWERS = {kind: wire.decoder(get_type_hints(kind.carry_out)["return"]) for kind in _CALLS}
-_BY_TAG = {_tag(kind): get_type_hints(kind.carry_out)["return"] for kind in _CALLS}
 
 
 def _with_id(asked: Any) -> Any:
@@ -478,9 +456,8 @@ def _read_answer(call: str, answer: wire.BatchAnswer) -> Any:
     """Return the answer to a call of a batch as its method would."""
     if answer.status != 200:
         return _error(answer.status, msgspec.convert(answer.body, wire.ErrorAnswer))
-    body = msgspec.convert(answer.body, _BY_TAG[call])
-    if call == "reward":
-        return Outcome(*astuple(body))
+    if call in ("decide", "observe"):
+        return msgspec.convert(answer.body, wire.DecisionAnswer)
     if call == "decide-top":
-        return tuple(body.decisions)
-    return body if call in ("decide", "observe") else astuple(body)[0]
+        return tuple(msgspec.convert(answer.body, wire.DecisionsAnswer).decisions)
+    return Outcome(**answer.body) if call == "reward" else next(iter(answer.body.values()))

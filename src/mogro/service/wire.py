@@ -7,7 +7,7 @@ bare list, so that a struct with its fields does. A number that is not finite go
 """
 
 import math
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ from mogro.agent import (
 )
 from mogro.service.keys import Role
 
+T = TypeVar("T")
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 Name = Annotated[str, Meta(max_length=200)]
 Value = float | str | bool | None | list[float | str]
@@ -53,7 +54,7 @@ def _to_array(_: Any, value: Any) -> Any:
 encode = msgspec.json.Encoder(enc_hook=to_lists).encode
 
 
-def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     """Return what reads one kind of body."""
     return msgspec.json.Decoder(kind, dec_hook=_to_array)
 

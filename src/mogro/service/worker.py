@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from mogro.agent import Agent
@@ -72,35 +72,30 @@ class Writer:
         last = False
         while not last:
             some, last = self._take()
-            now = time.monotonic()
-            due = [each for each in some if now - each.since <= self._seconds]
-            calls = [call for each in due for call in each.calls]
-            answers = self._carry_out(calls) if calls else []
-            delivered = []
-            for each in due:
-                delivered.append((each, answers[: len(each.calls)]))
-                answers = answers[len(each.calls) :]
+            until = time.monotonic() - self._seconds
+            due = [call for each in some if each.since >= until for call in each.calls]
+            answers = iter(self._carry_out(due))
             late = Refused(503, f"busy: not begun within {self._seconds:g} s; try again", retry=1)
-            delivered += [(e, [late] * len(e.calls)) for e in some if now - e.since > self._seconds]
-            _deliver(delivered)
+            _deliver(
+                [
+                    (each, [next(answers) if each.since >= until else late for _ in each.calls])
+                    for each in some
+                ]
+            )
 
     def _take(self) -> tuple[list[_Waiting], bool]:
         """Wait for calls, and take all that are there; tell whether they are the last ones."""
-        first = self._queue.get()
-        if first is None:
-            return [], True
-        some = [first]
-        try:
-            while len(some) < _AT_ONCE:
-                following = self._queue.get_nowait()
-                if following is None:
-                    return some, True
-                some.append(following)
-        except Empty:
-            pass
+        some: list[_Waiting] = []
+        while not some or (len(some) < _AT_ONCE and not self._queue.empty()):
+            following = self._queue.get()
+            if following is None:
+                return some, True
+            some.append(following)
         return some, False
 
     def _carry_out(self, calls: list[Callable[[], Any]]) -> Answers:
+        if not calls:
+            return []
         try:
             answers = self.agent.batch(calls)
         except Exception as error:  # of the commit: none has happened
@@ -110,18 +105,16 @@ class Writer:
         return answers
 
 
-def _deliver(delivered: list[tuple[_Waiting, Answers]]) -> None:
-    """Hand answers to those who wait, one message for each loop."""
+def _deliver(pairs: list[tuple[_Waiting, Answers]]) -> None:
+    """Hand answers to those who wait, with one message to their loop."""
 
-    def hand_over(pairs: list[tuple[_Waiting, Answers]]) -> None:
+    def hand_over() -> None:
         for each, answers in pairs:
             if not each.future.done():
                 each.future.set_result(answers)
 
-    for loop in {id(each.loop): each.loop for each, _ in delivered}.values():
-        pairs = [pair for pair in delivered if pair[0].loop is loop]
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(hand_over, pairs)
+    if pairs and not pairs[0][0].loop.is_closed():
+        pairs[0][0].loop.call_soon_threadsafe(hand_over)
 
 
 class Readers:
