@@ -139,3 +139,20 @@ def test_an_objective_that_comes_later_has_its_own() -> None:
 def test_what_is_no_prior_is_refused(prior: object) -> None:
     with pytest.raises(ValueError, match="prior: expected one of"):
         mogro.Agent([mogro.Objective("a")], arms=1, seed=0, prior=prior)  # type: ignore[arg-type]
+
+
+def test_the_past_of_an_agent_is_a_prior() -> None:
+    old = lived(mogro.Agent(OBJECTIVES, arms=3, context=5, seed=0))
+    arms, context = np.eye(3), np.ones(5)
+    expected = old.estimate(MODELS, arms, context=context).values
+    for weight in (1.0, 0.01):
+        new = mogro.Agent(OBJECTIVES, arms=3, context=5, seed=1, prior=old.posterior(weight=weight))
+        np.testing.assert_allclose(new.theta, old.theta, rtol=1e-9)
+        np.testing.assert_allclose(new.intercept, old.intercept, rtol=1e-9)
+        for _ in range(5):
+            rewards = {"quality": 50.0, "cost": 0.0}
+            new.observe(MODELS, arms, context=context, arm="small", rewards=rewards)
+        moved = new.estimate(MODELS, arms, context=context).values[0, 0] - expected[0, 0]
+        assert (moved > 45) == (weight == 0.01)  # what counts for less gives way sooner
+    with pytest.raises(ValueError, match="weight"):
+        old.posterior(weight=0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
-from mogro._validation import FloatArray, count, folder_or_file, share
+from mogro._validation import FloatArray, count, folder_or_file, real, share
 from mogro.agent import records, views
 from mogro.agent.alarms import Alarm, find_alarms
 from mogro.agent.budget import Budget, BudgetStatus
@@ -70,7 +70,7 @@ from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
 from mogro.agent.takeover import Past, PastDecision, check_same, new_events, read_past
-from mogro.priors import Prior
+from mogro.priors import Fixed, Prior
 
 T = TypeVar("T")
 
@@ -725,6 +725,28 @@ class Agent:
         """Estimate of each objective for features of zero, (M,), in the user's units."""
         with self._current():
             return self._config.units.outward(self._theta[:, 0])
+
+    def posterior(self, *, weight: float = 1.0) -> Fixed:
+        """Return what was learned as a prior, for another agent with these objectives and features.
+
+        An observation counts there for ``weight``. Each parameter is as certain as for the
+        objective of which least is known; what connects them is lost (:meth:`learn` keeps it).
+
+        Examples
+        --------
+        >>> import mogro
+        >>> old = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
+        >>> for x in (0.0, 1.0) * 50:
+        ...     made = old.observe({"a": [x]}, arm="a", rewards={"sales": 2 * x})
+        >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.posterior(weight=0.1))
+        >>> new.theta.round(1)
+        array([[2.]])
+        """
+        real(weight, "weight", above=0)
+        with self._current():
+            observed = self._state.learner.observed
+            least = weight / np.einsum("...ii->...i", observed.S).max(axis=0)
+            return Fixed(least.tolist(), mean=observed.theta.tolist())
 
     @property
     def counters(self) -> dict[str, int]:
