@@ -413,3 +413,58 @@ def test_a_window_holds_a_decision_at_least() -> None:
     with pytest.raises(ValueError, match=r"window: expected a finite number >= 1, got 0.5"):
         mogro.Budget("cost", at_most=1.0, window=0.5)
     assert mogro.Budget("cost", at_most=1.0, window=0.5, within="time").window == 0.5
+
+
+def route(
+    *, at_most: float, told: bool, delay: int = 0, decisions: int = 300, seed: int = 0
+) -> tuple[mogro.Agent, list[float]]:
+    """Let an agent that sees contexts route among arms of very different costs."""
+    rng = np.random.default_rng(seed)
+    costs = {"a": 1.0, "b": 15.0, "c": 400.0}
+    budgets = [mogro.Budget("cost", at_most=at_most, burst=20)]
+    agent = mogro.Agent([QUALITY, COST], arms=3, context=12, seed=seed, budgets=budgets)
+    for arm, cost in costs.items() if told else ():
+        agent.observe(ARMS, arm=arm, context=np.zeros(12), rewards={"cost": cost})
+    waiting: list[tuple[str, dict[str, float]]] = []
+    spent = []
+    for _ in range(decisions):
+        decision = agent.decide(ARMS, context=rng.standard_normal(12), weights={"quality": 1})
+        cost = costs[decision.arm] * float(rng.gamma(4.0, 0.25))
+        quality = MEANS[decision.arm][0] + 0.1 * rng.standard_normal()
+        waiting.append((decision.id, {"quality": quality, "cost": cost}))
+        spent.append(cost)
+        while len(waiting) > delay:
+            agent.reward(*waiting.pop(0))
+    return agent, spent
+
+
+@pytest.mark.parametrize("delay", [0, 60])
+@pytest.mark.parametrize("seed", mostly_slow([0, 1, 2]))
+def test_told_costs_keep_a_tight_budget_from_the_first_decision(delay: int, seed: int) -> None:
+    _, spent = route(at_most=1.25, told=True, delay=delay, seed=seed)
+    beyond = (np.cumsum(spent) / 1.25 - np.arange(1, 301)).max()  # in decisions' worth
+    assert beyond < 2 * 20  # the dearest arm costs 320
+
+
+@pytest.mark.parametrize("seed", mostly_slow([0, 1, 2, 3]))
+def test_an_arm_that_nobody_knows_surprises_once(seed: int) -> None:
+    _, spent = route(at_most=3.0, told=False, seed=seed)
+    first = int(np.argmax(np.array(spent) > 100))  # the first decision for the dearest arm
+    assert (np.array(spent[first + 1 :]) < 100).all()  # there is no room for another
+
+
+def test_trials_in_flight_hold_back_the_burst() -> None:
+    more = {**{name: [*row, 0.0] for name, row in ARMS.items()}, "new": [0.0, 0.0, 0.0, 1.0]}
+    agent = mogro.Agent(
+        [QUALITY, COST], arms=4, seed=0, prior=mogro.priors.Flat(),
+        budgets=[mogro.Budget("cost", at_most=0.5, burst=20)],
+    )  # fmt: skip
+    for n in range(20):
+        for arm, (quality, cost) in MEANS.items():
+            told = {"quality": quality, "cost": cost + 0.02 * (-1) ** n}
+            agent.observe(more, arm=arm, rewards=told)
+    assert "new" in agent.probabilities(more).arms
+    for _ in range(3):
+        agent.decide({"new": more["new"]})  # nobody knows what it costs
+    assert agent.budgets[0].in_flight >= 10.0
+    assert "new" not in agent.probabilities(more).arms

@@ -84,11 +84,13 @@ def make_terms(
     estimates = arms.features.dot(beliefs.theta.T)
     expected: FloatArray = estimates.dot(spending.matrix) + spending.shifts
     outlook = partial(_outlook, config, accounts, beliefs.noise)
-    young = arms.view.contextual and bool(observed.n.min() <= observed.dim)
-    if young:
-        spends, variances, errors = outlook(*_by_arms_alone(config, learner, arms))
-    else:
-        spends, variances, errors = outlook(expected, beliefs.variances(arms.features))
+    spends, variances, errors = outlook(expected, beliefs.variances(arms.features))
+    if arms.view.contextual:
+        rash = (variances > 1) | (observed.n.min() <= observed.dim)
+        if rash.any():
+            alone = outlook(*_by_arms_alone(config, learner, arms))
+            both = zip(alone, (spends, variances, errors), strict=True)
+            spends, variances, errors = (np.where(rash, *each) for each in both)
     offers = [account.offer(time) for account in accounts]
     prices = np.zeros(len(config.units))
     for m, sign, offer in zip(spending.places, spending.signs, offers, strict=True):
@@ -99,7 +101,7 @@ def make_terms(
     fits = np.all(spends + errors + np.stack(caution, axis=1) <= room, axis=1)
     if not fits.any():
         least, doubt = spends, errors
-        if arms.view.contextual and not young:
+        if arms.view.contextual:
             least, _, doubt = outlook(*_by_arms_alone(config, learner, arms))
         signed = doubt if all(account.feasible for account in accounts) else -doubt
         over = ((least + signed - room) / worth).max(axis=1)
@@ -139,7 +141,8 @@ def _by_arms_alone(
 ) -> tuple[FloatArray, FloatArray]:
     """Return what arms spend in any context, (K, B), and variances in units of the noise, (K, G).
 
-    While there are fewer observations than features, what they tell of contexts is rash.
+    What contexts change is rash while there are fewer observations than features, and of an arm
+    that is known by less than an observation.
     """
     size = 1 + arms.raw.shape[1]
     x = np.concatenate([np.ones((len(arms), 1)), arms.raw], axis=1)
@@ -148,4 +151,4 @@ def _by_arms_alone(
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
     theta = np.matvec(S, learner.observed.b[:, :size])
     spends = x @ theta.T @ config.spending.matrix + config.spending.shifts
-    return spends, np.einsum("ki,gij,kj->kg", x, S, x)
+    return spends, np.vecdot(x @ S, x).T
