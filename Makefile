@@ -85,7 +85,7 @@ $(READY)-for-tests: | $(READY)
 	@touch $@
 
 $(READY)-for-docs: | $(READY)
-	$(INSTALL) -e '.[plots,docs]'
+	$(INSTALL) -e '.[plots,serve,docs]'
 	@touch $@
 
 clean:

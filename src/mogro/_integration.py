@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
@@ -26,7 +25,7 @@ _WANTED = 300  # wins of other arms that were
 _DRAWS = (1 << 14, 200_000)  # weights for that, fewest and most
 _VALUES = 1_280_000  # numbers in them, at most
 _CHUNK = 20480  # weights at a time, turned
-_RIVALS, _CLOSE = 192, 1024  # arms that beat it, at weights where it is hardly behind
+_RIVALS, _LOOKS, _CLOSE = 192, 4096, 512  # arms that beat it, of weights, where it is hardly behind
 _STAGES = (4, 24)  # rivals that it meets first, and next
 _BITS = 30
 _TAIL = 1e-9  # places of quantiles that are interpolated
@@ -194,8 +193,7 @@ def _seldom(
         drawn = law.draw(size, rng)
         table = fast.of(drawn).table(np.concatenate(first)).reshape(turns, -1, size)
         turn, row = np.nonzero(_is_ahead(fast, drawn, table.swapaxes(0, 1)))
-        windows = sliding_window_view(np.append(drawn, drawn, axis=1), objectives, axis=1)
-        points = windows[row, objectives - turn]
+        points = drawn[row[:, None], (np.arange(objectives) - turn[:, None]) % objectives]
         for some in stages[1:]:
             table = fast.of(points).table(fast.values[some])
             points = points[_is_ahead(fast, points, table)]
@@ -218,7 +216,7 @@ def _is_ahead(scores: Scores, weights: Floats, table: Floats) -> BoolArray:
 def _rivals(scores: Scores, arm: int, weights: FloatArray, wins: Wins) -> IntArray:
     """Return arms that win, those first that do so where an arm is the least behind."""
     often = wins.won.sum(axis=0) / len(weights)
-    others = np.flatnonzero((wins.best >= 0) & (wins.best != arm))
+    others = np.flatnonzero((wins.best >= 0) & (wins.best != arm))[:_LOOKS]
     behind = scores.pairs(wins.best[others], weights[others])
     behind -= scores.pairs(np.full(len(others), arm), weights[others])
     near = others[np.argsort(behind / (weights[others] @ scores.sizes), kind="stable")[:_CLOSE]]

@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import FloatArray
 
+_UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+_CLOCK = 1e9  # seconds: times beyond are those of a clock
+
 STYLE = Path(__file__).with_name("_page.css")
 
 
@@ -85,4 +88,8 @@ def periods(low: float, high: float, *, timed: bool) -> Periods:
         edges = 86400.0 * np.arange(first, last + 1)
         return Periods(edges, ((edges[1:] + edges[:-1]) / 2 - edges[0]) / 86400, "day")
     edges = np.linspace(low, high, (12 if high > low else 1) + 1)
-    return Periods(edges, (edges[1:] + edges[:-1]) / 2, "time" if timed else "decision")
+    middles = (edges[1:] + edges[:-1]) / 2
+    if not (timed and high > _CLOCK):
+        return Periods(edges, middles, "time" if timed else "decision")
+    name, unit = next((each for each in _UNITS if high - low >= 2 * each[1]), _UNITS[-1])
+    return Periods(edges, (middles - high) / unit, f"{name} ago")

@@ -110,7 +110,7 @@ def covariance(W: FloatArray) -> FloatArray:
 def variances(arms: FloatArray, W: FloatArray) -> FloatArray:
     """Return ``x' S x``, (..., K, G), of arms (..., K, d) and roots (..., G, r, d)."""
     if W.shape[-3] == 1:
-        parts = arms @ W[..., 0, :, :].mT
+        parts = arms @ np.ascontiguousarray(W[..., 0, :, :].mT)  # for which BLAS takes less time
         return np.asarray(np.vecdot(parts, parts)[..., None])
     parts = arms[..., None, :, :] @ W.mT
     return np.asarray(np.vecdot(parts, parts).mT)

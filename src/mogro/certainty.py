@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from mogro._algebra import diagonals, inverse_root
 from mogro._validation import BoolArray, FloatArray, IntArray, floats
 from mogro.beliefs import covariance
-from mogro.pareto import _games
+from mogro.pareto import _matrix_games
 from mogro.posterior import Posterior
 from mogro.priors import Flat
 
@@ -224,7 +224,9 @@ def classify(
     return FrontConfidence(on & (known | equal).all(-1), off)
 
 
-def _value(leads: FloatArray, M: int) -> _games.Games:
+def _value(leads: FloatArray, M: int) -> _matrix_games.Games:
     """Solve the games of every arm against mixtures of rivals with leads (..., K, J, M)."""
     columns = leads.reshape(-1, *leads.shape[-2:])
-    return _games.solve(columns, np.zeros((len(columns), M)), problem=np.arange(len(columns)))
+    return _matrix_games.solve(
+        columns, np.zeros((len(columns), M)), problem=np.arange(len(columns))
+    )

@@ -113,6 +113,27 @@ class Choice(NamedTuple):
     uniform: BoolArray
 
 
+class _Round(NamedTuple):
+    """What a choice is made of, for all learners or some."""
+
+    arms: Arms
+    beliefs: Beliefs
+    step: int
+    rng: Rng
+    selection: Selection
+    prices: FloatArray | None
+
+    @property
+    def features(self) -> FloatArray:
+        """The arms, (..., K, d)."""
+        return listed(self.arms)
+
+    @property
+    def nobody(self) -> BoolArray:
+        """False for each learner, (...)."""
+        return np.zeros(self.beliefs.batch, dtype=np.bool_) if self.beliefs.batch else _FALSE
+
+
 def choose(
     policy: Rule,
     arms: Arms,
@@ -149,110 +170,84 @@ def choose(
     prices
         What budgets add to the weights, (M,), where these sum to 1; see :func:`priced`.
     """
-    batch, how = beliefs.batch, selection or policy.selection
+    this = _Round(arms, beliefs, step, rng, selection or policy.selection, prices)
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
     if share > 0:
-        uniform, drawn = _uniform_draws(listed(arms), batch, share, rng)
+        uniform, drawn = _uniform_draws(this, share)
         if share == 1:
             return Choice(drawn, None, np.zeros_like(uniform), uniform)
-    if explore is None:
-        choice = _exploit(policy, arms, beliefs, step, rng, how, prices)
-    else:
-        choice = _explore(policy, listed(arms), beliefs, step, rng, how, explore, prices)
+    choice = _exploit(policy, this) if explore is None else _explore(policy, this, explore)
     if share > 0 and uniform.any():
         arm = np.where(uniform, drawn, choice.arm)
         return Choice(arm, None, choice.exploring & ~uniform, uniform)
     return choice
 
 
-def _uniform_draws(
-    arms: FloatArray, batch: tuple[int, ...], share: float, rng: Rng
-) -> tuple[BoolArray, IntArray]:
+def _uniform_draws(this: _Round, share: float) -> tuple[BoolArray, IntArray]:
     """Draw who takes a uniform arm, and which."""
+    arms = this.features
     check_finite(arms, arms)
-    draws = rng.random((*batch, 2))
+    draws = this.rng.random((*this.beliefs.batch, 2))
     place = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
     return np.asarray(draws[..., 0] < share), np.asarray(place)
 
 
-def _explore(
-    policy: Rule,
-    arms: FloatArray,
-    beliefs: Beliefs,
-    step: int,
-    rng: Rng,
-    selection: Selection,
-    explore: ExplorationContext,
-    prices: FloatArray | None,
-) -> Choice:
+def _explore(policy: Rule, this: _Round, explore: ExplorationContext) -> Choice:
     """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
     assert policy.exploration is not None
-    batch = explore.batch
+    batch, rng, places = explore.batch, this.rng, explore.learners
     exploring = np.zeros(math.prod(batch), dtype=np.bool_)
-    exploring[explore.learners] = True
+    exploring[places] = True
     arm = np.empty(exploring.size, dtype=np.int64)
-    arm[explore.learners] = policy.exploration.choose(explore, rng=part_of(rng, explore.learners))
+    arm[places] = policy.exploration.choose(explore, rng=part_of(rng, places))
     others = np.flatnonzero(~exploring)
     if others.size:
-        theirs = take_arms(arms, batch, others)
-        known, draws = beliefs.take(others), part_of(rng, others)
-        choice = _exploit(policy, theirs, known, step, draws, selection, prices)
-        arm[others], exploring[others] = choice.arm, choice.exploring
-    return Choice(
-        arm.reshape(batch), None, exploring.reshape(batch), np.zeros(batch, dtype=np.bool_)
-    )
+        arms, known = take_arms(this.features, batch, others), this.beliefs.take(others)
+        part = this._replace(arms=arms, beliefs=known, rng=part_of(rng, others))
+        arm[others], _, exploring[others], _ = _exploit(policy, part)
+    return Choice(arm.reshape(batch), None, exploring.reshape(batch), this.nobody)
 
 
-def _exploit(
-    policy: Rule,
-    arms: Arms,
-    beliefs: Beliefs,
-    step: int,
-    rng: Rng,
-    selection: Selection,
-    prices: FloatArray | None,
-) -> Choice:
+def _exploit(policy: Rule, this: _Round) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
-    optimism = policy.optimism(beliefs, step)
+    optimism, selection = policy.optimism(this.beliefs, this.step), this.selection
+    linear = not hasattr(selection, "members") and not is_nonlinear(selection)
+    if policy.greedy and linear:
+        return _by_weights(this, optimism)
+    values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism)
+    values = priced(values, this.beliefs.theta, this.features, this.prices)
     if hasattr(selection, "members"):
-        front = cast("FrontSelection", selection)
-        values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
-        values, _ = _possible(priced(values, beliefs.theta, listed(arms), prices), 1.0)
-        no = np.zeros(beliefs.batch, dtype=np.bool_)
-        return Choice(draw_member(front, values, rng=rng), None, no | bool(optimism), no)
-    if policy.greedy and not is_nonlinear(selection):
-        return _by_weights(arms, beliefs, step, rng, selection, optimism, prices)
-    values = values_in_round(policy, listed(arms), beliefs, rng, optimism)
-    return _by_scores(listed(arms), values, beliefs, step, rng, selection, optimism, prices)
+        front, nobody = cast("FrontSelection", selection), this.nobody
+        arm = draw_member(front, _possible(values, 1.0)[0], rng=this.rng)
+        return Choice(arm, None, nobody | bool(optimism), nobody)
+    return _by_scores(this, values, optimism)
 
 
-def _by_weights(
-    arms: Arms,
-    beliefs: Beliefs,
-    step: int,
-    rng: Rng,
-    scalarization: Scalarization,
-    optimism: Optimism | None,
-    prices: FloatArray | None,
-) -> Choice:
+def _drawn_weights(this: _Round) -> FloatArray:
+    """Draw the weights of a round, (..., M) up to broadcasting."""
+    scalarization = cast("Scalarization", this.selection)
+    objectives, batch = this.beliefs.theta.shape[-2], this.beliefs.batch
+    return np.asarray(scalarization.weights(objectives, step=this.step, batch=batch, rng=this.rng))
+
+
+def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
-    theta, batch = beliefs.theta, beliefs.batch
-    no = np.zeros(batch, dtype=np.bool_) if batch else _FALSE
-    drawn = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
-    weights = drawn
+    arms, beliefs, rng, prices = this.arms, this.beliefs, this.rng, this.prices
+    weights = drawn = _drawn_weights(this)
     if prices is not None:
-        known = isinstance(scalarization, RandomWeights | FixedWeights | RoundRobin)
+        known = isinstance(this.selection, RandomWeights | FixedWeights | RoundRobin)
         weights = drawn + (prices if known else drawn.sum(axis=-1, keepdims=True) * prices)
-    direction = vecmat(weights, theta)
+    direction = vecmat(weights, beliefs.theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")
         tied = arms.best(direction)
         best = int(tied[0]) if len(tied) == 1 else _draw(arms.features, tied, rng)
-        return Choice(np.asarray(best), drawn, no, no)
-    many = bool(batch) and is_shared(listed(arms)) and beliefs.expected.W.shape[-3] == 1
+        return Choice(np.asarray(best), drawn, _FALSE, _FALSE)
+    features = this.features
+    many = beliefs.batch and is_shared(features) and beliefs.expected.W.shape[-3] == 1
     choose_arms = _screened if many else best_arms
-    arm, another = choose_arms(listed(arms), beliefs, drawn, direction, rng, optimism)
-    return Choice(arm, drawn, another, no)
+    arm, another = choose_arms(features, beliefs, drawn, direction, rng, optimism)
+    return Choice(arm, drawn, another, this.nobody)
 
 
 def best_arms(
@@ -339,27 +334,18 @@ def _screened_optimism(
 
 
 @without_warnings
-def _by_scores(
-    arms: FloatArray,
-    values: FloatArray,
-    beliefs: Beliefs,
-    step: int,
-    rng: Rng,
-    scalarization: Scalarization,
-    optimism: Optimism | None,
-    prices: FloatArray | None,
-) -> Choice:
+def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> Choice:
     """Score the values of the arms (..., K, M)."""
-    theta, batch, no = beliefs.theta, beliefs.batch, np.zeros(beliefs.batch, dtype=np.bool_)
-    weights = np.asarray(scalarization.weights(theta.shape[-2], step=step, batch=batch, rng=rng))
+    arms, beliefs, rng, prices = this.features, this.beliefs, this.rng, this.prices
+    scalarization = cast("Scalarization", this.selection)
+    weights, nobody, theta = _drawn_weights(this), this.nobody, beliefs.theta
     sizes = vecmat(np.abs(weights), np.abs(priced_theta(theta, prices)))
-    scores = _scores(priced(values, theta, arms, prices), weights, scalarization)
-    arm = _best(scores, arms, sizes, rng)
+    arm = _best(_scores(values, weights, scalarization), arms, sizes, rng)
     if optimism is None:
-        return Choice(arm, weights, no, no)
+        return Choice(arm, weights, nobody, nobody)
     estimates = priced(beliefs.estimates(arms), theta, arms, prices)
     greedy = _scores(estimates, weights, scalarization)
-    return Choice(arm, weights, _is_another(greedy, arm), no)
+    return Choice(arm, weights, _is_another(greedy, arm), nobody)
 
 
 @without_warnings

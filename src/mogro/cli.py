@@ -5,6 +5,7 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"Error: {error}")
 
 
-def _add_diagnose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _add_diagnose(commands: _Commands) -> None:
     parser = _command(commands, "diagnose", _DIAGNOSE)
     parser.add_argument("features", metavar="FEATURES", type=_file)
     parser.add_argument("theta", metavar="THETA", type=_file)
@@ -94,7 +98,7 @@ def _add_diagnose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     parser.set_defaults(run=_diagnose)
 
 
-def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_evaluate(commands: _Commands) -> None:
     parser = _command(commands, "evaluate", _EVALUATE)
     parser.add_argument("log", metavar="LOG")
     parser.add_argument(
@@ -107,13 +111,8 @@ def _add_evaluate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     parser.set_defaults(run=_evaluate)
 
 
-def _add_serve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = commands.add_parser(
-        "serve",
-        help=_SERVE.partition("\n")[0],
-        description=_SERVE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _add_serve(commands: _Commands) -> None:
+    parser = _command(commands, "serve", _SERVE)
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path)
     parser.add_argument("--demo", action="store_true", help="a simulated news site drives it")
     parser.add_argument("--host", help="to listen on, instead of what the file says")
@@ -134,9 +133,7 @@ def _serve(options: argparse.Namespace) -> None:
     command.run(options)
 
 
-def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, description: str
-) -> argparse.ArgumentParser:
+def _command(commands: _Commands, name: str, description: str) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
         help=description.partition("\n")[0],

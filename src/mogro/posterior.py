@@ -209,9 +209,9 @@ class Posterior:
         if self._groups is not None:
             self._count_uses(x, weight)
         self._growth, self._since = self._growth * growth, self._since + 1
-        if self._since >= max(_RENEW_EVERY, 2 * d):
+        if self._since >= _RENEW_EVERY and self._since >= 2 * d:
             self._renew()
-        elif self._since == d or largest(self._growth) > _REVIEW:
+        elif self._since == d or (self._growth if alone else largest(self._growth)) > _REVIEW:
             self._review()
 
     def learn(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:

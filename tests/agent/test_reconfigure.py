@@ -139,7 +139,8 @@ def test_it_knows_what_it_would_had_it_always_been_so(name: str, tmp_path: Path)
                 id: arms[id] for id in arms if id in {d.decision.arm for d in fresh.decisions()}
             }
             one, two = (each.estimate(chosen, context=context) for each in (agent, fresh))
-            assert one.values == pytest.approx(two.values, abs=1e-3)
+            # With a short half-life little is left of some directions: their errors are thousands.
+            assert (np.abs(one.values - two.values) <= 1e-6 * two.errors).all()
     agent.save(tmp_path / "one")
     again = [from_plain(json.loads(json.dumps(to_plain(event)))) for event in events]
     replayed(mogro.Agent(OBJECTIVES, **FIRST), again, tmp_path / "two")

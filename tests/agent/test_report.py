@@ -50,7 +50,7 @@ def test_an_agent_with_a_journal(tmp_path: Path) -> None:
         page = read(agent, tmp_path)
         text = " ".join(page.words)
         assert page.drawings == 2 + 2 + 1 + 2  # objectives, arms, exploration, surprises
-        assert "click by time" in text
+        assert "click over time" in text
         assert "<news>" in text  # escaped in the page
         counted = page.words[page.words.index("cost") :]
         assert "35" in counted  # defaults of windows that have closed

@@ -8,7 +8,7 @@ from tests.properties import examples
 
 from mogro import pareto
 from mogro._validation import FloatArray
-from mogro.pareto import _games
+from mogro.pareto import _matrix_games
 
 
 def spread(means: FloatArray) -> float:
@@ -153,13 +153,13 @@ def test_a_batch_is_its_problems_to_the_bit(arms: int, objectives: int) -> None:
 def test_what_the_simplex_cannot_prove_is_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     means = ball_means(30, 4, np.random.default_rng(0))
     expected = pareto.effective_gaps(means)
-    good = _games._by_simplex
+    good = _matrix_games._by_simplex
 
-    def spoilt(*args: object, **options: object) -> _games.Games:
+    def spoilt(*args: object, **options: object) -> _matrix_games.Games:
         games = good(*args, **options)  # type: ignore[arg-type]
         return games._replace(lower=games.lower - 1, upper=games.upper + 1)
 
-    monkeypatch.setattr(_games, "_by_simplex", spoilt)
+    monkeypatch.setattr(_matrix_games, "_by_simplex", spoilt)
     np.testing.assert_allclose(pareto.effective_gaps(means), expected, atol=1e-9)
 
 

@@ -65,7 +65,7 @@ def test_log_in_drag_apply_and_see_decisions_follow(
     assert window.run("return location.pathname") == "/login"
     window.type("#key", "wrong")
     window.click("button")
-    assert "no key of this service" in window.text("[role=alert]")
+    window.wait(lambda: "no key of this service" in window.text("[role=alert]"))
     log_in(window, shop)
     assert window.run("return location.pathname") == "/page/shop"
     assert "draws weights of its own" in window.text("#now")
@@ -94,7 +94,7 @@ def test_nothing_of_others_is_run(window: Browser, shop: tuple[Running, str]) ->
     window.type("#id", f"{XSS}3")
     window.click("#lookup button")
     window.wait(lambda: XSS in window.text("#decision"))
-    assert f"cheap{XSS}" in window.text("#arms")
+    assert f"cheap{XSS}" in window.text("#listed")
     assert PRICE in window.text("#objectives")
     assert window.run("return window.hacked ?? null") is None
     assert window.run("return document.querySelectorAll('img, [style], style').length") == 0
@@ -130,7 +130,7 @@ def test_the_trade_off_by_keyboard(window: Browser, shop: tuple[Running, str]) -
     assert int(window.run(now)) == before
     window.type("#filter", "good")
     shown = (
-        "return [...document.querySelectorAll('#arms tbody tr')].filter((r) => !r.hidden).length"
+        "return [...document.querySelectorAll('#listed tbody tr')].filter((r) => !r.hidden).length"
     )
     assert window.run(shown) == 1
     labels = window.run(

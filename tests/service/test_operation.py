@@ -1,7 +1,9 @@
 """What operations look at: health, metrics, logs, budgets, the description, and the page."""
 
 import json
+import math
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from tests.service.running import SHOP, Running, running
 
 import mogro
+from mogro import _page
 from mogro.service.keys import add_key
 
 XSS = "<img src=x onerror=alert(1)>\"'&${name}"
@@ -228,11 +231,36 @@ def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
         assert after["points"][0]["values"][0] > after["points"][-1]["values"][0]
 
 
+def test_the_page_says_what_is_certain_and_what_the_agent_adds(tmp_path: Path) -> None:
+    agent = {
+        "arms": 2,
+        "objectives": [{"name": "a"}, {"name": "b"}],
+        "catalogue": {"x": [1.0, 0.0], "y": [0.0, 1.0]},
+        "holdout": 0.5,
+        "noise": 1e-3,
+    }
+    with running(tmp_path, {"agents": {"shop": agent}}) as service, service.connect() as remote:
+        for visit in range(40):
+            made = remote.decide(subject=str(visit))
+            remote.reward(made.id, {"a": float(made.arm == "x"), "b": float(made.arm == "y")})
+        parts = service.ask("GET", "/page/shop/parts").json
+        assert "nothing left to learn at 0.95 confidence" in parts["front"]
+        assert "2 are certainly on the true front, 0 certainly off it" in parts["front"]
+        assert "added by the agent" in parts["lift"]
+        assert parts["rewards"].count("baseline") == 2
+        local = service.service.agents["shop"].agent
+        assert parts.items() >= local.report_parts(confidence=0.95, noise=1e-3).items()
+        local.reconfigure(half_life=mogro.HalfLife(updates=10))
+        time.sleep(2.1)  # for which parts are kept
+        parts = service.ask("GET", "/page/shop/parts").json
+        assert "What is certain of the front is not known: " in parts["front"]
+
+
 def test_a_page_before_anything_has_happened(tmp_path: Path) -> None:
     agent = {"arms": 2, "context": 1, "objectives": [{"name": "click", "window": 5, "default": 0}]}
     with running(tmp_path, {"agents": {"shop": agent}}) as service:
         assert service.ask("GET", "/").headers["location"] == "/page/shop"
-        assert b"No decision yet" in service.ask("GET", "/page/shop").body
+        assert b"No decision has been made yet" in service.ask("GET", "/page/shop").body
         assert service.ask("GET", "/page/shop/front").json["points"] == []
         compared = service.ask("POST", "/page/shop/compare", {"click": 1.0}).json
         assert compared["words"].startswith("Not enough data yet")
@@ -240,3 +268,12 @@ def test_a_page_before_anything_has_happened(tmp_path: Path) -> None:
         assert service.ask("GET", "/page/other").status == 404
         assert service.ask("GET", "/static/page.js").headers["content-type"].startswith("text/java")
         assert service.ask("GET", "/static/../app.py").status == 404
+
+
+def test_times_of_a_clock_are_drawn_as_ago() -> None:
+    now = 1.8e9
+    for span, label, first in ((90.0, "seconds ago", -86.25), (7200.0, "hours ago", -23 / 12)):
+        periods = _page.periods(now - span, now, timed=True)
+        assert periods.label == label
+        assert math.isclose(periods.middles[0], first)
+    assert _page.periods(0.0, 24.0, timed=True).label == "time"  # of the caller's own

@@ -43,7 +43,7 @@ CALLS = [
     ("decide", "POST", "/v1/agents/shop/observe", {"id": "v2", "arm": "news"}),
     ("reward", "POST", "/v1/agents/shop/reward", {"id": "v1", "values": {"click": 1}}),
     ("reward", "POST", "/v1/agents/shop/withdraw", {"id": "v1"}),
-    ("reward", "POST", "/v1/agents/shop/batch", {"calls": [{"call": "expire", "now": 1.0}]}),
+    ("reward", "POST", "/v1/agents/shop/batch", {"calls": [{"call": "expire"}]}),
     ("read", "GET", "/v1/agents/shop", None),
     ("read", "GET", "/v1/agents/shop/decision?id=v1", None),
     ("read", "POST", "/v1/agents/shop/front", {}),
@@ -70,10 +70,55 @@ def test_every_call_wants_its_role(locked: tuple[Running, dict[str, str]]) -> No
 
 def test_a_batch_wants_the_roles_of_its_calls(locked: tuple[Running, dict[str, str]]) -> None:
     service, keys = locked
-    body = {"calls": [{"call": "expire", "now": 1.0}, {"call": "decide", "id": "b1"}]}
+    body = {"calls": [{"call": "expire"}, {"call": "decide", "id": "b1"}]}
     assert service.post("batch", body, key=keys["reward"]).status == 403
     assert service.decisions_made() == 0
+    observed = {"id": "o1", "arm": "news", "rewards": {"click": 1}}
+    for asked in (observed, {"calls": [{"call": "observe", **observed}]}):
+        for role in ("decide", "reward"):  # it takes both
+            name = "batch" if "calls" in asked else "observe"
+            assert service.post(name, asked, key=keys[role]).status == 403
+    assert service.decisions_made() == 0
     assert service.post("batch", body, key=keys["everything"]).status == 200
+
+
+def test_nobody_moves_time_beyond_the_clock(tmp_path: Path) -> None:
+    """A key that may decide or reward cannot close windows early, nor shut others out."""
+    sale = {"name": "sale", "window": 600, "default": 0}
+    agent = {"arms": 1, "objectives": [sale], "catalogue": {"a": [1.0]}}
+    with running(tmp_path, {"agents": {"shop": agent}}) as service:
+        for now in (5.0, time.time() - 40 * 86_400, time.time() + 7200):  # of an agent that is new
+            assert service.post("decide", {"id": "first", "now": now}).status == 422
+        assert service.post("decide", {"id": "v1"}).status == 200
+        for now in (time.time() + 3600, time.time() + 50_000):
+            refused = service.post("decide", {"id": "v2", "now": now})
+            assert (refused.status, refused.json["error"]) == (422, "ImplausibleTime")
+            assert service.post("expire", {"now": now}).status == 422
+        ahead = service.post("decide", {"id": "v3", "now": time.time() + 50}).json
+        assert ahead["time"] <= time.time()
+        assert service.post("decide", {"id": "v4", "now": time.time() - 500}).status == 200
+        assert service.service.agents["shop"].agent.counters["defaulted"] == 0
+        assert service.post("reward", {"id": "v1", "values": {"sale": 1}}).json["pending"] == 1
+
+
+def test_a_session_ends_with_the_key_that_began_it(tmp_path: Path) -> None:
+    path = tmp_path / "shop.keys.toml"
+    key = add_key(path, "boss", [], [])
+    with running(tmp_path) as service:
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        answer = service.ask("POST", "/login", f"key={key}".encode(), headers=form)
+        browser = {"cookie": answer.headers["set-cookie"].split(";")[0]}
+        assert service.ask("GET", "/page/shop/parts", headers=browser).status == 200
+        add_key(path, "boss", [], [])  # another one, because somebody has seen the first
+        assert service.ask("GET", "/page/shop/parts", headers=browser).status == 401
+
+
+def test_names_of_agents_are_for_those_with_a_key(locked: tuple[Running, dict[str, str]]) -> None:
+    service, keys = locked
+    assert service.ask("GET", "/health").json == {"status": "ok", "agents": {}}
+    assert service.ask("GET", "/health", key=keys["read"]).json["agents"] == {"shop": "ok"}
+    assert service.ask("GET", "/openapi.json").status == 401
+    assert service.ask("GET", "/openapi.json", key=keys["decide"]).status == 200
 
 
 def test_the_record_of_changes_is_for_admins_of_all(locked: tuple[Running, dict[str, str]]) -> None:
@@ -171,6 +216,19 @@ def test_limits(tmp_path: Path) -> None:
         assert service.ask("GET", "/health").status == 200
         time.sleep(0.2)
         assert service.ask("PUT", "/v1/agents/shop/arms", {"arms": arms}).status == 413
+
+
+@pytest.mark.parametrize(
+    ("settings", "status"),
+    [({"arms": 10**12}, 422), ({"arms": 7338}, 413), ({"arms": 50, "context": 60}, 413)],
+)
+def test_an_agent_does_not_grow_beyond_its_machine(
+    tmp_path: Path, settings: dict[str, int], status: int
+) -> None:
+    with running(tmp_path) as service:
+        answer = service.ask("PATCH", "/v1/agents/shop/config", settings)
+        assert (answer.status, answer.json["argument"]) == (status, "arms")
+        assert service.service.agents["shop"].agent.config.arms == 2
 
 
 @pytest.mark.slow

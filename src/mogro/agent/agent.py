@@ -46,13 +46,13 @@ from mogro.agent.events import (
 )
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.feature_map import FeatureSpec, Interactions
-from mogro.agent.group import check_group, make_group
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.past import Past, PastDecision, check_same, new_events, read_past
 from mogro.agent.reconfiguration import find_changes
-from mogro.agent.report import LastArms, make_report
+from mogro.agent.report import LastArms, make_parts, make_report
 from mogro.agent.request import (
     Clock,
     Question,
@@ -69,7 +69,7 @@ from mogro.agent.request import (
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
-from mogro.agent.takeover import Past, PastDecision, check_same, new_events, read_past
+from mogro.agent.top_decisions import check_top_ids, make_top_decisions
 from mogro.priors import Fixed, Prior
 
 T = TypeVar("T")
@@ -460,10 +460,10 @@ class Agent:
         asked = self._read(question)
 
         def make() -> tuple[Decision, ...]:
-            check_group(self._state, id, min(wanted, len(asked.arms)))
+            check_top_ids(self._state, id, min(wanted, len(asked.arms)))
             request = asked if asked.config is self._config else self._read(question)
             self._check_step(request.time, now)
-            group = make_group(self._state, id, request, wanted)
+            group = make_top_decisions(self._state, id, request, wanted)
             for decision, new in group:
                 if new:
                     self._commit_decision(request, decision)
@@ -901,6 +901,17 @@ class Agent:
         ...     agent.report(folder + "/agent.html")
         """
         place = folder_or_file(path, "path")
+        page = make_report(self.report_parts(confidence=confidence, noise=noise))
+        with write_atomically(place) as file:
+            file.write(page.encode("utf-8", "backslashreplace"))
+
+    def report_parts(
+        self,
+        *,
+        confidence: float | None = None,
+        noise: float | Mapping[str, float] | None = None,
+    ) -> dict[str, str]:
+        """Return what :meth:`report` shows, part by part, as HTML: for a page of your own."""
         with self._current():
             state, offered = self._state.freeze(), self._last_arms()
         known, certain = None, None
@@ -910,15 +921,13 @@ class Agent:
             certain = self.front(
                 offered.ids, offered.features, context=context, confidence=confidence, noise=noise
             )
-        page = make_report(
+        return make_parts(
             state,
             alarms=find_alarms(state, self._refused),
             offered=offered,
             estimates=known,
             front=certain,
         )
-        with write_atomically(place) as file:
-            file.write(page.encode("utf-8", "backslashreplace"))
 
     def front(
         self,

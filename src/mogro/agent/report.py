@@ -1,7 +1,7 @@
 """A page on an agent, for those who ask how it is doing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,15 +37,15 @@ class LastArms(NamedTuple):
     context: FloatArray | None
 
 
-def make_report(
+def make_parts(
     state: State,
     *,
     alarms: Sequence[Alarm],
     offered: LastArms | None,
     estimates: Estimates | None,
     front: Front | None = None,
-) -> str:
-    """Return the page.
+) -> dict[str, str]:
+    """Return what there is to say of an agent, part by part, as HTML in which names are escaped.
 
     Parameters
     ----------
@@ -64,22 +64,26 @@ def make_report(
     arms, listed = _arms(held, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
     expected = held.units.outward(held.block.estimates)
-    body = _page.fill(
-        Path(__file__).with_name("report.html"),
-        bottom_line=_page.text(held.bottom_line()),
-        warnings=_page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
-        lift=_lift(held),
-        lead=_page.text(_lead(state)),
-        objectives=_objectives(held),
-        rewards=_over_time(held, held.rewards, f"{{}} by {held.label}"),
-        arms_note=_page.text(note),
-        arms=arms,
-        front=listed,
-        exploration=_exploration(held),
-        surprises_note=_DRIFT,
-        surprises=_over_time(held, held.rewards - expected, "{}: reward less what was expected"),
-        features=_features(held, state),
-    )
+    return {
+        "bottom_line": _page.text(held.bottom_line()),
+        "warnings": _page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
+        "lift": _lift(held),
+        "lead": _page.text(_lead(state)),
+        "objectives": _objectives(held),
+        "rewards": _over_time(held, held.rewards, "{} over time"),
+        "arms_note": _page.text(note),
+        "arms": arms,
+        "front": listed,
+        "exploration": _exploration(held),
+        "surprises_note": _DRIFT,
+        "surprises": _over_time(held, held.rewards - expected, "{}: reward less what was expected"),
+        "features": _features(held, state),
+    }
+
+
+def make_report(parts: Mapping[str, str]) -> str:
+    """Return a page that opens from a file, of the parts that :func:`make_parts` has made."""
+    body = _page.fill(Path(__file__).with_name("report.html"), **parts)
     return _page.page("How the agent is doing", body)
 
 
@@ -239,11 +243,15 @@ def _whose(offered: LastArms) -> str:
 
 
 def _over_time(held: Held, values: FloatArray, caption: str) -> str:
-    """Draw a column of values (n, M) for every objective, over time."""
-    return "".join(
-        lines(caption.format(name), [held.series("", column)], x=held.label, y=name)
-        for name, column in zip(held.units.names, values.T, strict=True)
-    )
+    """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
+    kinds, out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
+    if out.any():
+        kinds = {"agent": ~out & ~held.has(OBSERVED), "baseline": out}
+    drawn = []
+    for name, column in zip(held.units.names, values.T, strict=True):
+        series = [held.series(kind, np.where(part, column, np.nan)) for kind, part in kinds.items()]
+        drawn.append(lines(caption.format(name), series, x=held.label, y=name))
+    return "".join(drawn)
 
 
 def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
@@ -276,7 +284,12 @@ def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple
     if front is None or not front.certain:
         return drawn, _page.table(heads, rows)
     rows = [[*row, front.certain[row[0]]] for row in rows]
-    return drawn, _page.table([*heads, "certain"], rows) + f"<p>{_page.text(front.left)}.</p>"
+    count = Counter(front.certain.values())
+    words = (
+        f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
+        f"certainly off it, {count['open']:,} open: {front.left}."
+    )
+    return drawn, _page.table([*heads, "certain"], rows) + f"<p>{_page.text(words)}</p>"
 
 
 def _picture(units: Units, estimates: Estimates, values: FloatArray, members: list[int]) -> str:

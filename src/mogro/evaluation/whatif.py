@@ -82,45 +82,71 @@ def what_if(
     vectors = read_trade_offs(trade_offs, agent_log.units)
     targets = [Greedy(weights, agent_log.units) for weights in vectors]
     model = LogModel(len(targets), len(agent_log.judged))
-    sums: list[Sums] = []
-    differing, wide = np.zeros((2, len(targets), len(targets)))
+    pairs, sums = _Pairs(len(targets)), list[Sums]()
     for records, chosen, rows in _rows(scanned, targets):
-        was = scanned.logged(records)
-        if not sums:
-            sums = [scanned.sums(some, self_normalised=True) for some in (*rows, was)]
-        for each, some in zip(sums, (*rows, was), strict=True):
+        rows.append(scanned.logged(records))
+        sums = sums or [scanned.sums(some, self_normalised=True) for some in rows]
+        for each, some in zip(sums, rows, strict=True):
             each.add(some)
         model.add(records, records.rewards[:, agent_log.judged], chosen)
-        some_differing, some_wide = _differing(chosen, records)
-        differing, wide = differing + some_differing, wide + some_wide
+        pairs.add_choices(chosen, records)
     *judged, logged = sums
-    evaluations = tuple(scanned.named(each.result()) for each in judged)
     size = len(targets) * len(agent_log.judged)
     products = np.zeros((size, size))
-    apart, squares = np.zeros((2, len(targets), len(targets)))
     for _, _, rows in _rows(scanned, targets):
-        influences = np.hstack(
-            [each.influences(some) for each, some in zip(judged, rows, strict=True)]
-        )
-        products += influences.T @ influences
-        weights = np.stack([some.weights for some in rows])  # (W, n)
-        for place, weight in enumerate(weights):
-            difference = np.abs(weights - weight)
-            apart[place] += difference.sum(axis=1)
-            squares[place] += np.vecdot(difference, difference)
-    sizes = np.divide(apart**2, squares, out=np.zeros_like(apart), where=squares > 0)
+        influences = [each.influences(some) for each, some in zip(judged, rows, strict=True)]
+        side_by_side = np.hstack(influences)
+        products += side_by_side.T @ side_by_side
+        pairs.add_weights(np.stack([some.weights for some in rows]))
+    evaluations = tuple(scanned.named(each.result()) for each in judged)
     return WhatIf(
         tuple(agent_log.units.named(weights) for weights in vectors),
         evaluations,
         _consistent(products, evaluations),
-        sizes,
+        pairs.effective_sizes,
         Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
         scanned.named(logged.result()),
         model.answer(),
-        differing / len(logged),
-        np.divide(wide, differing, out=np.ones_like(wide), where=differing > 0),
+        pairs.differing / len(logged),
+        pairs.arms,
         scanned.pace,
     )
+
+
+class _Pairs:
+    """Rows in which two of W trade-offs differ; all sums are (W, W)."""
+
+    def __init__(self, trade_offs: int) -> None:
+        self.differing, self._offered = np.zeros((2, trade_offs, trade_offs))
+        self._weights, self._squares = np.zeros((2, trade_offs, trade_offs))  # of differences
+
+    def add_choices(self, chosen: list[TargetProbabilities], records: Records) -> None:
+        """Add what trade-offs choose in some rows."""
+        assert records.on_offer is not None
+        both = [each.values for each in chosen]
+        rows = [[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both]
+        differ = np.where(np.array(rows) > _ROUNDING, rows, 0.0)  # (W, W, n)
+        self.differing += differ.sum(axis=-1)
+        self._offered += differ @ records.on_offer.sum(axis=1).astype(float)
+
+    def add_weights(self, weights: FloatArray) -> None:
+        """Add importance weights (W, n) of some rows."""
+        for place, weight in enumerate(weights):
+            difference = np.abs(weights - weight)
+            self._weights[place] += difference.sum(axis=1)
+            self._squares[place] += np.vecdot(difference, difference)
+
+    @property
+    def arms(self) -> FloatArray:
+        """The mean number of arms on offer where two differ."""
+        mean = np.ones_like(self._offered)
+        return np.divide(self._offered, self.differing, out=mean, where=self.differing > 0)
+
+    @property
+    def effective_sizes(self) -> FloatArray:
+        """Effective numbers of rows in which two differ."""
+        none = np.zeros_like(self._squares)
+        return np.divide(self._weights**2, self._squares, out=none, where=self._squares > 0)
 
 
 def read_trade_offs(
@@ -170,18 +196,6 @@ def _rows(
         values, on_offer = read_estimates(records, targets[0].units)
         chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
         yield records, chosen, [scanned.rows(records, each, predictions=True) for each in chosen]
-
-
-def _differing(
-    chosen: list[TargetProbabilities], records: Records
-) -> tuple[FloatArray, FloatArray]:
-    """Return in how many rows two targets differ, and the arms on offer there: (W, W), sums."""
-    assert records.on_offer is not None
-    arms = records.on_offer.sum(axis=1).astype(float)
-    both = [each.values for each in chosen]
-    rows = [[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both]
-    differ = np.where(np.array(rows) > _ROUNDING, rows, 0.0)  # (W, W, n)
-    return differ.sum(axis=-1), differ @ arms
 
 
 def _consistent(products: FloatArray, evaluations: tuple[Evaluation, ...]) -> FloatArray:

@@ -1,7 +1,6 @@
 """Fronts, gaps and fairness of arms with several objectives, all maximised."""
 
 from mogro.pareto.dominance import front, gaps
-from mogro.pareto.draws import random_effective_member, random_member
 from mogro.pareto.effective import (
     Certificates,
     effective_certificates,
@@ -10,6 +9,7 @@ from mogro.pareto.effective import (
 )
 from mogro.pareto.fairness import fairness_ball_estimate, fairness_index, fairness_lower_bound
 from mogro.pareto.learned import LearnedFront, learned_front
+from mogro.pareto.random_members import random_effective_member, random_member
 
 __all__ = [
     "Certificates",

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto import _games
+from mogro.pareto import _matrix_games
 from mogro.pareto.effective import mixing_arms
 
 _ROUNDING = 1e-12
@@ -110,7 +110,7 @@ def _conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
     """Return arms that cannot be excluded together, or None if all of ``excluded`` can."""
     chosen = np.flatnonzero(excluded)
     columns = np.concatenate([cell.members, cell.arms[chosen] + cell.epsilon])
-    game = _games.solve(columns, cell.best[None])
+    game = _matrix_games.solve(columns, cell.best[None])
     if game.upper[0] <= _ROUNDING:
         return None
     support = game.support[0][game.shares[0] > 0]

@@ -1,6 +1,6 @@
 """A revised simplex on a batch of small linear programs, in NumPy.
 
-The program of a game with columns c_1 .. c_L in R^M and a point q in R^M (:mod:`._games`):
+The program of a game with columns c_1 .. c_L in R^M and a point q in R^M (:mod:`._matrix_games`):
 
     maximise v   subject to   sum_j p_j c_jm - v - s_m = q_m,   sum_j p_j = 1,   p >= 0,   s >= 0.
 

@@ -2,10 +2,10 @@
 
 Which algorithm serves which size. A gap is the value of a matrix game of the arm against all arms.
 Many small problems, or a few arms of any problem, are solved together by a batched simplex that
-prices all K columns (:mod:`mogro.pareto._games`): no work is shared between problems, so nothing is
-prepared. Many arms of one problem share what can be prepared: first the Pareto front (compiled
-code, nearly linear time), then those of its members that other members do not dominate as a
-mixture; only these, often few, are columns, and pricing becomes one matrix product for all games.
+prices all K columns (:mod:`mogro.pareto._matrix_games`): no work is shared between problems, so
+nothing is prepared. Many arms of one problem share what can be prepared: first the Pareto front
+(compiled code, nearly linear time), then those of its members that other members do not dominate as
+a mixture; only these, often few, are columns, and pricing becomes one matrix product for all games.
 """
 
 from functools import lru_cache
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.pareto import _games
+from mogro.pareto import _matrix_games
 from mogro.pareto._arguments import read_arms, read_means
-from mogro.pareto._games import Games
+from mogro.pareto._matrix_games import Games
 from mogro.pareto.dominance import pareto_front, undominated
 
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
@@ -120,13 +120,13 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     counts = np.diff(first, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
     near, origin = _without_far_losers(flat)
-    games = _games.solve(near, points[few], problem=problem[few])
+    games = _matrix_games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     places = [few]
     for start, count in zip(first[counts >= _MIN_ARMS], counts[counts >= _MIN_ARMS], strict=True):
         means, place = flat[problem[start]], np.arange(start, start + count)
         columns = mixing_arms(means)
-        games = _games.solve(means[columns], points[place])
+        games = _matrix_games.solve(means[columns], points[place])
         parts.append(games._replace(support=columns[games.support]))
         places.append(place)
     order = np.concatenate(places).argsort()
@@ -167,7 +167,7 @@ def mixing_arms(means: FloatArray) -> IntArray:
     best = np.unique(np.concatenate([(means @ weights.T).argmax(0), means.argmax(0)]))
     if len(best) > count // 2:
         return members
-    games = _games.solve(means[best], means)
+    games = _matrix_games.solve(means[best], means)
     inside = games.lower > _ROUNDING * games.size
     inside[best] = False
     return members[~inside]
@@ -313,5 +313,5 @@ def _best_under_positive_weights(away: FloatArray, unit: FloatArray) -> BoolArra
     columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)
     columns /= np.where(size > 0, size, 1)
-    games = _games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(away)))
+    games = _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(away)))
     return np.asarray(games.lower <= _ROUNDING)

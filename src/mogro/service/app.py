@@ -19,7 +19,7 @@ from starlette.routing import Route
 from mogro._version import __version__
 from mogro.agent import Agent, ImplausibleTime
 from mogro.service import pages, wire
-from mogro.service.guard import App, Guard, answer, authenticate, read_body
+from mogro.service.guard import App, Guard, answer, authenticate, find_caller, read_body
 from mogro.service.openapi import describe
 from mogro.service.operations import Asking, Operation, agent_operations
 from mogro.service.problems import Refused, problem_of, status_of
@@ -27,7 +27,9 @@ from mogro.service.service import Service
 
 Handler = Callable[[Request], Awaitable[Response]]
 _CHUNK = 1 << 16
-_AHEAD = 86_400.0  # seconds by which a client's time may be ahead: nobody can take one back
+# Seconds by which a client's time may differ from the clock. What is ahead counts as now: nobody
+# can move the time of an agent beyond the clock. What is far behind could not be gone on from.
+_AHEAD, _BEHIND = 60.0, 30 * 86_400.0
 
 
 def make_app(service: Service) -> App:
@@ -84,7 +86,8 @@ class Routes:
         pairs = calls + others
         described = describe([operation for operation, _ in pairs], list(self._service.agents))
 
-        async def openapi(_: Request) -> Response:
+        async def openapi(request: Request) -> Response:
+            authenticate(request, self._service)
             return as_json(described)
 
         routes = [self._route(*pair) for pair in pairs]
@@ -130,7 +133,7 @@ class Routes:
                 asked = msgspec.convert(dict(request.query_params), asks)
             elif asks is not None:
                 asked = decoder.decode(await self._body(request))
-                self._check(asked)
+                self._check(here, asked)
             call = partial(work, here, asked)
             if operation.writes:
                 (result,) = await here.hosted.writer.perform([call])
@@ -162,13 +165,21 @@ class Routes:
         limits = self._service.config.limits
         return await read_body(request, most=limits.body, seconds=limits.seconds)
 
-    def _check(self, call: Any) -> None:
+    def _check(self, here: Asking, call: Any) -> None:
+        """Refuse what the key or the limits do not allow."""
+        for role in getattr(call, "roles", ()):
+            here.caller.require(role, here.hosted.name)
         arms, most = getattr(call, "arms", None), self._service.config.limits.arms
         if isinstance(arms, dict) and len(arms) > most:
             raise Refused(413, f"arms: expected at most {most}, got {len(arms)}")
-        now, here = getattr(call, "now", None), time.time()
-        if now is not None and now > here + _AHEAD:
-            raise ImplausibleTime(f"now: expected at most a day after {here:.0f}, got {now}")
+        now, clock = getattr(call, "now", None), time.time()
+        if now is not None:
+            if not clock - _BEHIND <= now <= clock + _AHEAD:
+                raise ImplausibleTime(
+                    f"now: expected at most a minute after {clock:.0f}, the clock of the service, "
+                    f"and 30 days before, got {now}; it may be left out"
+                )
+            call.now = min(now, clock)
 
     async def _batch(self, request: Request) -> Response:
         here = self._enter(request, None)
@@ -177,8 +188,7 @@ class Routes:
         if len(calls) > most:
             raise Refused(413, f"calls: expected at most {most}, got {len(calls)}")
         for call in calls:
-            here.caller.require(call.role, here.hosted.name)
-            self._check(call)
+            self._check(here, call)
         works = [partial(here.hosted.carry_out, call) for call in calls]
         results = await here.hosted.writer.perform(works)
         return as_json({"answers": [_single(result) for result in results]})
@@ -204,6 +214,9 @@ class Routes:
 
     async def _health(self, request: Request) -> Response:
         health = await asyncio.to_thread(_health, self._service)
+        caller = find_caller(request, self._service)
+        known = health.agents.items() if caller is not None else ()  # names are not for everybody
+        health.agents = {name: state for name, state in known if caller and caller.knows(name)}
         return as_json(health, 503 if health.status == "failing" else 200)
 
     async def _ready(self, request: Request) -> Response:

@@ -4,10 +4,10 @@ import ipaddress
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mogro.agent import (
     Agent,
@@ -21,6 +21,8 @@ from mogro.agent import (
     Tags,
     Vector,
 )
+
+Size = Annotated[int, Meta(ge=1, le=10_000)]  # of features
 
 
 class NumberColumn(Struct, tag="number", forbid_unknown_fields=True):
@@ -57,7 +59,7 @@ class TagsColumn(Struct, tag="tags", forbid_unknown_fields=True):
 class VectorColumn(Struct, tag="vector", forbid_unknown_fields=True):
     """So many numbers."""
 
-    size: int
+    size: Size
 
     def column(self) -> Vector:
         """Return the rule of an encoder."""
@@ -71,8 +73,8 @@ class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
     """What can change in an agent that runs: see :meth:`mogro.Agent.reconfigure`."""
 
     objectives: list[Objective] | UnsetType = UNSET
-    arms: int | Columns | UnsetType = UNSET
-    context: int | Columns | UnsetType | None = UNSET
+    arms: Size | Columns | UnsetType = UNSET
+    context: Size | Columns | UnsetType | None = UNSET
     interactions: bool | list[tuple[str, str]] | UnsetType = UNSET
     epsilon: float | UnsetType = UNSET
     holdout: float | UnsetType = UNSET
@@ -98,10 +100,11 @@ class AgentSection(Settings, kw_only=True):
     """An agent of the service."""
 
     objectives: list[Objective]
-    arms: int | Columns
+    arms: Size | Columns
     seed: int = 0
     journal: str | None = None  # an SQLite file beside this one, or the address of a database
     catalogue: dict[str, list[float] | dict[str, Any]] = {}  # arms before any were sent
+    noise: float | dict[str, float] | None = None  # of rewards, by which the page knows the front
 
     def open(self, journal: str, name: str) -> Agent:
         """Open the agent, and create it the first time."""
@@ -114,6 +117,7 @@ class Limits(Struct, forbid_unknown_fields=True, frozen=True):
 
     body: int = 1_000_000  # bytes
     arms: int = 10_000  # on offer, in a request or in a catalogue
+    features: int = 2000  # of an agent whose settings change, with products: its square is memory
     batch: int = 100  # calls
     waiting: int = 500  # calls of an agent, beyond which the answer is 503
     connections: int = 1000

@@ -37,6 +37,7 @@ def demo_config(folder: Path, *, port: int) -> ServiceConfig:
             "age": {"type": "number", "mean": 40, "std": 15},
         },
         "retention": {"decisions": 50_000},
+        "noise": {"click": 0.5, "minutes": 30.0},  # half of what rewards can differ by
         "catalogue": articles,
     }
     plain = {"agents": {"news": agent}, "port": port, "log": "changes"}

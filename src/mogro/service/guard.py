@@ -133,12 +133,7 @@ def find_caller(request: Request, service: Service) -> Caller | None:
     if scheme.lower() == "bearer":
         match = service.keys.find(given.strip())
         return None if match is None else Caller(*match)
-    session = service.sessions.find(request.cookies.get(COOKIE, ""))
-    if session is None:
-        return None
-    name, token = session
-    key = service.keys.named(name)
-    return None if key is None else Caller(name, key, token)
+    return service.sessions.find(request.cookies.get(COOKIE, ""), service.keys)
 
 
 def authenticate(request: Request, service: Service) -> Caller:

@@ -25,6 +25,7 @@ class HostedAgent:
     agent: Agent
     arms: ArmStore
     writer: Writer
+    noise: Any = None  # of rewards, if somebody knows: see Agent.front
     recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())

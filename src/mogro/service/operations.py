@@ -7,11 +7,13 @@ import msgspec
 
 from mogro._codec import to_plain
 from mogro.agent import Agent
+from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import personalizer, wire
 from mogro.service.config import Settings
 from mogro.service.hosting import HostedAgent
 from mogro.service.keys import Role
+from mogro.service.problems import Refused
 from mogro.service.service import Caller, Service
 
 _HERE = "/v1/agents/{agent}"
@@ -178,7 +180,13 @@ def _show_config(here: Asking, _: None) -> wire.ConfigAnswer:
 
 def _reconfigure(here: Asking, asked: Settings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
-    done = here.agent.reconfigure(**asked.options())
+    options, config = asked.options(), here.agent.config
+    names = ("arms", "context", "interactions")
+    size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
+    most = here.service.config.limits.features
+    if size > most:
+        raise Refused(413, f"arms: expected at most {most} features of the agent, got {size}")
+    done = here.agent.reconfigure(**options)
     if done.changes:
         here.note("config", asked)
     return _config_after(here, done)

@@ -92,7 +92,7 @@ class Pages:
         response = RedirectResponse("/", 303)
         response.set_cookie(
             COOKIE,
-            self._service.sessions.begin(match[0]),
+            self._service.sessions.begin(*match),
             httponly=True,
             samesite="strict",
             secure=self._service.config.secure,
@@ -139,25 +139,11 @@ class Pages:
     async def _parts(self, hosted: HostedAgent) -> dict[str, str]:
         kept = self._kept.get(hosted.name)
         if kept is None or time.monotonic() - kept[0] > _FRESH:
-            parts = await self._service.readers.perform(partial(self._make_parts, hosted))
+            changes = self._service.audit.list(hosted.name)
+            work = partial(summary.make_parts, hosted, changes)
+            parts = await self._service.readers.perform(work)
             self._kept[hosted.name] = kept = time.monotonic(), parts
         return kept[1]
-
-    def _make_parts(self, hosted: HostedAgent) -> dict[str, str]:
-        state = hosted.agent.freeze()
-        history = summary.read_history(state)
-        changes = self._service.audit.list(hosted.name)
-        return {
-            "alarms": summary.show_alarms(hosted),
-            "lead": summary.show_lead(state),
-            "lift": summary.show_lift(history, state),
-            "objectives": summary.show_table(state, history)
-            + summary.show_objectives(state, history),
-            "arms": summary.show_arms(hosted, history),
-            "budgets": summary.show_budgets(hosted),
-            "exploration": summary.show_exploration(history),
-            "changes": summary.show_changes(changes),
-        }
 
     async def parts(self, request: Request) -> Response:
         """Return the parts of the page that change, as HTML."""

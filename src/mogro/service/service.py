@@ -74,22 +74,24 @@ class Sessions:
     """Browsers that have logged in with a key."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, tuple[str, str, float]] = OrderedDict()
+        self._open: OrderedDict[str, tuple[str, Key, str, float]] = OrderedDict()
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def begin(self, key: str) -> str:
+    def begin(self, name: str, key: Key) -> str:
         """Return the cookie of a new session."""
         cookie = secrets.token_urlsafe(32)
-        self._open[cookie] = key, secrets.token_urlsafe(32), time.monotonic() + _SESSION
+        self._open[cookie] = name, key, secrets.token_urlsafe(32), time.monotonic() + _SESSION
         while len(self._open) > _SESSIONS:
             self._open.popitem(last=False)
         return cookie
 
-    def find(self, cookie: str) -> tuple[str, str] | None:
-        """Return the name of the key and the token of a session, if it is open."""
-        for known, (key, token, until) in self._open.items():
+    def find(self, cookie: str, keys: KeyRing) -> Caller | None:
+        """Return who a session is of, if it is open and its key is still the one of that name."""
+        for known, (name, key, token, until) in self._open.items():
             if hmac.compare_digest(known.encode(), cookie.encode("utf-8", "surrogatepass")):
-                return (key, token) if time.monotonic() < until else None
+                now = keys.named(name)
+                if now is not None and now.hash == key.hash and time.monotonic() < until:
+                    return Caller(name, now, token)
         return None
 
     def end(self, cookie: str) -> None:
@@ -177,7 +179,7 @@ class Service:
             agent.close()
             raise
         writer = Writer(agent, waiting=limits.waiting, seconds=limits.seconds)
-        hosted = HostedAgent(name, agent, arms, writer)
+        hosted = HostedAgent(name, agent, arms, writer, section.noise)
         hosted.recall()
         return hosted
 

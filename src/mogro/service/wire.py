@@ -156,6 +156,11 @@ class Call(Body, tag_field="call"):
 
     role: ClassVar[Role]  # that a key needs
 
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """All roles that a key needs for what this call asks."""
+        return (self.role,)
+
     def arguments(self, catalogue: Catalogue) -> dict[str, Any]:
         """Return what is asked, as keywords of an agent's method."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
@@ -237,6 +242,11 @@ class Observe(Offer, tag="observe", kw_only=True):
     id: Id | None = None
     eligible: list[Name] | None = None
     now: float | None = None
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Who says what came of it gives rewards."""
+        return ("decide",) if self.rewards is None else ("decide", "reward")
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
         """Tell the agent."""

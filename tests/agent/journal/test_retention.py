@@ -14,7 +14,8 @@ from tests.agent.journal.worlds import ARMS, in_memory, live, opened, query, sav
 from tests.agent.stories import add
 
 import mogro
-from mogro.agent.errors import ConflictingReward, DamagedJournal, UnknownDecision
+from mogro.agent.errors import ConflictingReward, DamagedJournal, JournalError, UnknownDecision
+from mogro.agent.journal.queue import CommitQueue
 from mogro.agent.journal.sqlite import SQLiteJournal
 from mogro.agent.journal.tables import Journal
 
@@ -211,6 +212,33 @@ def test_a_decision_is_erased(tmp_path: Path, shop: str) -> None:
         everything = b"".join(path.read_bytes() for path in Path(shop).parent.glob("shop.db*"))
         assert b"Babbage" in everything
         assert b"Lovelace" not in everything
+
+
+def test_erasing_is_repeated_after_a_failure(
+    tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails with the decision dropped, and its events still there."""
+    with opened(shop) as agent, opened(shop) as other:
+        live(agent, 0, 20)
+        agent.decide(ARMS, id="Ada Lovelace", now=20.0)
+        with monkeypatch.context() as patch:
+            patch.setattr(CommitQueue, "_write_snapshot", _fail)
+            with pytest.raises(JournalError, match="the disk is full"):
+                agent.erase("Ada Lovelace")
+        live(other, 20, 5)
+        assert other.events("Ada Lovelace")
+        assert agent.erase("Ada Lovelace") == 1
+        assert not other.events("Ada Lovelace")
+        expected = saved(agent, tmp_path / "one")
+        assert saved(other, tmp_path / "two") == expected
+    with mogro.Agent.open(shop) as again:
+        assert saved(again, tmp_path / "two") == expected
+    if not shop.startswith("postgresql:"):
+        assert not any(b"Lovelace" in f.read_bytes() for f in Path(shop).parent.glob("shop.db*"))
+
+
+def _fail(_: object) -> None:
+    raise JournalError("the disk is full")
 
 
 def test_what_was_forgotten_is_erased_all_the_same(tmp_path: Path, shop: str) -> None:

@@ -14,6 +14,7 @@ alone says what happened.
 import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ T = TypeVar("T")
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
 _CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
-_PIECES = 4  # of a snapshot in one commit, where nothing else is in it
+_GIVE_WAY = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
 class PendingCall:
@@ -231,23 +232,34 @@ class CommitQueue:
         """Let an event happen that erases decisions, and delete all events about them.
 
         The event is made from those of the ids that there are events about. All events are
-        searched while others go on; with the lock held only those that have come since.
+        searched while others go on; with the lock held only those that have come since. They go
+        once a snapshot stands for them; if it fails before, it can be repeated.
         """
         self._check_alone()
-        with self.view() as (state, reader):
-            last, known = state.position, dict(mentions(reader.rows(0), ids))
-        self._write_snapshot()  # so that little is left to write with the lock held
+        last, known = 0, dict[int, str]()
+        for _ in range(2):  # so that little is left to search with the lock held
+            with self.view() as (state, reader):
+                known.update(mentions(reader.rows(last), ids))
+                last = state.position
         with self._transaction() as now:
             known.update(mentions(self._journal.rows(last), ids))
             event = make(set(known.values()))
-            referred = set(now.ledger.references)
+            offers = set(now.ledger.references)
             self.apply(event)
-            self._journal.remove({*known, *(referred - now.ledger.references.keys())})
-            self._snapshots.begin(now)
-            self._snapshots.finish()
+            gone, position = {*known, *(offers - now.ledger.references.keys())}, now.position
+        while not self._is_in_snapshot(position):
+            self._write_snapshot()
+        with self._transaction():
+            self._journal.remove(gone)
+            self._journal.drop_parts(self._journal.unused_parts())
+        time.sleep(_GIVE_WAY)
         with self._lock:
             self._journal.scrub()
         return event
+
+    def _is_in_snapshot(self, position: int) -> bool:
+        with self._lock:
+            return self._journal.index().position >= position
 
     def void(self, position: int) -> None:
         """Let everything be as if one event had not happened, from the snapshot before it.
@@ -468,8 +480,10 @@ class CommitQueue:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)
         while self._snapshots.under_way:
-            with self._transaction():  # others take their turn in between
-                self._snapshots.step(_PIECES)
+            time.sleep(_GIVE_WAY)
+            with self._transaction():
+                self._snapshots.step()
+        time.sleep(_GIVE_WAY)
 
 
 def _voids(journal: Journal, after: int) -> Voids:

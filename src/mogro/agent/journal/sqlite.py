@@ -22,7 +22,7 @@ from mogro.agent.journal.tables import Journal
 # which others commit many times.
 _PAUSE = 0.0005
 _PAGE = 1 << 14  # bytes: what is longer than a quarter of it takes a page of its own
-_CHECKPOINT = 1 << 22  # bytes of the write-ahead log from which on they go into the file
+_CHECKPOINT = 1 << 20  # bytes of the write-ahead log that go into the file, while a commit waits
 _STALLED = 1.9  # seconds without a commit after which who holds the lock is taken to stand still
 _WRITE_LOCK = 120  # the byte of the -shm file that whoever writes has locked
 

@@ -108,7 +108,7 @@ class Learner:
         expected: Any = beliefs.observed
         if any(self._pending):
             recent = list(self._recent.values())
-            expected = _Expected(self.observed.copy(), self._sums, recent, self._pending)
+            expected = _Expected(expected, self._sums, recent, self._pending)
         expected.version += self._losses << 32
         if self._roots is not None and self.observed.apart:
             expected = _PosteriorOfRoots(expected, self._roots)

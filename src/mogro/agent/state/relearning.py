@@ -15,10 +15,48 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.objective import DEFAULTED, LEARNED, Units
 from mogro.agent.state.learner import Learner
-from mogro.agent.state.ledger import Block
+from mogro.agent.state.ledger import Block, Ledger
 from mogro.posterior import Posterior
 
 _CHUNK = 4096  # decisions that are learned together
+
+
+def remapped_features(
+    ledger: Ledger, forgotten: int, old: AgentConfig, new: AgentConfig
+) -> tuple[FloatArray, int]:
+    """Return decisions held by the features of a new configuration, (n, p).
+
+    And of how many these are unsure; where features came, forgotten ones are among them.
+    """
+    rows = ledger.live()
+    features = ledger.gather(rows).features
+    if new.features == old.features:
+        return features, 0
+    remapping = Remapping(old.features, new.features)
+    texts = ([each[row] for row in rows.tolist()] for each in (ledger.records, ledger.contexts))
+    features, unsure = remapping.rows(features, *texts)
+    return features, forgotten + int(unsure.sum()) if remapping.new_columns.any() else 0
+
+
+def moved_objectives(old: Units, new: Units) -> tuple[list[int | None], FloatArray]:
+    """Return where new objectives stood before (None: nowhere), and what their units change."""
+    places = [old.index.get(name) for name in new.names]
+    slopes = zip(places, new.slopes, strict=True)
+    return places, np.array([1.0 if m is None else old.slopes[m] / slope for m, slope in slopes])
+
+
+def kept_defaults(
+    block: Block, defaults: Mapping[tuple[int, str], float], old: Units, new: Units
+) -> dict[tuple[int, str], float]:
+    """Return what was learned as a default that is another one now, of decisions held."""
+    held = set(block.serial.tolist())
+    kept = {key: value for key, value in defaults.items() if key[0] in held}
+    for m, name in enumerate(old.names):
+        default, place = old.defaults[m], new.index.get(name)
+        if default is not None and place is not None and new.defaults[place] != default:
+            for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
+                kept.setdefault((serial, name), default)
+    return kept
 
 
 def learned_rewards(

@@ -20,7 +20,6 @@ from mogro.agent.budget import Budget
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
-from mogro.agent.features.remapping import Remapping
 from mogro.agent.objective import (
     DEFAULTED,
     LEARNED,
@@ -47,7 +46,14 @@ from mogro.agent.state.ledger import (
     Block,
     Ledger,
 )
-from mogro.agent.state.relearning import carried, learn_again, observations
+from mogro.agent.state.relearning import (
+    carried,
+    kept_defaults,
+    learn_again,
+    moved_objectives,
+    observations,
+    remapped_features,
+)
 from mogro.agent.state.windows import Closing, Windows, find_windows
 
 # Settings by which all is learned again.
@@ -458,7 +464,8 @@ class State:
         try:
             config = self.config.reconfigured(event.changes)
             if reshapes:
-                features, unsure = self._remapped(config)
+                forgotten = self.counters.forgotten
+                features, unsure = remapped_features(self.ledger, forgotten, self.config, config)
         except (ValueError, TypeError, KeyError) as error:
             return ValueError(str(error))
         self.changes.append(self.position)
@@ -472,32 +479,13 @@ class State:
             self.find_windows()
         return Reconfiguration(tuple(event.changes), relearned, unsure)
 
-    def _remapped(self, config: AgentConfig) -> tuple[FloatArray, int]:
-        """Return decisions by the features of a configuration, and of how many these are unsure."""
-        rows, ledger = self.ledger.live(), self.ledger
-        features = ledger.gather(rows).features
-        if config.features == self.config.features:
-            return features, 0
-        remapping = Remapping(self.config.features, config.features)
-        texts = ([each[row] for row in rows.tolist()] for each in (ledger.records, ledger.contexts))
-        features, unsure = remapping.rows(features, *texts)
-        if not remapping.new_columns.any():
-            return features, 0
-        return features, self.counters.forgotten + int(unsure.sum())
-
     def _reshape(self, config: AgentConfig, features: FloatArray, *, anew: bool) -> int:
         """Let ledger and learner be those of another configuration.
 
         ``anew``: what was learned is made again from the decisions held. Return how many were.
         """
         old, units = self.units, config.units
-        places = [old.index.get(name) for name in units.names]
-        factors = np.array(
-            [
-                1.0 if m is None else old.slopes[m] / slope
-                for m, slope in zip(places, units.slopes, strict=True)
-            ]
-        )
+        places, factors = moved_objectives(old, units)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
         if anew and self.counters.forgotten:
             held = ledger.gather(ledger.live())
@@ -509,7 +497,7 @@ class State:
             learner.observed = (
                 before.observed if same else with_objectives(before.observed, places, factors)
             )
-        self._keep_defaults(units)
+        self.defaults = kept_defaults(ledger.gather(ledger.live()), self.defaults, old, units)
         self.config, self.units = config, units
         ledger.changed(places, factors, features, stamped=units.stamped)
         block = ledger.gather(ledger.live())
@@ -528,17 +516,6 @@ class State:
         for row in self.ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
         return int(anew and learned.any(axis=1).sum())
-
-    def _keep_defaults(self, units: Units) -> None:
-        """Write down what was learned as a default that is another one from now on."""
-        block = self.ledger.gather(self.ledger.live())
-        held = set(block.serial.tolist())
-        self.defaults = {key: value for key, value in self.defaults.items() if key[0] in held}
-        for m, name in enumerate(self.units.names):
-            default, place = self.units.defaults[m], units.index.get(name)
-            if default is not None and place is not None and units.defaults[place] != default:
-                for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
-                    self.defaults.setdefault((serial, name), default)
 
     def _learn_final(self, row: int, block: Block, i: int) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""

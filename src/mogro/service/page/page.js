@@ -295,29 +295,29 @@ let sorting = null; // a column, and whether from the largest
 
 function filterArms() {
   const wanted = byId("filter").value.toLowerCase();
-  for (const row of document.querySelectorAll("#arms tbody tr")) {
+  for (const row of document.querySelectorAll("#listed tbody tr")) {
     row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
   }
 }
 
 function sortArms() {
-  for (const head of document.querySelectorAll("#arms th")) {
+  for (const head of document.querySelectorAll("#listed th")) {
     head.tabIndex = 0;
     head.setAttribute("aria-sort", "none");
   }
   if (!sorting) { return; }
-  const body = document.querySelector("#arms tbody");
+  const body = document.querySelector("#listed tbody");
   const number = (row) => parseFloat(row.cells[sorting.column].textContent.replaceAll(",", ""));
   const rows = [...body.rows].sort((a, b) => (sorting.column === 0
     ? a.cells[0].textContent.localeCompare(b.cells[0].textContent)
     : (isNaN(number(a)) - isNaN(number(b))) || number(b) - number(a)));
   body.replaceChildren(...(sorting.down ? rows : rows.reverse()));
-  document.querySelectorAll("#arms th")[sorting.column]
+  document.querySelectorAll("#listed th")[sorting.column]
     .setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
 }
 
 function sortBy(event) {
-  const head = event.target.closest("#arms th");
+  const head = event.target.closest("#listed th");
   if (!head || (event.type === "keydown" && event.key !== "Enter")) { return; }
   sorting = { column: head.cellIndex, down: !(sorting?.column === head.cellIndex && sorting.down) };
   sortArms();
@@ -337,8 +337,8 @@ async function lookUp(event) {
 byId("apply").addEventListener("click", apply);
 byId("reset").addEventListener("click", reset);
 byId("filter").addEventListener("input", filterArms);
-byId("arms").addEventListener("click", sortBy);
-byId("arms").addEventListener("keydown", sortBy);
+byId("listed").addEventListener("click", sortBy);
+byId("listed").addEventListener("keydown", sortBy);
 byId("lookup").addEventListener("submit", lookUp);
 byId("logout")?.addEventListener("click", async () => {
   await ask("/logout", { method: "POST" });

@@ -10,7 +10,7 @@ from mogro.agent.state.ledger import GROUPED
 from mogro.agent.state.state import State
 
 
-def check_group(state: State, id: str | None, top: int) -> None:
+def check_top_ids(state: State, id: str | None, top: int) -> None:
     """Refuse ids that belong to decisions made otherwise, whose arms might be the same."""
     if id is None:
         return
@@ -28,7 +28,7 @@ def check_group(state: State, id: str | None, top: int) -> None:
                 )
 
 
-def make_group(
+def make_top_decisions(
     state: State, id: str | None, request: Request, top: int
 ) -> list[tuple[Decision, bool]]:
     """Make decisions, each by what the ones before have put in flight, and say which are new."""
