@@ -248,6 +248,9 @@ def test_axes_can_be_logarithmic_and_latex_marks_the_best(tmp_path: Path) -> Non
     assert lines[4].startswith(r"a\_b & \textbf{")
     assert "textbf" not in lines[5]
     assert "textbf" not in comparison.to_latex(bold=False)
+    for digits in (0, 2.5):
+        with pytest.raises((ValueError, TypeError), match="digits: expected"):
+            comparison.to_latex(digits=digits)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_QUICK_SHARE = 5
+_QUICK_SHARE = 10
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,12 @@ class Scale:
     rounds
         Rounds of every figure, in place of its own number.
     quick
-        A fifth of every figure's own rounds, and less of what is swept: a look, not a result.
+        A tenth of every figure's own rounds, and less of what is swept: a look, not a result.
 
     Examples
     --------
     >>> Scale().horizon(1000), Scale(quick=True).horizon(1000), Scale(rounds=70).horizon(1000)
-    (1000, 200, 70)
+    (1000, 100, 70)
     >>> Scale().sample(10, 20), Scale(quick=True).sample(10, 20), Scale(repeats=1).sample(10, 20)
     ((10, 20), (4, 5), (10, 1))
     """

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, count
 from mogro.plots import Axes, Drawing, curve, house_style, legend, line_styles, panels
 from mogro.simulation import Trace
 from mogro.simulation.trace import REGRETS
@@ -198,7 +198,7 @@ class Comparison:
         digits
             Significant digits.
         """
-        shown = self._shown(columns)
+        shown, digits = self._shown(columns), count(digits, "digits", minimum=1)
         table, lines = self.table, []
         best = {column: self._best(column) if bold else set() for column in shown}
         for name, row in table.items():
