@@ -17,7 +17,8 @@ _EPS = float(np.finfo(np.float64).eps)
 def dot(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the inner products (...) of vectors (..., n), the same wherever they lie in memory."""
     # Backwards NumPy adds up by itself, one product after the other.
-    products: FloatArray = np.vecdot(left[..., ::-1], right[..., ::-1])
+    turned = left[..., ::-1]
+    products: FloatArray = np.vecdot(turned, turned if right is left else right[..., ::-1])
     return products
 
 

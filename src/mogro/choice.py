@@ -439,7 +439,7 @@ def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> 
     """
     unit = 4 * rounding(arms.shape[-1])
     if scores.ndim == 1:
-        first = int(scores.argmax())
+        first = scores.argmax()
         top = scores.item(first)
         if not math.isfinite(top):
             _refuse_scores(top)

@@ -139,7 +139,8 @@ class Posterior:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        return self._theta[..., 0, :] if self.apart else self._theta
+        theta = self._solution[..., self.dim :, :]
+        return theta[..., 0, :] if self.apart else theta
 
     @property
     def noise(self) -> FloatArray:
@@ -152,7 +153,8 @@ class Posterior:
         """
         n, squares = self._n[..., None], self._squares
         if self._groups is None:
-            unused = dot(np.add.reduce(self._W * self._W, axis=-2), self._precision)
+            W = self._W
+            unused = dot(np.add.reduce(W * W, axis=-2), self._precision)
             free: FloatArray = n + (unused - self.dim)[..., None]  # n - tr(S V)
             squares = np.maximum(self._residual(), 0)
         else:
