@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from mogro import MOGRO, Objective, RoundRobin, WeakestDirection
-from mogro.agent.objective import FIELDS, Units
+from mogro.agent.objective import FIELDS
+from mogro.agent.units import Units
 
 OBJECTIVES = (Objective("click"), Objective("subscribe", unit=0.1))
 
@@ -134,7 +135,7 @@ class World:
             greedy[step] = np.asarray(policy.select(offered, rng=rng))
             arm = np.where(mixed[step], rng.integers(arms, size=count), greedy[step])
             reward = self._draw(now, arm, rng)
-            policy.update(offered[every, arm], self.units.inward(reward))
+            policy.update(offered[every, arm], self.units.to_learner_units(reward))
             chosen[step], rewards[step] = arm, reward
         logged = uniform / arms + (1 - uniform) * (chosen == greedy)
         for run in range(count):
@@ -182,7 +183,7 @@ class World:
             propensities=logged,
             chosen=chosen,
             offered=[names[c] for c in contexts],
-            estimates=self.units.outward(features @ theta.swapaxes(1, 2)),
+            estimates=self.units.to_user_units(features @ theta.swapaxes(1, 2)),
             features=features,
             uniform=mixed,
             share=uniform,

@@ -724,7 +724,7 @@ class Agent:
     def intercept(self) -> FloatArray:
         """Estimate of each objective for features of zero, (M,), in the user's units."""
         with self._current():
-            return self._config.units.outward(self._theta[:, 0])
+            return self._config.units.to_user_units(self._theta[:, 0])
 
     def posterior(self, *, weight: float = 1.0) -> Fixed:
         """Return what was learned as a prior, for another agent with these objectives and features.

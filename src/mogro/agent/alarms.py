@@ -204,7 +204,7 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
         states == DEFAULTED, np.nan if default is None else default, block.values[:, m]
     )
     known: BoolArray = np.isin(states, (LEARNED, DEFAULTED)) & (block.flags & OBSERVED == 0)
-    errors = values[known] - state.units.outward(block.estimates)[known, m]
+    errors = values[known] - state.units.to_user_units(block.estimates)[known, m]
     least = 1.0 if np.isin(values[known], (0.0, 1.0)).all() else 0.0  # what a rare click may do
     for span in _SPANS:
         before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing

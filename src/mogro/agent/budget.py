@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mogro._validation import FloatArray, real
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 
 _WITHIN = ("decisions", "time")
 

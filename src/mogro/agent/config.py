@@ -14,7 +14,8 @@ from mogro.agent.budget import Budget, Spending
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.feature_map import FeatureMap, FeatureSpec, Interactions
-from mogro.agent.objective import HalfLife, Objective, Retention, Units
+from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.units import Units
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import BUILT_IN, check_names, foreign_types
 from mogro.posterior import Posterior

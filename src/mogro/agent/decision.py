@@ -240,7 +240,7 @@ class Decision:
     def estimates(self) -> dict[str, float]:
         """What the arm was expected to give, in the user's units."""
         units = self._config.units
-        return units.named(units.outward(self._event.estimates))
+        return units.named(units.to_user_units(self._event.estimates))
 
     @property
     def certainty(self) -> float | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._intervals import LEVEL, ConfidenceInterval, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,11 @@ from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
-from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS, Units
+from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
 from mogro.agent.records import offered_arms, stored_inputs, view_of
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
+from mogro.agent.units import Units
 
 VERSION = 1
 FILE = "decisions.parquet"
@@ -323,7 +324,7 @@ def _known_row(
             place = None
         else:
             features = view(arms.raw) if view.contextual else arms.features
-            believed = config.units.outward(features @ evidence.theta.T)
+            believed = config.units.to_user_units(features @ evidence.theta.T)
     if believed is not None and config.units.names != units.names:
         there = [config.units.index.get(name, -1) for name in units.names]  # -1: a column of NaN
         believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]

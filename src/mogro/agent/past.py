@@ -19,10 +19,11 @@ from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.log import VERSION, need_arrow, utf8
-from mogro.agent.objective import DEFAULTED, PENDING, STATUS, Units
+from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.ledger import TIMED
 from mogro.agent.state.state import State
+from mogro.agent.units import Units
 
 _LEARNED = ("learned", "defaulted")
 

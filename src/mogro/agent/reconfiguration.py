@@ -8,7 +8,7 @@ import numpy as np
 from mogro._codec import from_plain, to_plain
 from mogro.agent.config import AgentChanges, AgentConfig, learned_prior
 from mogro.agent.features.feature_map import FeatureMap
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import check_names
 from mogro.priors import Flat, Learned

@@ -13,10 +13,11 @@ from mogro._intervals import band, rate_interval
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.lift import lifts
-from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS, Units
+from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
 from mogro.agent.state.ledger import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
+from mogro.agent.units import Units
 from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
@@ -63,7 +64,7 @@ def make_parts(
     held = Held(state)
     arms, listed = _arms(held, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
-    expected = held.units.outward(held.block.estimates)
+    expected = held.units.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
         "warnings": _page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
@@ -269,7 +270,8 @@ def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple
         return drawn, ""
     values, bounds = estimates.values, estimates.intervals
     values = np.clip(values, bounds[..., 0], bounds[..., 1])
-    members = np.flatnonzero(effective_front(held.units.inward(estimates.values))).tolist()
+    on_front = effective_front(held.units.to_learner_units(estimates.values))
+    members = np.flatnonzero(on_front).tolist()
     if len(held.units) > 1:
         drawn += _picture(held.units, estimates, values, members)
     heads = ["best for some weights", *held.units.names, "chosen"]
@@ -297,7 +299,7 @@ def _picture(units: Units, estimates: Estimates, values: FloatArray, members: li
 
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
     """
-    inward = units.inward(values)
+    inward = units.to_learner_units(values)
     behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
     few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
     others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]

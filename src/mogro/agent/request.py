@@ -16,7 +16,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints, UnknownObjective
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.features.catalogue import Offer
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.beliefs import Beliefs
 from mogro.policies.persistence import BUILT_IN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
@@ -64,7 +64,7 @@ class Constraints(NamedTuple):
         """
         met: BoolArray = np.ones(len(arms), dtype=np.bool_)
         best = {}
-        outward = units.outward(beliefs.estimates(arms))
+        outward = units.to_user_units(beliefs.estimates(arms))
         safety = NormalDist().inv_cdf(self.certainty)
         for name, sign, bound in self._bounds():
             m = units.index[name]
@@ -84,7 +84,7 @@ class Constraints(NamedTuple):
         least = 1.0
         for name, sign, bound in self._bounds():
             m = units.index[name]
-            margin = sign * (units.outward(beliefs.estimates(arm[None]))[0, m] - bound)
+            margin = sign * (units.to_user_units(beliefs.estimates(arm[None]))[0, m] - bound)
             error = self._errors(arm[None], beliefs, units, m).item()
             kept = float(margin >= 0) if error == 0 else NormalDist().cdf(margin / error)
             least = min(least, kept)

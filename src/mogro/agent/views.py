@@ -195,7 +195,7 @@ def learned_front(arms: ArmSet, theta: FloatArray, config: AgentConfig) -> Front
     """Return the estimated effective front of the arms on offer."""
     front = pareto_front(arms.features, arms.view.project_rows(theta))
     ids = tuple(arms.id(int(place)) for place in front.members)
-    return Front(ids, config.units.outward(front.values), front.shares, config.units.names)
+    return Front(ids, config.units.to_user_units(front.values), front.shares, config.units.names)
 
 
 def certain_front(
@@ -239,7 +239,7 @@ def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     beliefs = arms.project(learner.beliefs())
     variances = np.maximum(beliefs.variances(features), 0)
     errors = np.sqrt(variances * beliefs.noise) * np.abs(units.scale)
-    values = units.outward(beliefs.estimates(features))
+    values = units.to_user_units(beliefs.estimates(features))
     z = student_quantile(LEVEL, np.maximum(learner.effective - 1, 1))
     usual = np.stack([values - z * errors, values + z * errors], axis=-1)
     rates = rate_interval(
@@ -277,7 +277,7 @@ def explain(decision: Decision) -> Explanation:
     rivals = tuple(
         Rival(
             inputs.arms.id(i),
-            units.named(units.outward(values[i])),
+            units.named(units.to_user_units(values[i])),
             units.named(leads[i]),
             None if weights is None else float(close[i]),
             _reasons(decision, chosen, i, weights),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mogro.agent.agent import Agent
-from mogro.agent.objective import FIELDS, Objective, Units
+from mogro.agent.objective import FIELDS, Objective
+from mogro.agent.units import Units
 from mogro.evaluation.log_records import Records, from_arrow, why_left_out
 
 ROWS = 1 << 12  # at a time, for a row has all its arms

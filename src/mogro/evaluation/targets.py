@@ -9,7 +9,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.evaluation.log_records import Records
 from mogro.evaluation.logs import AgentLog, batches
 from mogro.policies import LinearPolicy
@@ -60,7 +60,7 @@ def read_estimates(records: Records, units: Units) -> tuple[FloatArray, BoolArra
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
     if records.estimates is None or records.on_offer is None:
         raise records.lacks("what was believed of the arms on offer (offered_estimates)")
-    return units.inward(records.estimates), records.on_offer
+    return units.to_learner_units(records.estimates), records.on_offer
 
 
 @dataclass(frozen=True, eq=False)

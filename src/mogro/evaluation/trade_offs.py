@@ -10,7 +10,7 @@ import numpy as np
 
 from mogro import _page
 from mogro._validation import BoolArray, FloatArray, real, share
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
 from mogro.offpolicy import Evaluation
 from mogro.offpolicy._skewed_intervals import correlated_normals, joint_level

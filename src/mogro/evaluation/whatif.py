@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from mogro._validation import FloatArray, count
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.evaluation.log_model import LogModel
 from mogro.evaluation.log_records import Records
 from mogro.evaluation.logs import read_log

@@ -7,7 +7,7 @@ import numpy as np
 
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
-from mogro.agent.objective import Units
+from mogro.agent.units import Units
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
@@ -28,7 +28,7 @@ class Tried(NamedTuple):
 
     def under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means (M,) of what the arms give that are best for weights, and their errors."""
-        best = [int((self.units.inward(v) @ weights).argmax()) for v in self.values]
+        best = [int((self.units.to_learner_units(v) @ weights).argmax()) for v in self.values]
         values = np.mean([v[k] for v, k in zip(self.values, best, strict=True)], axis=0)
         return values, np.mean([e[k] for e, k in zip(self.errors, best, strict=True)], axis=0)
 

@@ -13,9 +13,10 @@ from mogro._reshaping import reshaped, without
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.objective import DEFAULTED, LEARNED, Units
+from mogro.agent.objective import DEFAULTED, LEARNED
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import Block, Ledger
+from mogro.agent.units import Units
 from mogro.posterior import Posterior
 
 _CHUNK = 4096  # decisions that are learned together
@@ -81,7 +82,7 @@ def observations(
     """Return what was learned of decisions, (n, M), as the learner sees it, and where it was."""
     rewards = learned_rewards(block, units, defaults)
     learned = ~np.isnan(rewards)
-    return np.where(learned, units.inward(rewards), 0.0), learned
+    return np.where(learned, units.to_learner_units(rewards), 0.0), learned
 
 
 def carried(

@@ -20,16 +20,7 @@ from mogro.agent.budget import Budget
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
-from mogro.agent.objective import (
-    DEFAULTED,
-    LEARNED,
-    NOTHING,
-    PENDING,
-    STATUS,
-    UNMET,
-    WITHDRAWN,
-    Units,
-)
+from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.state.accounts import Account, Amount, new_accounts
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Learner
@@ -55,6 +46,7 @@ from mogro.agent.state.relearning import (
     remapped_features,
 )
 from mogro.agent.state.windows import Closing, Windows, find_windows
+from mogro.agent.units import NOTHING, Units
 
 # Settings by which all is learned again.
 _LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life"))

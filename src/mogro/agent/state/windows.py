@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.agent.objective import PENDING, WITHDRAWN, Resolved, Units
+from mogro.agent.objective import PENDING, WITHDRAWN
 from mogro.agent.state.ledger import Ledger
+from mogro.agent.units import Resolved, Units
 
 
 class Closing(NamedTuple):
