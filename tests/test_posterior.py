@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.oracles import least_squares
 from tests.properties import examples, mostly_slow
 
-from mogro._reshaping import reshaped, with_objectives, without
+from mogro._derived_posteriors import reshaped, with_objectives, without
 from mogro._validation import FloatArray
 from mogro.posterior import Posterior
 from mogro.priors import _FLAT as FLAT

@@ -58,7 +58,7 @@ def test_a_live_decision_with_a_journal(tmp_path: Path) -> None:
     with mogro.Agent.open(tmp_path / "a.db", OBJECTIVES, arms=5, seed=0) as agent:
         arms = lived(agent)
         files = passed(lambda: agent.decide(arms))
-    assert {"agent/decision.py", "agent/records.py", "agent/journal/sqlite.py"} <= files
+    assert {"agent/decision.py", "agent/decision_records.py", "agent/journal/sqlite.py"} <= files
     assert len(files) <= WITH_JOURNAL, sorted(files)
 
 

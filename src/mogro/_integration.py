@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro._wins import SINGLE, TINY, Floats, Scores, Wins, compare
+from mogro._winners import SINGLE, TINY, Floats, Scores, Wins, compare
 
 _NETS = 8  # independent copies of a net of weights
 _SIZES = (64, 1536)  # weights in a net, fewest and most

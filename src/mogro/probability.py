@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mogro._integration import Law, estimate
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
-from mogro._wins import SLACK, Scores, compare
+from mogro._winners import SLACK, Scores, compare
 from mogro.scalarization import (
     FixedWeights,
     RandomChebyshev,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
 from mogro._validation import FloatArray, count, folder_or_file, real, share
-from mogro.agent import records, views
+from mogro.agent import decision_records, views
 from mogro.agent.alarms import Alarm, find_alarms
 from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.config import AgentChanges, AgentConfig, AgentOptions, Baseline, MakePolicy
@@ -410,12 +410,12 @@ class Agent:
         def make() -> Decision:
             state = self._state
             if id is not None and id in state.ledger.rows:
-                return records.recall(state, id)
+                return decision_records.recall(state, id)
             request = asked if asked.config is state.config else self._read(question)
             self._check_step(request.time, now)
             decision = make_decision(state, id, request)
             if request.offer is not None:
-                decision = records.with_evidence(state, request, decision)
+                decision = decision_records.with_evidence(state, request, decision)
             return self._commit_decision(request, decision)
 
         return self._perform(make)
@@ -524,7 +524,7 @@ class Agent:
         """
         with self._current():
             state = self._state.freeze()
-        return records.unknown_categories(state)
+        return decision_records.unknown_categories(state)
 
     def observe(
         self,
@@ -577,10 +577,10 @@ class Agent:
             values = read_rewards(given, self._state.units, "rewards")  # as objectives are now
             self._check_step(asked.time, now)
             if id is not None and id in self._state.ledger.rows:
-                decision = records.recall(self._state, id)
+                decision = decision_records.recall(self._state, id)
             else:
                 request = asked if asked.config is self._config else self._read(question)
-                decision = records.observed_decision(self._state, id, request, arm, chance)
+                decision = decision_records.observed_decision(self._state, id, request, arm, chance)
                 self._commit_decision(request, decision)
             if values:
                 self._commit(Rewarded(decision.id, values, asked.time))
@@ -801,10 +801,10 @@ class Agent:
         """
         check_id(id)
         with self._current():
-            record = records.record(self._state, id)
+            record = decision_records.record(self._state, id)
             if self._queue is None:
                 return record
-            block, i = records.find_row(self._state, id)
+            block, i = decision_records.find_row(self._state, id)
             event = self._queue.event(block.position.item(i))
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
@@ -812,7 +812,7 @@ class Agent:
             if not isinstance(offered, Offered):
                 return record
             config = self._queue.versions(block.position.item(i))[-1]
-            decision = records.recall_with_inputs(event, offered, config)
+            decision = decision_records.recall_with_inputs(event, offered, config)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -831,7 +831,8 @@ class Agent:
         with self._current():
             ledger = self._state.ledger
             rows = ledger.live() if pending is not True else ledger.pending()
-            listed = [records.record(self._state, ledger.ids[row]) for row in rows.tolist()]
+            ids = [ledger.ids[row] for row in rows.tolist()]
+            listed = [decision_records.record(self._state, id) for id in ids]
         return tuple(each for each in listed if pending is None or each.pending == pending)
 
     def log(self, *, max_arms: int = 1000, rewards: Rewards = "learned") -> Any:
@@ -1122,8 +1123,8 @@ class Agent:
         def make(recorded: Collection[str]) -> Erased:
             held = gone & self._state.ledger.rows.keys()
             for id in gone - held - set(recorded):
-                records.find_row(self._state, id)  # raises
-            places = [records.find_row(self._state, id) for id in sorted(held)]
+                decision_records.find_row(self._state, id)  # raises
+            places = [decision_records.find_row(self._state, id) for id in sorted(held)]
             return Erased(tuple(sorted(block.serial.item(i) for block, i in places)))
 
         if self._queue is None:

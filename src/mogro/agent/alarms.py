@@ -11,8 +11,8 @@ import numpy as np
 
 from mogro._intervals import rate_interval
 from mogro._validation import BoolArray, FloatArray
+from mogro.agent.decision_records import unknown_categories
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
-from mogro.agent.records import unknown_categories
 from mogro.agent.state.accounts import Account
 from mogro.agent.state.ledger import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State

@@ -15,7 +15,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.agent.budgeting import Terms, make_terms
+from mogro.agent.budget_terms import Terms, make_terms
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet

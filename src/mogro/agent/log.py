@@ -58,13 +58,13 @@ from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
+from mogro.agent.decision_records import offered_arms, stored_inputs, view_of
 from mogro.agent.events import Decided, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
-from mogro.agent.records import offered_arms, stored_inputs, view_of
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 from mogro.agent.units import Units

@@ -3,8 +3,8 @@
 import numpy as np
 
 from mogro.agent.decision import Decision, assign_subject, make_decision, make_inputs, unused_id
+from mogro.agent.decision_records import recall, with_evidence
 from mogro.agent.errors import InfeasibleConstraints
-from mogro.agent.records import recall, with_evidence
 from mogro.agent.request import Request
 from mogro.agent.state.ledger import GROUPED
 from mogro.agent.state.state import State

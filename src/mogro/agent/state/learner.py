@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._reshaping import corrected, with_pending
+from mogro._derived_posteriors import corrected, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.objective import HalfLife
 from mogro.beliefs import Beliefs, FrozenPosterior

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mogro._reshaping import reshaped, without
+from mogro._derived_posteriors import reshaped, without
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
@@ -97,7 +97,7 @@ def carried(
     """Return what is left of decisions that are not held, by a new configuration.
 
     ``block`` has all that are. Objectives and factors as for
-    :func:`mogro._reshaping.with_objectives`.
+    :func:`mogro._derived_posteriors.with_objectives`.
     """
     rest = learner.observed
     if len(block.serial):

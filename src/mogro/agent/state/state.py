@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mogro._reshaping import with_objectives
+from mogro._derived_posteriors import with_objectives
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
 from mogro.agent.budget import Budget

@@ -8,7 +8,7 @@ from tests.properties import examples
 
 from mogro._integration import Law, estimate
 from mogro._validation import FloatArray
-from mogro._wins import Scores, compare
+from mogro._winners import Scores, compare
 
 KINDS = {"sums": (0.0, 1.0), "minima": (1.0, 0.0), "both": (1.0, 0.05)}
 SHAPES = ("normal", "levels", "clusters", "below", "constant", "large")
