@@ -6,7 +6,7 @@ from benchmarks.frequencies import ARMS, FEATURES, Case, judge, taught
 
 import mogro
 from mogro import RandomChebyshev, RandomHypervolume, RandomWeights
-from mogro.probability import counted, selection_probabilities
+from mogro.probability import counted_probabilities, selection_probabilities
 from mogro.scalarization import Scalarization, is_nonlinear
 
 
@@ -43,7 +43,7 @@ def test_an_arm_that_thompson_sampling_chose_has_a_propensity() -> None:
 def test_a_choice_counts_so_that_one_over_its_share_is_right() -> None:
     probability, draws, runs = 0.002, 1024, 20_000
     wins = np.random.default_rng(0).binomial(draws, probability, runs)
-    shares = [counted(np.array([w, draws - w]), draws, 0).values[0] for w in wins]
+    shares = [counted_probabilities(np.array([w, draws - w]), draws, 0).values[0] for w in wins]
     inverse = 1 / np.array(shares)
     expected = (1 - (1 - probability) ** (draws + 1)) / probability
     assert abs(inverse.mean() - expected) < 4 * inverse.std() / runs**0.5

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from mogro._integration import Law, estimate
+from mogro._integration import WeightDistribution, estimate
 from mogro._validation import FloatArray
-from mogro._winners import Scores, compare
+from mogro._winners import Scores, count_wins
 
 KINDS = {"sums": (0.0, 1.0), "minima": (1.0, 0.0), "both": (1.0, 0.05)}
 SHAPES = ("normal", "levels", "clusters", "below", "constant", "large")
@@ -55,7 +55,7 @@ def test_winners_are_those_of_all_scores(
         weights[rng.random(weights.shape) < 0.2] = 1e-40
     expected, arm = shares(scores, weights), int(rng.integers(arms))
     sizes = rng.random(80)
-    wins = compare(scores, weights, sizes=sizes, nets=4, arm=arm)
+    wins = count_wins(scores, weights, sizes=sizes, nets=4, arm=arm)
     each = (sizes[:, None] * expected).reshape(4, 20, arms).sum(axis=1)
     np.testing.assert_allclose(wins.won, each, atol=1e-9)
     np.testing.assert_allclose(wins.share, sizes * expected[:, arm], atol=1e-9)
@@ -66,7 +66,7 @@ def test_winners_are_those_of_all_scores(
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_that_are_of_no_arm(kind: str) -> None:
     scores = Scores(np.ones((3, 2)), *KINDS[kind], np.ones(2))
-    wins = compare(scores, np.empty((0, 2)))
+    wins = count_wins(scores, np.empty((0, 2)))
     assert wins.won.tolist() == [[0, 0, 0]]
     assert wins.share.shape == (0,)
 
@@ -80,9 +80,9 @@ def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
     rng = np.random.default_rng(3)
     values = np.abs(rng.normal(size=(300, 4)))
     values /= np.linalg.norm(values, axis=1, keepdims=True)
-    scores, law = Scores(values, *KINDS[kind], np.ones(4)), Law(concentration, 1.0)
+    scores, law = Scores(values, *KINDS[kind], np.ones(4)), WeightDistribution(concentration, 1.0)
     weights = rng.dirichlet(concentration, 400_000)
-    won = sum(compare(scores, some).won[0] for some in np.split(weights, 40))
+    won = sum(count_wins(scores, some).won[0] for some in np.split(weights, 40))
     arm = int(np.abs(won / 400_000 - 0.001).argmin())
     truth, noise = won[arm] / 400_000, won[arm] ** -0.5
     runs = [estimate(scores, law, np.random.default_rng(seed), arm) for seed in range(30)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro._winners import SINGLE, TINY, Floats, Scores, Wins, compare
+from mogro._winners import SINGLE, TINY, Floats, Scores, Wins, count_wins
 
 _NETS = 8  # independent copies of a net of weights
 _SIZES = (64, 1536)  # weights in a net, fewest and most
@@ -34,7 +34,7 @@ _FINE = 16  # places between two of them
 
 
 @dataclass(frozen=True)
-class Law:
+class WeightDistribution:
     """Dirichlet weights to some power, up to a factor, made of places in a unit cube.
 
     Each weight takes a random part, a Beta number, of what is left, the last one all of it. So M
@@ -82,9 +82,9 @@ class Law:
     def draw(self, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """Return independent random weights (n, M)."""
         shape = count, len(self.concentration)
-        if self == Law((1.0,) * shape[1], 1.0):
+        if self == WeightDistribution((1.0,) * shape[1], 1.0):
             return rng.standard_exponential(shape, dtype=np.float32)
-        if self == Law((0.5,) * shape[1], -0.5):
+        if self == WeightDistribution((0.5,) * shape[1], -0.5):
             sizes = np.abs(rng.standard_normal(shape, dtype=np.float32))
             return np.reciprocal(np.maximum(sizes, np.float32(TINY)))
         places = np.clip(rng.random((count, shape[1] - 1)), _TAIL, 1 - _TAIL)
@@ -121,7 +121,7 @@ def _beta_quantiles(
 
 
 def estimate(
-    scores: Scores, law: Law, rng: np.random.Generator, chosen: int | None
+    scores: Scores, law: WeightDistribution, rng: np.random.Generator, chosen: int | None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities (K,) of arms, and standard errors.
 
@@ -133,7 +133,7 @@ def estimate(
     size = int(np.clip(size, *_SIZES)) // _SIZES[0] * _SIZES[0]
     draws = _NETS * size
     weights = law.weights(_shifted(size, objectives - 1, rng))
-    wins = compare(scores, weights, nets=_NETS, arm=chosen or 0)
+    wins = count_wins(scores, weights, nets=_NETS, arm=chosen or 0)
     shares = wins.won / size
     values, squares = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _NETS
     # Few wins say little of their own spread: that of all such arms says as much.
@@ -142,7 +142,7 @@ def estimate(
     if chosen is not None:
         mine = (draws * values[chosen] + 1) / (draws + 1)
         if np.square(wins.share.sum()) < _SEVERAL * np.square(wins.share).sum() + 1:
-            mine, squares[chosen] = _seldom(scores, law, rng, chosen, weights, wins)
+            mine, squares[chosen] = _estimate_rare_arm(scores, law, rng, chosen, weights, wins)
         values *= (1 - mine) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
         values[chosen] = mine
     errors = np.sqrt(squares)
@@ -165,9 +165,9 @@ def _net(dim: int) -> NDArray[np.uint32]:
     return np.asarray((points * (1 << _BITS)).astype(np.uint32))
 
 
-def _seldom(
+def _estimate_rare_arm(
     scores: Scores,
-    law: Law,
+    law: WeightDistribution,
     rng: np.random.Generator,
     arm: int,
     weights: FloatArray,
@@ -199,7 +199,7 @@ def _seldom(
             points = points[_is_ahead(fast, points, table)]
         kept.append(points)
     points = np.concatenate(kept).astype(np.float64)
-    share = compare(scores, points, arm=arm, strong=stages[0]).share
+    share = count_wins(scores, points, arm=arm, strong=stages[0]).share
     mine = (share.sum() + 1) / (draws + 1)
     return mine, ((np.square(share).sum() + 1) / (draws + 1) - mine * mine) / (draws + 1)
 

@@ -118,7 +118,7 @@ class Wins(NamedTuple):
     best: IntArray
 
 
-def compare(
+def count_wins(
     scores: Scores,
     weights: FloatArray,
     *,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._integration import Law, estimate
+from mogro._integration import WeightDistribution, estimate
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats
-from mogro._winners import SLACK, Scores, compare
+from mogro._winners import SLACK, Scores, count_wins
 from mogro.scalarization import (
     FixedWeights,
     RandomChebyshev,
@@ -79,23 +79,27 @@ def selection_probabilities(
     turn = count(step, "step", minimum=0)
     if is_front(selection):
         members = selection.members(points)
-        return exactly(members / members.sum())
+        return exact_probabilities(members / members.sum())
     match selection:
         case RandomWeights() | RandomChebyshev() | RandomHypervolume():
             return _random(points, selection, rng, chosen)
         case FixedWeights() | RoundRobin():
             weights = selection.weights(points.shape[1], step=turn, batch=(), rng=rng)
             sizes = np.abs(points[(points @ weights).argmax()])
-            return exactly(compare(Scores(points, 0.0, 1.0, sizes), np.array([weights])).won[0])
+            return exact_probabilities(
+                count_wins(Scores(points, 0.0, 1.0, sizes), np.array([weights])).won[0]
+            )
     return _drawn(points, selection, turn, rng, chosen)  # type: ignore[arg-type]  # no front
 
 
-def exactly(values: FloatArray) -> Probabilities:
+def exact_probabilities(values: FloatArray) -> Probabilities:
     """Return probabilities that are known."""
     return Probabilities(values, np.zeros(len(values)))
 
 
-def counted(wins: FloatArray | IntArray, draws: int, chosen: int | None) -> Probabilities:
+def counted_probabilities(
+    wins: FloatArray | IntArray, draws: int, chosen: int | None
+) -> Probabilities:
     """Return shares (K,) of wins in independent draws, of which a choice is one more.
 
     With it, one over the share of the arm that was chosen is one over its probability on average,
@@ -118,15 +122,15 @@ def _random(
     arms, objectives = values.shape
     some: BoolArray = np.ones(objectives, dtype=np.bool_)
     if isinstance(selection, RandomHypervolume):
-        law, bend, total = Law((0.5,) * objectives, -0.5), 1.0, 0.0
+        law, bend, total = WeightDistribution((0.5,) * objectives, -0.5), 1.0, 0.0
     elif isinstance(selection, RandomChebyshev):
-        law = Law(RandomWeights(selection.concentration).dirichlet(objectives), 1.0)
+        law = WeightDistribution(RandomWeights(selection.concentration).dirichlet(objectives), 1.0)
         bend, total = 1.0, selection.rho
     else:
         # An objective without values, because it has no observations yet, decides nothing.
         some = np.asarray(values.any(axis=0)) if values.any() else some
         concentration = np.array(selection.dirichlet(objectives))[some]
-        law, bend, total = Law(tuple(concentration.tolist()), 1.0), 0.0, 1.0
+        law, bend, total = WeightDistribution(tuple(concentration.tolist()), 1.0), 0.0, 1.0
     above, sizes = values[:, some], np.abs(values[:, some])
     if bend:
         point = reference_point(values, selection.reference).ravel()  # type: ignore[union-attr]
@@ -134,18 +138,18 @@ def _random(
     if isinstance(selection, RandomHypervolume):
         above = np.maximum(above, 0)
         if not above.all(axis=1).any():  # all scores are 0
-            return exactly(np.full(arms, 1 / arms))
+            return exact_probabilities(np.full(arms, 1 / arms))
     sizes = sizes[_unbeaten(above)].max(axis=0)
     snapped = _snapped(above, SLACK * sizes)
     rows = _unbeaten(snapped)
     kinds, kind, copies = _kinds(snapped[rows])
     scores = Scores(kinds, bend, total, sizes)
     if len(kinds) == 1:
-        won = exactly(np.ones(1))
+        won = exact_probabilities(np.ones(1))
     elif kinds.shape[1] == 1:
-        won = exactly(compare(scores, np.ones((1, 1))).won[0])
+        won = exact_probabilities(count_wins(scores, np.ones((1, 1))).won[0])
     elif kinds.shape[1] == 2:
-        won = exactly(_in_pieces(scores, law))
+        won = exact_probabilities(_in_pieces(scores, law))
     else:
         place = kind[rows == chosen]
         won = Probabilities(*estimate(scores, law, rng, int(place[0]) if place.size else None))
@@ -198,8 +202,8 @@ def _drawn(
     if not is_nonlinear(selection):
         sizes = np.abs(values[_unbeaten(values)]).max(axis=0)
         kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes))
-        won = compare(Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
-        return counted((won / copies)[kind], draws, chosen)
+        won = count_wins(Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
+        return counted_probabilities((won / copies)[kind], draws, chosen)
     won = np.zeros(arms)
     block = max(1, _BLOCK // values.size)
     for start in range(0, draws, block):
@@ -209,10 +213,10 @@ def _drawn(
         top = table.max(axis=1, keepdims=True)
         tied = table >= top - SLACK * np.abs(top)
         won += (1 / np.count_nonzero(tied, axis=1)) @ tied
-    return counted(won, draws, chosen)
+    return counted_probabilities(won, draws, chosen)
 
 
-def _in_pieces(scores: Scores, law: Law) -> FloatArray:
+def _in_pieces(scores: Scores, law: WeightDistribution) -> FloatArray:
     """Return the probabilities (K,) of arms with two objectives, exactly."""
     edges = np.empty((0, 2))
     if scores.bend:  # an arm's score has a kink where both terms are equal
@@ -224,10 +228,10 @@ def _in_pieces(scores: Scores, law: Law) -> FloatArray:
     ends = _pieces(scores, edges)
     below, above = _below(law, ends)
     sizes = np.where(below[:-1] < 0.5, np.diff(below), -np.diff(above))
-    return np.asarray(compare(scores, (ends[1:] + ends[:-1]) / 2, sizes=sizes).won[0])
+    return np.asarray(count_wins(scores, (ends[1:] + ends[:-1]) / 2, sizes=sizes).won[0])
 
 
-def _below(law: Law, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _below(law: WeightDistribution, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return P(w_1 / w_2 < ratio) and P(w_1 / w_2 > ratio) for the ratios of weights (n, 2)."""
     from scipy.special import betainc
 

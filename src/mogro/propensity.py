@@ -10,7 +10,12 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import Arms, Rule, choose, listed, priced, priced_theta, values_in_round
 from mogro.exploration import ExplorationContext
-from mogro.probability import Probabilities, counted, exactly, selection_probabilities
+from mogro.probability import (
+    Probabilities,
+    counted_probabilities,
+    exact_probabilities,
+    selection_probabilities,
+)
 from mogro.scalarization import FixedWeights, RoundRobin
 from mogro.selection import Selection, is_front
 
@@ -45,7 +50,7 @@ def probabilities(
     for learner, features in enumerate(everywhere):
         source = part_of(rng, np.array([learner])) if batch else rng
         if share == 1:
-            part = exactly(np.full(shape[0], 1 / shape[0]))
+            part = exact_probabilities(np.full(shape[0], 1 / shape[0]))
         elif explore is not None and learner in exploring:
             place = np.array([exploring.index(learner)])
             part = _when_exploring(policy, explore.only(place), source, chosen)
@@ -98,9 +103,11 @@ def _when_exploring(
     assert policy.exploration is not None
     tell = getattr(policy.exploration, "probabilities", None)
     if tell is not None:
-        return exactly(np.asarray(tell(explore)[0]))
+        return exact_probabilities(np.asarray(tell(explore)[0]))
     drawn = [int(policy.exploration.choose(explore, rng=rng)[0]) for _ in range(_CHOICES)]
-    return counted(np.bincount(drawn, minlength=explore.arms.shape[-2]), _CHOICES, chosen)
+    return counted_probabilities(
+        np.bincount(drawn, minlength=explore.arms.shape[-2]), _CHOICES, chosen
+    )
 
 
 def _when_exploiting(
@@ -121,7 +128,7 @@ def _when_exploiting(
     values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
     if source.bit_generator.state != before:  # values that are random themselves
         drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)
-        return counted(np.bincount(drawn, minlength=count), len(drawn), chosen)
+        return counted_probabilities(np.bincount(drawn, minlength=count), len(drawn), chosen)
     return _by_values(values, arms, beliefs.theta[0], step, source, selection, prices, chosen)
 
 
