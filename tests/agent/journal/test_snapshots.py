@@ -8,7 +8,7 @@ import pytest
 from tests.agent.journal.worlds import ARMS, live, opened, query, saved
 
 import mogro
-from mogro.agent.journal.tables import Index, Journal
+from mogro.agent.journal.tables import Journal, SnapshotIndex
 from mogro.agent.state import ledger
 
 
@@ -96,7 +96,7 @@ def test_a_commit_takes_one_part_along_however_much_has_changed(
     expected = saved(agent, tmp_path / "one")
     agent.close()
     ((content,),) = query(shop, "SELECT content FROM mogro_snapshots WHERE part = 0")
-    index = Index(**json.loads(bytes(content)))
+    index = SnapshotIndex(**json.loads(bytes(content)))
     there = query(shop, "SELECT part, position FROM mogro_snapshots WHERE part <> 0")
     assert sorted(there) == sorted(index.parts)  # nothing is left of earlier ones
     with monkeypatch.context() as patch:

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from mogro.agent.journal.tables import LISTS, Index, Journal
+from mogro.agent.journal.tables import LISTS, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.state import State
 
@@ -42,7 +42,7 @@ class Snapshots:
     def __init__(self, journal: Journal, every: int) -> None:
         self._journal = journal
         self._every = every
-        self._index: Index | None = None  # of the one that is being written
+        self._index: SnapshotIndex | None = None  # of the one that is being written
         self._pieces: deque[tuple[int, Callable[[], bytes]]] = deque()
         self._unused: set[tuple[int, int]] = set()  # parts of earlier ones, to be deleted
         self.next = every  # the position from which on another one may be due
@@ -73,7 +73,7 @@ class Snapshots:
             if changed > last.position or not blocks[number]:
                 blocks[number] = position
                 self._pieces.append((number + 1, partial(snapshot.block, ledger, number)))
-        self._index = Index(position, len(starts), blocks, last.deleted)
+        self._index = SnapshotIndex(position, len(starts), blocks, last.deleted)
         self.next, self.under_way = position + self._every, True
         if state.ledger.released is not None:
             released = state.ledger.released  # what the last one stands for was in its lists

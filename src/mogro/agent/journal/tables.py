@@ -7,11 +7,11 @@ Each table has rows for every agent in it::
     mogro_snapshots   agent, part, position of the last event in it, content
 
 An event is written by :func:`mogro._codec.encode`; behind a decision comes what only a log needs of
-it. Positions have no gaps, but for events that have gone out; then a snapshot stands for
-them. The checksum is CRC-32 of the event's bytes, started with its position. Part 0 of a snapshot
-is the :class:`Index`, which says what counts; parts -1, -2 and so on are the head, cut into pieces;
-parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events that are to be
-deleted once a snapshot counts that stands for them.
+it. Positions have no gaps, but for events that have gone out; then a snapshot stands for them. The
+checksum is CRC-32 of the event's bytes, started with its position. Part 0 of a snapshot is the
+:class:`SnapshotIndex`, which says what counts; parts -1, -2 and so on are the head, cut into
+pieces; parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 list events that are to
+be deleted once a snapshot counts that stands for them.
 """
 
 import itertools
@@ -44,7 +44,7 @@ _TABLES = (
 
 
 @dataclass(frozen=True)
-class Index:
+class SnapshotIndex:
     """The last snapshot that is whole.
 
     Attributes
@@ -234,10 +234,10 @@ class Journal(ABC):
             [(self._agent, position) for position in positions],
         )
 
-    def index(self) -> Index:
+    def index(self) -> SnapshotIndex:
         """Return what there is of the last snapshot that is whole."""
         rows = self._parts("part = 0")
-        return Index(**json.loads(rows[0][2])) if rows else Index()
+        return SnapshotIndex(**json.loads(rows[0][2])) if rows else SnapshotIndex()
 
     def write_part(self, part: int, position: int, content: bytes) -> None:
         """Write a part of a snapshot at a position."""
@@ -254,7 +254,7 @@ class Journal(ABC):
             [(self._agent, *part) for part in parts],
         )
 
-    def write_index(self, index: Index) -> None:
+    def write_index(self, index: SnapshotIndex) -> None:
         """Let a snapshot count, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
