@@ -277,7 +277,7 @@ def test_only_loopback_without_keys(tmp_path: Path) -> None:
         ("[agents.'a/b']\narms = 2\nobjectives = [{name = 'x'}]", "agents: expected names"),
         ("[agents.a]\narms = 2\nobjectives = []", "objectives: expected"),
         ("[agents.a]\narms = {x = {type = 'none'}}\nobjectives = [{name = 'x'}]", "Invalid value"),
-        ("agents = [", "no TOML"),
+        ("agents = [", "not valid TOML"),
         (
             "personalizer = {agent = 'b', objective = 'x'}\n[agents.a]\narms = 2\n"
             "objectives = [{name = 'x'}]",

@@ -21,7 +21,7 @@ from mogro.agent import Agent, ImplausibleTime
 from mogro.service import pages, wire
 from mogro.service.guard import App, Guard, answer, authenticate, find_caller, read_body
 from mogro.service.openapi import describe
-from mogro.service.operations import Asking, Operation, agent_operations
+from mogro.service.operations import CallContext, Operation, agent_operations
 from mogro.service.problems import Refused, problem_of, status_of
 from mogro.service.service import Service
 
@@ -148,7 +148,7 @@ class Routes:
 
         return handle
 
-    def _enter(self, request: Request, role: Any, agent: str | None = None) -> Asking:
+    def _enter(self, request: Request, role: Any, agent: str | None = None) -> CallContext:
         """Return who asks which agent, if they may."""
         caller = authenticate(request, self._service)
         name = agent or request.path_params["agent"]
@@ -156,7 +156,7 @@ class Routes:
             caller.require(role, name)
         request.scope["mogro"] = {"by": caller.name, "agent": name}
         hosted = self._service.agent(name)
-        return Asking(self._service, hosted, caller, request.path_params.get("event", ""))
+        return CallContext(self._service, hosted, caller, request.path_params.get("event", ""))
 
     async def _body(self, request: Request) -> bytes:
         kind = request.headers.get("content-type", "").partition(";")[0]
@@ -165,7 +165,7 @@ class Routes:
         limits = self._service.config.limits
         return await read_body(request, most=limits.body, seconds=limits.seconds)
 
-    def _check(self, here: Asking, call: Any) -> None:
+    def _check(self, here: CallContext, call: Any) -> None:
         """Refuse what the key or the limits do not allow."""
         for role in getattr(call, "roles", ()):
             here.caller.require(role, here.hosted.name)

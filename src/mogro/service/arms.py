@@ -36,7 +36,7 @@ class ArmStore:
             try:
                 self._given = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
-                raise ValueError(f"{path}: no catalogue: {error}") from None
+                raise ValueError(f"{path}: not a catalogue: {error}") from None
         self._features: FeatureMap = agent.config.features
         self._catalogue = self._made(self._given)
 

@@ -206,7 +206,7 @@ def read_config(path: str | os.PathLike[str]) -> ServiceConfig:
     try:
         plain = tomllib.loads(place.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{place}: no TOML: {error}") from None
+        raise ValueError(f"{place}: not valid TOML: {error}") from None
     return parse_config(plain, place)
 
 

@@ -144,7 +144,7 @@ def _read(path: Path) -> dict[str, Key]:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
         return msgspec.convert(plain, dict[str, Key])
     except (ValueError, msgspec.ValidationError) as error:
-        raise ValueError(f"{path}: no file of keys: {error}") from None
+        raise ValueError(f"{path}: not a file of keys: {error}") from None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import personalizer, wire
 from mogro.service.config import Settings
-from mogro.service.hosting import HostedAgent
+from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
 from mogro.service.problems import Refused
 from mogro.service.service import Caller, Service
@@ -20,7 +20,7 @@ _HERE = "/v1/agents/{agent}"
 _PERSONALIZER = "/personalizer/v1.1-preview.3"
 
 
-class Asking(NamedTuple):
+class CallContext(NamedTuple):
     """Who asks which agent; of Personalizer's calls also the event in the path."""
 
     service: Service
@@ -114,7 +114,7 @@ def _call(kind: type[wire.Call], *, writes: bool) -> Operation:
     return Operation("POST", path, words, kind.role, kind, answers, _carry_out, writes)
 
 
-def _carry_out(here: Asking, asked: wire.Call) -> Any:
+def _carry_out(here: CallContext, asked: wire.Call) -> Any:
     return here.hosted.carry_out(asked)
 
 
@@ -125,13 +125,13 @@ def _personalizer_operations(service: Service) -> list[Operation]:
         return []
     name, objective = wanted.agent, wanted.objective
 
-    def rank(here: Asking, asked: personalizer.RankRequest) -> Any:
+    def rank(here: CallContext, asked: personalizer.RankRequest) -> Any:
         return personalizer.rank(here.agent, asked)
 
-    def reward(here: Asking, asked: personalizer.RewardRequest) -> Any:
+    def reward(here: CallContext, asked: personalizer.RewardRequest) -> Any:
         here.agent.reward(here.event, {objective: asked.value})
 
-    def activate(here: Asking, _: None) -> Any:
+    def activate(here: CallContext, _: None) -> Any:
         here.agent.activate(here.event)
 
     p, event = personalizer, f"{_PERSONALIZER}/events/{{event}}"
@@ -145,40 +145,40 @@ def _personalizer_operations(service: Service) -> list[Operation]:
     ]  # fmt: skip
 
 
-def _show_decision(here: Asking, asked: wire.ById) -> wire.RecordAnswer:
+def _show_decision(here: CallContext, asked: wire.ById) -> wire.RecordAnswer:
     """Return a decision and what has become of it."""
     return wire.recorded(here.agent.decision(asked.id))
 
 
-def _explain(here: Asking, asked: wire.ById) -> wire.ExplanationAnswer:
+def _explain(here: CallContext, asked: wire.ById) -> wire.ExplanationAnswer:
     """Say what an arm was chosen over."""
     known = here.agent.explain(here.agent.decision(asked.id).decision)
     return wire.ExplanationAnswer(wire.decided(known.decision), known.reason, known.rivals)
 
 
-def _show_alarms(here: Asking, _: None) -> wire.AlarmsAnswer:
+def _show_alarms(here: CallContext, _: None) -> wire.AlarmsAnswer:
     """Say what should be looked at."""
     return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in here.agent.alarms()])
 
 
-def _show_weights(here: Asking, _: None) -> wire.WeightsAnswer:
+def _show_weights(here: CallContext, _: None) -> wire.WeightsAnswer:
     """Return the trade-off, and those before."""
     return wire.WeightsAnswer(here.agent.weights, here.history("weights"))
 
 
-def _set_weights(here: Asking, asked: wire.SetWeights) -> wire.WeightsAnswer:
+def _set_weights(here: CallContext, asked: wire.SetWeights) -> wire.WeightsAnswer:
     """Set the trade-off."""
     here.agent.set_weights(asked.weights, now=asked.now)
     here.note("weights", asked.weights)
     return _show_weights(here, None)
 
 
-def _show_config(here: Asking, _: None) -> wire.ConfigAnswer:
+def _show_config(here: CallContext, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
     return _config_after(here, Reconfiguration())
 
 
-def _reconfigure(here: Asking, asked: Settings) -> wire.ConfigAnswer:
+def _reconfigure(here: CallContext, asked: Settings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
     options, config = asked.options(), here.agent.config
     names = ("arms", "context", "interactions")
@@ -192,52 +192,52 @@ def _reconfigure(here: Asking, asked: Settings) -> wire.ConfigAnswer:
     return _config_after(here, done)
 
 
-def _config_after(here: Asking, done: Reconfiguration) -> wire.ConfigAnswer:
+def _config_after(here: CallContext, done: Reconfiguration) -> wire.ConfigAnswer:
     settings, changes = to_plain(here.agent.config), list(done.changes)
     history = here.history("config")
     return wire.ConfigAnswer(settings, changes, done.relearned, done.unsure, history)
 
 
-def _show_budgets(here: Asking, _: None) -> wire.BudgetsAnswer:
+def _show_budgets(here: CallContext, _: None) -> wire.BudgetsAnswer:
     """Say how the budgets stand."""
     budgets = [wire.BudgetAnswer(*status) for status in here.agent.budgets]
     return wire.BudgetsAnswer(budgets, here.history("budgets"))
 
 
-def _set_budgets(here: Asking, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
+def _set_budgets(here: CallContext, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
     """Set all budgets."""
     here.agent.reconfigure(budgets=asked.budgets)
     here.note("budgets", asked.budgets)
     return _show_budgets(here, None)
 
 
-def _show_arms(here: Asking, _: None) -> wire.CatalogueAnswer:
+def _show_arms(here: CallContext, _: None) -> wire.CatalogueAnswer:
     """Return the catalogue."""
     return wire.CatalogueAnswer(dict(here.hosted.arms.given))
 
 
-def _put_arms(here: Asking, asked: wire.PutArms) -> wire.NumberAnswer:
+def _put_arms(here: CallContext, asked: wire.PutArms) -> wire.NumberAnswer:
     """Add arms, or give them other features."""
     here.hosted.arms.put(asked.arms)
     here.note("arms", {"put": list(asked.arms)[:100]})
     return wire.NumberAnswer(len(here.hosted.arms.given))
 
 
-def _drop_arms(here: Asking, asked: wire.DropArms) -> wire.NumberAnswer:
+def _drop_arms(here: CallContext, asked: wire.DropArms) -> wire.NumberAnswer:
     """Take arms off the catalogue."""
     here.hosted.arms.drop(asked.arms)
     here.note("arms", {"drop": asked.arms[:100]})
     return wire.NumberAnswer(len(here.hosted.arms.given))
 
 
-def _erase(here: Asking, asked: wire.Erase) -> wire.NumberAnswer:
+def _erase(here: CallContext, asked: wire.Erase) -> wire.NumberAnswer:
     """Remove what was recorded of decisions."""
     erased = here.agent.erase(*asked.ids)
     here.note("erase", {"decisions": erased})
     return wire.NumberAnswer(erased)
 
 
-def _describe(here: Asking, _: None) -> wire.AgentAnswer:
+def _describe(here: CallContext, _: None) -> wire.AgentAnswer:
     """Return an agent as it is now."""
     agent = here.agent
     return wire.AgentAnswer(

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from mogro import _page
 from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
-from mogro.service.hosting import HostedAgent
+from mogro.service.hosted_agent import HostedAgent
 from mogro.service.problems import Refused
 from mogro.service.service import Caller, Service
 

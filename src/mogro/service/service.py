@@ -16,7 +16,7 @@ import msgspec
 
 from mogro.service.arms import ArmStore
 from mogro.service.config import ServiceConfig
-from mogro.service.hosting import HostedAgent
+from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Key, KeyRing, Role
 from mogro.service.metrics import Metrics
 from mogro.service.problems import Refused

@@ -11,7 +11,7 @@ from mogro.agent.units import Units
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
-from mogro.service.hosting import HostedAgent
+from mogro.service.hosted_agent import HostedAgent
 
 _CHOICES = 40  # of the recent ones, that a trade-off is tried on
 _WIDE = 1.96  # standard errors of an interval of 95 %
@@ -88,7 +88,7 @@ def _unit(weights: Mapping[str, float], units: Units) -> FloatArray:
     return np.asarray(vector / vector.sum())
 
 
-class Comparison(NamedTuple):
+class TradeOffComparison(NamedTuple):
     """What another trade-off would change.
 
     Attributes
@@ -104,7 +104,7 @@ class Comparison(NamedTuple):
     words: str
 
 
-def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> Comparison:
+def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> TradeOffComparison:
     """Say what another trade-off would change, by beliefs and by the log."""
     agent, units = hosted.agent, hosted.agent.config.units
     vector = units.vector(weights, "weights")
@@ -122,7 +122,7 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> Comparison:
     try:
         result = what_if(agent, trade_offs)
     except ValueError as error:
-        return Comparison(rows, f"Not enough data yet: {error}.")
+        return TradeOffComparison(rows, f"Not enough data yet: {error}.")
     bounds = result.interval()
     logged = [(4, result.value[-1], bounds[-1])]
     if now is None:
@@ -132,7 +132,7 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> Comparison:
     for place, values, limits in logged:
         for row, value, (low, high) in zip(rows, values, limits, strict=True):
             row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    return Comparison(rows, f"{_verdict(hosted, result)} {result.advice}".strip())
+    return TradeOffComparison(rows, f"{_verdict(hosted, result)} {result.advice}".strip())
 
 
 def _verdict(hosted: HostedAgent, result: WhatIf) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
-from mogro.service.hosting import HostedAgent
+from mogro.service.hosted_agent import HostedAgent
 from mogro.service.steering import try_recent
 
 _RECENT = 1000  # decisions
