@@ -24,7 +24,7 @@ import mogro
 from benchmarks.field.routing import MODELS, read_prompts
 
 OUT = Path("out", "budgets")
-TARGETS = (2.9e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
+TARGETS = (2.9e-5, 3.5e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
 KNOWN, SIZE, BURST = 1785, 24, 20  # prompts for the warm start, features, decisions' worth
 ORDERS = int(os.environ.get("ORDERS", "20"))
 ARMS = np.eye(len(MODELS))
@@ -173,17 +173,34 @@ def targets(prompts: Prompts) -> list[dict[str, object]]:
     ]
 
 
+def told(prompts: Prompts) -> list[dict[str, object]]:
+    """All targets that can be kept, with list prices known."""
+    return _fresh(prompts, told_agent, 0)
+
+
+def told_late(prompts: Prompts) -> list[dict[str, object]]:
+    """The same with costs that come up to 200 decisions later."""
+    return _fresh(prompts, told_agent, 200)
+
+
 def cold(prompts: Prompts) -> list[dict[str, object]]:
-    """All targets, with list prices and with nothing known."""
-    rows = []
-    for name, make in (("list prices", told_agent), ("nothing", new_agent)):
-        for target in TARGETS:
-            played = [
-                play(make(seed), prompts, order, target)
+    """All targets that can be kept, with nothing known."""
+    return _fresh(prompts, new_agent, 0)
+
+
+def _fresh(
+    prompts: Prompts, make: Callable[[int], mogro.Agent], delay: int
+) -> list[dict[str, object]]:
+    return [
+        summary(
+            [
+                play(make(seed), prompts, order, target, delay=delay)
                 for seed, order in enumerate(orders(prompts))
-            ]
-            rows.append(summary(played, target) | {"start": name})
-    return rows
+            ],
+            target,
+        )
+        for target in TARGETS[1:7]
+    ]
 
 
 def _phases(quality: np.ndarray, cost: np.ndarray) -> Change:
@@ -220,7 +237,7 @@ def delays(prompts: Prompts) -> list[dict[str, object]]:
     known = warm_agent(prompts)
     return [
         summary([play(copy.deepcopy(known), prompts, o, t, delay=200) for o in orders(prompts)], t)
-        for t in TARGETS[1:6]
+        for t in TARGETS[1:7]
     ]
 
 
@@ -306,7 +323,7 @@ def main(folder: str = "", *parts: str) -> None:
 
 
 PARTS: dict[str, Callable[[Prompts], list[dict[str, object]]]] = {
-    each.__name__: each for each in (targets, cold, drift, failure, delays)
+    each.__name__: each for each in (targets, told, told_late, cold, drift, failure, delays)
 }
 
 if __name__ == "__main__":

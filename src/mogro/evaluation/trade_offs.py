@@ -190,6 +190,23 @@ class WhatIf:
         confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
         return confidence
 
+    def kept_bounds(self, objective: str, level: float = 0.95) -> FloatArray:
+        """Return the bound that each trade-off would have kept on average, (W,), in user's units.
+
+        At most so much of what is to be small, at least so much of what is to be large; for all
+        trade-offs together with this confidence. NaN for estimates that cannot be trusted.
+        """
+        m = self._place(objective)
+        bounds = self.interval(level)[:, m, 0 if self.units.scale[m] > 0 else 1]
+        return np.where(self.trusted, bounds, np.nan)
+
+    def _place(self, objective: str) -> int:
+        if objective not in self.units.index:
+            raise ValueError(
+                f"objective: expected one of {list(self.units.names)}, got {objective!r}"
+            )
+        return self.units.index[objective]
+
     def best(
         self,
         objective: str,
@@ -211,11 +228,7 @@ class WhatIf:
         level
             The confidence wanted, for the whole grid.
         """
-        if objective not in self.units.index:
-            raise ValueError(
-                f"objective: expected one of {list(self.units.names)}, got {objective!r}"
-            )
-        m, wanted = self.units.index[objective], share(level, "level", closed="()")
+        m, wanted = self._place(objective), share(level, "level", closed="()")
         sure = self.confidence(at_least=at_least, at_most=at_most)
         constraints = " and ".join(
             [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]

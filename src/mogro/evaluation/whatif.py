@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from mogro._validation import FloatArray, count
+from mogro._validation import FloatArray, count, real
 from mogro.agent.units import Units
 from mogro.evaluation.log_model import LogModel
 from mogro.evaluation.log_records import Records
@@ -31,6 +31,7 @@ def what_if(
     /,
     trade_offs: Sequence[Mapping[str, float]] | int | None = None,
     *,
+    prices: Mapping[str, Sequence[float]] | None = None,
     objectives: Sequence[str] | None = None,
 ) -> WhatIf:
     """Estimate what other trade-offs would have been worth, all from one log.
@@ -46,6 +47,12 @@ def what_if(
     trade_offs
         Weights per unit by objective; or a number of steps from 0 to 1, for a grid of all weights
         of sum 1. Without it, the finest such grid of at most 21.
+    prices
+        Of one objective, what a unit of its values may cost, as in :attr:`mogro.Agent.budgets`:
+        each is a fixed price, added to the weights of the only trade-off, or to even ones of the
+        other objectives. What a budget makes of its price depends on the order of decisions, and
+        no log can tell about that; a fixed price it can. :meth:`WhatIf.kept_bounds` says which
+        budget each would have kept.
     objectives
         Names of those that are to be judged; all without it. Rows with an open window of another
         objective then count. Trade-offs are among all.
@@ -79,7 +86,10 @@ def what_if(
     """
     agent_log = read_log(log, objectives)
     scanned = ScannedLog(agent_log)
-    vectors = read_trade_offs(trade_offs, agent_log.units)
+    if prices is None:
+        vectors = read_trade_offs(trade_offs, agent_log.units)
+    else:
+        vectors = read_prices(prices, trade_offs, agent_log.units)
     targets = [Greedy(weights, agent_log.units) for weights in vectors]
     model = LogModel(len(targets), len(agent_log.judged))
     pairs, sums = _Pairs(len(targets)), list[Sums]()
@@ -163,6 +173,28 @@ def read_trade_offs(
         ]
     else:
         vectors = [read_weights(weights, units) for weights in trade_offs]
+    return _checked_count(vectors)
+
+
+def read_prices(
+    prices: Mapping[str, Sequence[float]], trade_offs: object, units: Units
+) -> list[FloatArray]:
+    """Return weights (M,) of sum 1 for every price of an objective, beside those of others."""
+    if len(prices) != 1 or not set(prices) <= set(units.names):
+        raise ValueError(f"prices: expected those of one of {list(units.names)}, got {prices!r}")
+    ((name, listed),) = prices.items()
+    if trade_offs is None:
+        trade_offs = [{other: 1.0 for other in units.names if other != name}]
+    if not isinstance(trade_offs, Sequence) or len(trade_offs) != 1:
+        raise ValueError(f"trade_offs: expected a list of one beside prices, got {trade_offs!r}")
+    weights, unit = read_weights(trade_offs[0], units), np.eye(len(units))[units.index[name]]
+    size = float(np.abs(units.scale) @ unit)
+    numbers = [real(price, "prices", minimum=0.0) for price in listed]
+    vectors = [(weights + price * size * unit) / (1 + price * size) for price in numbers]
+    return _checked_count(vectors)
+
+
+def _checked_count(vectors: list[FloatArray]) -> list[FloatArray]:
     if not 1 <= len(vectors) <= _MAX_TRADE_OFFS:
         raise ValueError(
             f"trade_offs: expected 1 to {_MAX_TRADE_OFFS} trade-offs, got {len(vectors)}"
