@@ -19,12 +19,13 @@ from mogro.agent.errors import (
     UnknownDecision,
     UnknownObjective,
 )
+from mogro.agent.explanation import Explanation, Rival
 from mogro.agent.features.catalogue import Catalogue, ExactIndex, Index
 from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.objective import HalfLife, Objective, Retention
 from mogro.agent.state.counters import Outcome, Reconfiguration
-from mogro.agent.views import Estimates, Explanation, Front, Rival
+from mogro.agent.views import Estimates, Front
 
 __all__ = [
     "Agent",

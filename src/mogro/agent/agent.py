@@ -44,6 +44,7 @@ from mogro.agent.events import (
     Voided,
     Withdrawn,
 )
+from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.feature_map import FeatureSpec, Interactions
 from mogro.agent.journal import CommitQueue, check_config, open_journal
@@ -970,9 +971,9 @@ class Agent:
             theta = learner.theta
         return views.learned_front(offered, theta, config)
 
-    def explain(self, decision: Decision) -> views.Explanation:
+    def explain(self, decision: Decision) -> Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
-        return views.explain(decision)
+        return explain(decision)
 
     def __repr__(self) -> str:
         with self._current():

@@ -9,7 +9,6 @@ from mogro import _page
 from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, share
 from mogro.agent.config import AgentConfig
-from mogro.agent.decision import Decision, DecisionInputs
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
@@ -19,8 +18,6 @@ from mogro.plots import Drawing, house_style, panels
 
 _LEAST = 1e-12  # a variance, in units of the noise
 _ROUNDING = 1e-9
-_MAX_RIVALS = 5  # rivals that an explanation tells about
-_REASONS = 3  # features that its text names for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,65 +129,6 @@ class Estimates:
     __repr__ = __str__
 
 
-@dataclass(frozen=True)
-class Rival:
-    """An arm that was not chosen.
-
-    Attributes
-    ----------
-    arm
-        Its id.
-    estimates
-        What it was expected to give, by objective, in the user's units.
-    leads
-        By how much the chosen arm led, by objective, in units, better being positive.
-    total
-        The leads added up with the weights of the decision; None if it had none.
-    reasons
-        What each feature of the learner that differs between the two arms adds to the total (or
-        to the sum of the leads, without weights), by name, the largest
-        first. Empty for a decision from a journal.
-    """
-
-    arm: str
-    estimates: dict[str, float]
-    leads: dict[str, float]
-    total: float | None
-    reasons: dict[str, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """Why an arm was chosen: its closest rivals, and on what it led.
-
-    Attributes
-    ----------
-    decision
-        The decision.
-    reason
-        In a sentence.
-    rivals
-        The closest rivals, closest first.
-    """
-
-    decision: Decision
-    reason: str
-    rivals: tuple[Rival, ...]
-
-    def __str__(self) -> str:
-        lines = [f"{self.decision.arm}: {self.reason}."]
-        for rival in self.rivals:
-            leads = ", ".join(f"{name} {lead:+.3g}" for name, lead in rival.leads.items())
-            total = "" if rival.total is None else f" (weighted {rival.total:+.3g})"
-            lines.append(f"  against {rival.arm}, in units: {leads}{total}")
-            if rival.reasons:
-                shown = list(rival.reasons.items())[:_REASONS]
-                lines.append("    by " + ", ".join(f"{name} {part:+.3g}" for name, part in shown))
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-
 def learned_front(arms: ArmSet, theta: FloatArray, config: AgentConfig) -> Front:
     """Return the estimated effective front of the arms on offer."""
     front = pareto_front(arms.features, arms.view.project_rows(theta))
@@ -262,46 +200,6 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
     return np.asarray((n > 0) & same & (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n))
 
 
-def explain(decision: Decision) -> Explanation:
-    """Compare the chosen arm with the others, by what was believed then."""
-    if not isinstance(decision, Decision):
-        raise ValueError(f"decision: expected a Decision, got {decision!r}")
-    inputs, units = decision.inputs, decision.config.units
-    values = inputs.estimates
-    chosen = inputs.arms.ids.index(decision.arm)
-    leads = values[chosen] - values
-    named = decision.weights
-    weights = None if named is None else np.array(list(named.values()))
-    close = leads.min(axis=1) if weights is None else leads @ weights
-    order = [i for i in np.argsort(close, kind="stable") if i != chosen][:_MAX_RIVALS]
-    rivals = tuple(
-        Rival(
-            inputs.arms.id(i),
-            units.named(units.to_user_units(values[i])),
-            units.named(leads[i]),
-            None if weights is None else float(close[i]),
-            _reasons(decision, chosen, i, weights),
-        )
-        for i in order
-    )
-    return Explanation(decision, _reason(decision), rivals)
-
-
-def _reasons(
-    decision: Decision, chosen: int, rival: int, weights: FloatArray | None
-) -> dict[str, float]:
-    """Return what the features of the learner add to the lead over a rival, by their names."""
-    inputs = decision.inputs
-    if not isinstance(inputs, DecisionInputs):
-        return {}
-    arms, theta = inputs.arms, inputs.learned.theta
-    apart = arms.learned(chosen) - arms.learned(rival)
-    parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
-    names = arms.view.features.names
-    order = np.argsort(-np.abs(parts), kind="stable")
-    return {names[j]: float(parts[j]) for j in order.tolist() if parts[j] != 0}
-
-
 def text(state: State) -> str:
     """Describe an agent in a few lines."""
     return _heading(state) + "\n" + _table(*_objectives(state))
@@ -310,21 +208,6 @@ def text(state: State) -> str:
 def html(state: State) -> str:
     """Describe an agent for a notebook."""
     return f"<p>{_page.text(_heading(state))}</p>" + _page.table(*_objectives(state))
-
-
-def _reason(decision: Decision) -> str:
-    if decision.holdout:
-        return "chosen by the baseline, because its subject is held out"
-    if decision.exploring and decision.weights is not None:
-        return "chosen because it may be better than its estimates"
-    if decision.exploring:
-        return "chosen to explore a direction in which too little has been seen"
-    if decision.uniform:
-        return "a uniform draw"
-    if decision.weights is None:
-        return "drawn at random by the policy among arms that it holds equal"
-    shown = ", ".join(f"{name} {weight:.3g}" for name, weight in decision.weights.items())
-    return f"best for the weights {shown}"
 
 
 def _heading(state: State) -> str:
