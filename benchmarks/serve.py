@@ -9,6 +9,11 @@ medians over the turns.
 The bars: a decision with its reward costs the server at most 2 times the sum of the agent in memory
 and two empty requests; in batches of 100 with a catalogue at most 1.5 times the agent in memory; a
 client costs a tenth of an agent with a journal.
+
+The agent in memory makes the same decisions: with 64 clients as many are in flight, and each of
+them has a part in what is explored, which costs an agent more than one decision at a time does. The
+ratio to that is printed, too. A client is measured beside this server, for whose disk it waits, and
+beside one that answers at once, which shows what its own code takes.
 """
 
 import os
@@ -34,6 +39,24 @@ from benchmarks.soak import free_port
 
 ARMS, DIM, CONTEXT, CLIENTS = 100, 16, 8, 64
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("watch")]
+_AT_ONCE = r"""
+import socket
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+connection, _ = listening.accept()
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+bodies = {
+    b"/decide ": b'{"id":"client 0 1","arm":"arm 17","exploring":false,"uniform":false,'
+                 b'"holdout":false,"time":0.0,"weights":{"click":0.3,"watch":0.7},'
+                 b'"estimates":{"click":0.3445345345345,"watch":0.756756756756}}',
+    b"/reward ": b'{"learned":2,"pending":0,"revised":0,"repeated":0,"late":0}',
+    b"/agents ": b'{"agents":["shop"],"version":"1"}',
+}
+while asked := connection.recv(65536):
+    body = next(body for path, body in bodies.items() if path in asked)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\ncontent-type: application/json\r\n\r\n"
+    connection.sendall(head % len(body) + body)
+"""
 _SERVER = "import sys; from benchmarks.serve import run_server; run_server(sys.argv[1])"
 
 
@@ -217,6 +240,16 @@ def remote(port: int, turn: int, number: int) -> float:
         return time.process_time() - start
 
 
+def remote_at_once(number: int) -> float:
+    """Return the processor time of a client whose calls are answered at once."""
+    with subprocess.Popen([sys.executable, "-c", _AT_ONCE], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        try:
+            return remote(int(server.stdout.readline()), 0, number)
+        finally:
+            server.terminate()
+
+
 def measure(folder: Path, *, turns: int, number: int) -> None:
     """Take turns, and print medians and their ratios."""
     port = free_port()
@@ -265,8 +298,11 @@ def measure(folder: Path, *, turns: int, number: int) -> None:
             waits["one at a time"] += alone
             waits["bare commit"] += bare_commits(folder, 200)
             note("durable", in_process(durable, kept, turn, number, "durable", at_once=1))
-            note("memory", in_process(memory["batches"], kept, turn, number, "one", at_once=1))
+            for name, offered in (("arms", arms), ("catalogue", kept)):
+                took = in_process(memory["batches"], offered, turn, number, f"1 {name}", at_once=1)
+                note(f"one at a time, {name}", took)
             note("client", remote(port, turn, number))
+            note("client, answered at once", remote_at_once(number))
             if turn == 0:  # imports and caches
                 times.clear()
                 for each in waits.values():
@@ -282,13 +318,16 @@ def report(times: dict[str, float], waits: dict[str, list[float]]) -> None:
     """Print what was measured."""
     print("processor time of a decision with its reward, microseconds, medians")
     for name, each in times.items():
-        print(f"  {name:<20} {each:8.0f}")
+        print(f"  {name:<25} {each:8.0f}")
     for name in ("arms", "catalogue"):
         beside = times[f"memory, {name}"] + times[f"empty, {name}"]
         print(f"{name} ratio: {times[f'server, {name}'] / beside:.2f} (bar 2)")
+        alone = times[f"one at a time, {name}"] + times[f"empty, {name}"]
+        print(f"  beside an agent with one at a time {times[f'server, {name}'] / alone:.2f}")
     print(f"batches ratio: {times['server, batches'] / times['memory, batches']:.2f} (bar 1.5)")
-    print(f"client / agent with a journal: {times['client'] / times['durable']:.2f} (bar 0.1)")
-    print(f"client / agent in memory: {times['client'] / times['memory']:.2f}")
+    for name in ("client", "client, answered at once"):
+        print(f"{name} / agent with a journal: {times[name] / times['durable']:.2f} (bar 0.1)")
+        print(f"  beside an agent in memory {times[name] / times['one at a time, catalogue']:.2f}")
     for name in ("server, catalogue", "server, batches"):
         print(f"{name}: {1e6 / times[name]:.0f} durable decisions with rewards per core and second")
     for name, latencies in waits.items():

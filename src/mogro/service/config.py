@@ -117,7 +117,7 @@ class Limits(Struct, forbid_unknown_fields=True, frozen=True):
 
     body: int = 1_000_000  # bytes
     arms: int = 10_000  # on offer, in a request or in a catalogue
-    features: int = 2000  # of an agent whose settings change, with products: its square is memory
+    features: int = 500  # of an agent whose settings change, with products: its square is memory
     batch: int = 100  # calls
     waiting: int = 500  # calls of an agent, beyond which the answer is 503
     connections: int = 1000
