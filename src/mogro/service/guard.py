@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from mogro.service.config import ServiceConfig, is_loopback
 from mogro.service.problems import Refused, problem_of, status_of
-from mogro.service.service import Caller, Service
+from mogro.service.service import Service
+from mogro.service.sessions import Caller
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -149,5 +150,5 @@ def authenticate(request: Request, service: Service) -> Caller:
         given = request.headers.get("x-mogro-token", "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), caller.token.encode()):
             raise Refused(403, "token: expected that of the session, as X-Mogro-Token")
-    service.buckets.take(caller.name)
+    service.rate_limit.take(caller.name)
     return caller

@@ -14,7 +14,8 @@ from mogro.service.config import Settings
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
 from mogro.service.problems import Refused
-from mogro.service.service import Caller, Service
+from mogro.service.service import Service
+from mogro.service.sessions import Caller
 
 _HERE = "/v1/agents/{agent}"
 _PERSONALIZER = "/personalizer/v1.1-preview.3"

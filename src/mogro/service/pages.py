@@ -17,7 +17,8 @@ from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.problems import Refused
-from mogro.service.service import Caller, Service
+from mogro.service.service import Service
+from mogro.service.sessions import Caller
 
 Handler = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "page"

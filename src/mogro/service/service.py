@@ -1,148 +1,25 @@
-"""What a service holds while it runs: agents, keys, sessions, limits, and a record of changes."""
+"""What the requests of a service share while it runs."""
 
-import hmac
 import json
 import os
 import secrets
 import sys
-import threading
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from mogro.service.arms import ArmStore
+from mogro.service.audit import Audit
 from mogro.service.config import ServiceConfig
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.keys import Key, KeyRing, Role
+from mogro.service.keys import KeyRing
 from mogro.service.metrics import Metrics
 from mogro.service.problems import Refused
-from mogro.service.wire import ChangeAnswer
+from mogro.service.rate_limit import RateLimit
+from mogro.service.sessions import Caller, Sessions
 from mogro.service.worker import Readers, Writer
 
-_SESSION = 12 * 3600.0  # seconds
-_SESSIONS = 1000
-_TRIES, _PAUSE = 5, 60.0  # logins that may fail within so many seconds, by address
-_ADDRESSES = 10_000
-
 Log = Callable[[Mapping[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Who asks: the name of a key, what it may do, and the token of the session if it has one."""
-
-    name: str
-    key: Key | None
-    token: str | None = None
-
-    def knows(self, agent: str) -> bool:
-        """Tell whether the key is one for an agent."""
-        return self.key is None or not self.key.agents or agent in self.key.agents
-
-    def require(self, role: Role, agent: str | None) -> None:
-        """Refuse what the key does not allow."""
-        if self.key is not None and not self.key.allows(role, agent):
-            where = "this service" if agent is None else agent
-            raise Refused(403, f"key: expected one with the role {role} for {where}")
-
-
-class Buckets:
-    """So many requests a second for each key, and as many at once."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._levels: dict[str, tuple[float, float]] = {}  # tokens left, and when
-
-    def take(self, name: str) -> None:
-        """Count a request, or refuse it."""
-        if not self._rate:
-            return
-        now, most = time.monotonic(), max(self._rate, 1.0)
-        level, then = self._levels.get(name, (most, now))
-        level = min(most, level + (now - then) * self._rate)
-        if level < 1:
-            self._levels[name] = level, now
-            raise Refused(429, f"rate: expected at most {self._rate:g} a second", retry=1)
-        self._levels[name] = level - 1, now
-
-
-class Sessions:
-    """Browsers that have logged in with a key."""
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[str, tuple[str, Key, str, float]] = OrderedDict()
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def begin(self, name: str, key: Key) -> str:
-        """Return the cookie of a new session."""
-        cookie = secrets.token_urlsafe(32)
-        self._open[cookie] = name, key, secrets.token_urlsafe(32), time.monotonic() + _SESSION
-        while len(self._open) > _SESSIONS:
-            self._open.popitem(last=False)
-        return cookie
-
-    def find(self, cookie: str, keys: KeyRing) -> Caller | None:
-        """Return who a session is of, if it is open and its key is still the one of that name."""
-        for known, (name, key, token, until) in self._open.items():
-            if hmac.compare_digest(known.encode(), cookie.encode("utf-8", "surrogatepass")):
-                now = keys.named(name)
-                if now is not None and now.hash == key.hash and time.monotonic() < until:
-                    return Caller(name, now, token)
-        return None
-
-    def end(self, cookie: str) -> None:
-        """Log out."""
-        self._open.pop(cookie, None)
-
-    def check_tries(self, address: str) -> None:
-        """Refuse an address that has failed too often."""
-        failures = self._failures.get(address, deque())
-        recent = sum(time.monotonic() - then < _PAUSE for then in failures)
-        if recent >= _TRIES:
-            raise Refused(429, "key: too many that are wrong; wait a minute", retry=int(_PAUSE))
-
-    def note_failure(self, address: str) -> None:
-        """Remember that a login has failed."""
-        self._failures.setdefault(address, deque(maxlen=_TRIES)).append(time.monotonic())
-        self._failures.move_to_end(address)
-        while len(self._failures) > _ADDRESSES:
-            self._failures.popitem(last=False)
-
-
-class Audit:
-    """Who changed what, a line each, in a file that only grows."""
-
-    def __init__(self, path: str) -> None:
-        self._path, self._lock = path, threading.Lock()
-        self._kept: deque[ChangeAnswer] = deque(maxlen=1000)
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as lines:
-                for line in lines:
-                    try:
-                        self._kept.append(msgspec.json.decode(line, type=ChangeAnswer))
-                    except msgspec.DecodeError:  # the last line, of a process that was killed
-                        continue
-
-    def write(self, by: str, agent: str, what: str, detail: Any = None) -> None:
-        """Write a line, and return when it is on the disk."""
-        change = ChangeAnswer(time.time(), by, agent, what, detail)
-        with self._lock, open(self._path, "ab") as file:
-            file.write(msgspec.json.encode(change) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-            self._kept.append(change)
-
-    def list(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
-        """Return the last changes, the latest first."""
-        return [
-            change
-            for change in reversed(self._kept)
-            if (agent is None or change.agent == agent) and (what is None or change.what == what)
-        ]
 
 
 class Service:
@@ -153,7 +30,7 @@ class Service:
         config.check(keys=self.keys.required)
         self.config = config
         self.sessions = Sessions()
-        self.buckets = Buckets(config.limits.rate)
+        self.rate_limit = RateLimit(config.limits.rate)
         self.audit = Audit(os.fspath(config.beside(f"{config.path.stem}.audit.jsonl")))
         self.readers = Readers()
         self.log: Log = log or write_line
