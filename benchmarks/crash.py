@@ -19,19 +19,23 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
 import mogro
 from benchmarks.postgres import server
+from mogro.agent.errors import JournalUnavailable
 from mogro.agent.events import Decided, Event, Rewarded
 from mogro.agent.journal import open_journal
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import State
+
+T = TypeVar("T")
 
 OBJECTIVES = [mogro.Objective("click"), mogro.Objective("sale", window=50.0, default=0.0)]
 ARMS = {"a": [1.0, 0.0, 0.3], "b": [0.2, 1.0, 0.0], "c": [0.5, 0.5, 1.0], "d": [0.0, 0.3, 0.9]}
@@ -73,21 +77,28 @@ def work(path: str, worker: int, cycle: int, lines: Path) -> None:
         os.write(handle, json.dumps(line).encode() + b"\n")
 
     try:
-        agent = opened(path)
+        agent = surely(lambda: opened(path))
         n, parent = 0, os.getppid()
         while os.getppid() == parent:
             visit, now = f"{cycle}.{worker}.{n}", cycle + n / 1000
-            arm = agent.decide(ARMS, id=visit, now=now).arm
-            say("decided", visit, arm)
-            agent.reward(visit, {"click": float(n % 2)}, now=now)
+            made = surely(partial(agent.decide, ARMS, id=visit, now=now))
+            say("decided", visit, made.arm)
+            surely(partial(agent.reward, visit, {"click": float(n % 2)}, now=now))
             say("rewarded", visit)
             if n % 5 == 0:
-                made = agent.decide(ARMS, now=now)
+                made = surely(partial(agent.decide, ARMS, now=now))
                 say("decided", made.id, made.arm)
             n += 1
     except Exception as error:
         say("error", repr(error))
         raise
+
+
+def surely(call: Callable[[], T]) -> T:
+    """Call until it is answered: on a busy machine whoever holds the lock may stand still."""
+    while True:
+        with suppress(JournalUnavailable):
+            return call()
 
 
 class Checker:

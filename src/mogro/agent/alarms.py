@@ -57,7 +57,7 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
     alarms += _unknown(state)
     if refused:
-        words = f"{refused} calls had a time far from all others; see whose clock is wrong, or unit"
+        words = f"times far from all others: {refused}; see whose clock is wrong, or its unit"
         alarms.append(Alarm("clock", refused, words))
     return tuple(alarm for alarm in alarms if alarm is not None)
 

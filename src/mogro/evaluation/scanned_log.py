@@ -36,7 +36,7 @@ class ScannedLog:
         if not self._numbers:
             raise ValueError(
                 "log: expected rows with propensities and closed windows, got none; agents with a "
-                "journal record propensities"
+                "journal record propensities, and objectives= names those whose windows have closed"
             )
 
     def records(self) -> Iterator[Records]:

@@ -137,7 +137,10 @@ def test_the_way_back_from_a_clock_that_was_confirmed_by_mistake(tmp_path: Path)
         with pytest.raises(ImplausibleTime):
             agent.reward("19", {"sale": 1.0}, now=23.0)
         assert agent.counters["defaulted"] == 20
-        agent.void(*[place for place, event in agent.events() if isinstance(event, Expired)])
+        (place,) = (place for place, event in agent.events() if isinstance(event, Expired))
+        agent.void(place)
+        with pytest.raises(ValueError, match=f"an event that is not void, got {place}"):
+            agent.void(place)
         assert agent.counters["defaulted"] == 10
         assert agent.reward("19", {"sale": 1.0}, now=23.0).pending == 1
 

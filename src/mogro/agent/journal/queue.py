@@ -282,7 +282,10 @@ class CommitQueue:
                     + ("" if event is None else f", {type(event).__name__}")
                 )
             state = self._last_state(reader, before=position)
-            voids = _voids(reader, state.position) | {position: math.inf}
+            voids = _voids(reader, state.position)
+            if position in voids:
+                raise ValueError(f"position: expected an event that is not void, got {position}")
+            voids[position] = math.inf
             self._replay_all(state, reader, voids, position)
         with self._transaction():
             if _voids(self._journal, state.position):
