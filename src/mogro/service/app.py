@@ -90,7 +90,8 @@ class Routes:
             authenticate(request, self._service)
             return as_json(described)
 
-        routes = [self._route(*pair) for pair in pairs]
+        live = [(each, self._handler(each)) for each in pages.operations()]
+        routes = [self._route(*pair) for pair in pairs + live]
         return [*routes, Route("/openapi.json", self.answered(openapi, "get openapi.json"))]
 
     def _route(self, operation: Operation, handler: Handler) -> Route:

@@ -26,6 +26,7 @@ class HostedAgent:
     arms: ArmStore
     writer: Writer
     noise: Any = None  # of rewards, if somebody knows: see Agent.front
+    page: tuple[float, dict[str, str]] = (-math.inf, {})  # since when, and its parts
     recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -15,10 +14,10 @@ from starlette.routing import Route
 from mogro import _page
 from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
-from mogro.service.hosted_agent import HostedAgent
+from mogro.service.operations import CallContext, Operation
 from mogro.service.problems import Refused
 from mogro.service.service import Service
-from mogro.service.sessions import Caller
+from mogro.service.wire import ById
 
 Handler = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "page"
@@ -40,10 +39,6 @@ def routes(service: Service, answered: Callable[[Handler, str], Handler]) -> lis
         ("POST", "/login", pages.login),
         ("POST", "/logout", pages.logout),
         ("GET", "/page/{agent}", pages.page),
-        ("GET", "/page/{agent}/parts", pages.parts),
-        ("GET", "/page/{agent}/front", pages.front),
-        ("POST", "/page/{agent}/compare", pages.compare),
-        ("GET", "/page/{agent}/decision", pages.decision),
         ("GET", "/static/{name}", pages.static),
     ]
     return [
@@ -52,18 +47,48 @@ def routes(service: Service, answered: Callable[[Handler, str], Handler]) -> lis
     ]
 
 
+def operations() -> list[Operation]:
+    """Return what a page asks for once it is open."""
+    here = "/page/{agent}"
+    return [
+        Operation("GET", f"{here}/parts", "", "read", None, dict[str, str], _show_parts),
+        Operation("GET", f"{here}/front", "", "read", None, dict[str, Any], _draw_front),
+        Operation("POST", f"{here}/compare", "", "read", dict[str, float], Any, _compare),
+        Operation("GET", f"{here}/decision", "", "read", ById, dict[str, str], _show_decision),
+    ]
+
+
+def _show_parts(call: CallContext, _: None) -> dict[str, str]:
+    """Return the parts of the page that change, as HTML."""
+    kept = call.hosted.page
+    if time.monotonic() - kept[0] > _FRESH:
+        parts = summary.make_parts(call.hosted, call.service.audit.list(call.hosted.name))
+        call.hosted.page = kept = time.monotonic(), parts
+    return kept[1]
+
+
+def _draw_front(call: CallContext, _: None) -> dict[str, Any]:
+    """Return trade-offs and what they are believed to give."""
+    return steering.draw_front(call.hosted)
+
+
+def _compare(call: CallContext, asked: dict[str, float]) -> dict[str, str]:
+    """Say what another trade-off would change."""
+    known = steering.compare(call.hosted, asked)
+    heads = ["objective", "believed now", "believed then", "by the log, as now", "by the log, then"]
+    return {"table": _page.table(heads, known.rows), "words": known.words}
+
+
+def _show_decision(call: CallContext, asked: ById) -> dict[str, str]:
+    """Show a decision by its id."""
+    return {"html": summary.show_decision(call.hosted, asked.id)}
+
+
 class Pages:
     """The pages of a service."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._kept: dict[str, tuple[float, dict[str, str]]] = {}
-
-    def _enter(self, request: Request) -> tuple[Caller, HostedAgent]:
-        caller = authenticate(request, self._service)
-        name = request.path_params["agent"]
-        caller.require("read", name)
-        return caller, self._service.agent(name)
 
     async def home(self, request: Request) -> Response:
         """Go to the page of the first agent that the caller may see."""
@@ -113,22 +138,26 @@ class Pages:
         """Show an agent."""
         if find_caller(request, self._service) is None:
             return RedirectResponse("/login", 303)
-        caller, hosted = self._enter(request)
-        parts = await self._parts(hosted)
-        may = caller.key is None or caller.key.allows("admin", hosted.name)
+        caller = authenticate(request, self._service)
+        name = request.path_params["agent"]
+        caller.require("read", name)
+        hosted = self._service.agent(name)
+        call = CallContext(self._service, hosted, caller, "")
+        parts = await self._service.readers.perform(partial(_show_parts, call, None))
+        may = caller.key is None or caller.key.allows("admin", name)
         names = [
             n for n in self._service.agents if caller.key is None or caller.key.allows("read", n)
         ]
         others = "".join(
-            f'<a href="/page/{quote(name)}"{" aria-current=page" * (name == hosted.name)}>'
-            f"{_page.text(name)}</a>"
-            for name in names
+            f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
+            f"{_page.text(other)}</a>"
+            for other in names
             if len(names) > 1
         )
         logout = "" if caller.key is None else '<button id="logout" type="button">Log out</button>'
         filled = _page.fill(
             _HERE / "page.html",
-            name=_page.text(hosted.name),
+            name=_page.text(name),
             token=_page.text(caller.token or ""),
             may="yes" if may else "no",
             others=others,
@@ -136,47 +165,6 @@ class Pages:
             **parts,
         )
         return _html(filled)
-
-    async def _parts(self, hosted: HostedAgent) -> dict[str, str]:
-        kept = self._kept.get(hosted.name)
-        if kept is None or time.monotonic() - kept[0] > _FRESH:
-            changes = self._service.audit.list(hosted.name)
-            work = partial(summary.make_parts, hosted, changes)
-            parts = await self._service.readers.perform(work)
-            self._kept[hosted.name] = kept = time.monotonic(), parts
-        return kept[1]
-
-    async def parts(self, request: Request) -> Response:
-        """Return the parts of the page that change, as HTML."""
-        _, hosted = self._enter(request)
-        return _json(await self._parts(hosted))
-
-    async def front(self, request: Request) -> Response:
-        """Return trade-offs and what they are believed to give."""
-        _, hosted = self._enter(request)
-        return _json(await self._service.readers.perform(partial(steering.draw_front, hosted)))
-
-    async def compare(self, request: Request) -> Response:
-        """Say what another trade-off would change."""
-        _, hosted = self._enter(request)
-        body = await read_body(request, most=_SMALL, seconds=self._service.config.limits.seconds)
-        weights = msgspec.json.decode(body, type=dict[str, float])
-        known = await self._service.readers.perform(partial(steering.compare, hosted, weights))
-        heads = [
-            "objective",
-            "believed now",
-            "believed then",
-            "by the log, as now",
-            "by the log, then",
-        ]
-        return _json({"table": _page.table(heads, known.rows), "words": known.words})
-
-    async def decision(self, request: Request) -> Response:
-        """Show a decision by its id."""
-        _, hosted = self._enter(request)
-        id = request.query_params.get("id", "")
-        work = partial(summary.show_decision, hosted, id)
-        return _json({"html": await self._service.readers.perform(work)})
 
     async def static(self, request: Request) -> Response:
         """Return a file that pages load."""
@@ -189,7 +177,3 @@ class Pages:
 
 def _html(text: str, status: int = 200) -> Response:
     return Response(text, status, media_type="text/html")
-
-
-def _json(body: Any) -> Response:
-    return Response(msgspec.json.encode(body), media_type="application/json")
