@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.service.running import SHOP, Running, running
 
 import mogro
 from mogro import _page
+from mogro.service import pages
 from mogro.service.keys import add_key
 
 XSS = "<img src=x onerror=alert(1)>\"'&${name}"
@@ -231,7 +231,10 @@ def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
         assert after["points"][0]["values"][0] > after["points"][-1]["values"][0]
 
 
-def test_the_page_says_what_is_certain_and_what_the_agent_adds(tmp_path: Path) -> None:
+def test_the_page_says_what_is_certain_and_what_the_agent_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_FRESH", 0.0)
     agent = {
         "arms": 2,
         "objectives": [{"name": "a"}, {"name": "b"}],
@@ -251,7 +254,6 @@ def test_the_page_says_what_is_certain_and_what_the_agent_adds(tmp_path: Path) -
         local = service.service.agents["shop"].agent
         assert parts.items() >= local.report_parts(confidence=0.95, noise=1e-3).items()
         local.reconfigure(half_life=mogro.HalfLife(updates=10))
-        time.sleep(2.1)  # for which parts are kept
         parts = service.ask("GET", "/page/shop/parts").json
         assert "What is certain of the front is not known: " in parts["front"]
 

@@ -112,24 +112,20 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> TradeOffCompar
         raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
     now, tried = agent.weights, try_recent(hosted)
     rows = [[name, "", "", "", ""] for name in units.names]
+    trade_offs = [each for each in (now, dict(weights)) if each is not None]
     if tried is not None:
-        columns = [vector / vector.sum()] if now is None else [_unit(now, units), vector]
-        for place, column in zip((1, 2) if now is not None else (2,), columns, strict=True):
-            values, errors = tried.under(column / column.sum())
+        for place, each in zip((1, 2)[-len(trade_offs) :], trade_offs, strict=True):
+            values, errors = tried.under(_unit(each, units))
             for row, value, error in zip(rows, values, _WIDE * errors, strict=True):
                 row[place] = f"{value:.4g} ± {error:.2g}"
-    trade_offs = [dict(weights)] if now is None else [now, dict(weights)]
     try:
         result = what_if(agent, trade_offs)
     except ValueError as error:
         return TradeOffComparison(rows, f"Not enough data yet: {error}.")
-    bounds = result.interval()
-    logged = [(4, result.value[-1], bounds[-1])]
+    logged = list(zip(result.value, result.interval(), strict=True))
     if now is None:
-        logged.append((3, result.as_it_was.value, result.as_it_was.interval()))
-    else:
-        logged.append((3, result.value[0], bounds[0]))
-    for place, values, limits in logged:
+        logged.insert(0, (result.as_it_was.value, result.as_it_was.interval()))
+    for place, (values, limits) in enumerate(logged, 3):
         for row, value, (low, high) in zip(rows, values, limits, strict=True):
             row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
     return TradeOffComparison(rows, f"{_verdict(hosted, result)} {result.advice}".strip())
