@@ -231,6 +231,32 @@ def test_rows_that_are_mostly_zero(share: float) -> None:
                 assert off <= 1e-8 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("arms", [None, 15])
+@pytest.mark.parametrize("apart", [False, True])
+def test_many_features_at_first(arms: int | None, apart: bool) -> None:
+    """As soon as there are more observations than features, or than arms that span fewer."""
+    rng, dim, rounds = np.random.default_rng(7), 30, 90
+    x = rng.standard_normal((rounds, dim))
+    x = x if arms is None else x[rng.integers(0, arms, rounds)]
+    y = x @ rng.standard_normal((dim, 2)) + rng.standard_normal((rounds, 2))
+    units, posterior, compared = (
+        10.0 ** rng.integers(-8, 8, dim, endpoint=True),
+        Posterior(dim, 2),
+        0,
+    )
+    if apart:
+        posterior.separate()
+    for n in range(1, rounds + 1):
+        posterior.update(units * x[n - 1], y[n - 1])
+        seen = np.square(np.linalg.svd(x[:n], compute_uv=False))
+        if seen[seen > 1e-9].min() >= 0.1 * dim:
+            expected = x[:n] @ np.linalg.lstsq(x[:n], y[:n], rcond=1e-12)[0]
+            off = np.abs((units * x[:n]) @ posterior.theta.T - expected).max()
+            assert off <= 1e-9 * np.abs(expected).max()
+            compared += 1
+    assert compared > 20
+
+
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_estimates_do_not_depend_on_when_they_were_renewed(batch: tuple[int, ...]) -> None:
     rng = np.random.default_rng(4)
