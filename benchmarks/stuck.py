@@ -4,6 +4,8 @@ Run with ``python -m benchmarks.stuck``. Two arms with rewards 1 and 0 in every 
 [[1], [0]], where nothing but the first arm tells of itself, or one feature for each arm; with the
 flat prior, and with the learned one, for which a constant stands beside these features. 1500 runs
 of 32,000 rounds each. A run is stuck if 99 % of the last tenth of its rounds go to the wrong arm.
+With the learned prior also contexts without noise: an arm whose reward is always the same beside
+two that are better on one side each; the wrong arm is that one, where it is not the best.
 
 Bars: none is stuck after 8000 rounds, and regret grows from 8000 to 32,000 rounds by a factor whose
 95 % interval ends at 2.3 or below; it would be 4 if it were linear, and 2 for the root of rounds.
@@ -55,6 +57,23 @@ def play(features: FloatArray, objectives: int, noise: float, learned: bool) -> 
     return wrong
 
 
+def play_contexts(level: float, rounds: int) -> BoolArray:
+    """Return where the arm was pulled whose reward is always the same, (rounds, runs)."""
+    policy = mogro.MOGRO(8, 1, prior=Learned([-1, 0, 0, 0, 1, 2, 2, 2]), batch=(RUNS,))
+    generators = [np.random.default_rng([run, 2]) for run in range(RUNS)]
+    streams = mogro.Streams(np.array(generators, dtype=object), ahead=True)
+    draws, runs = np.random.default_rng(3), np.arange(RUNS)
+    arms, wrong = np.hstack([np.ones((3, 1)), np.eye(3)]), np.zeros((rounds, RUNS), dtype=np.bool_)
+    for step in range(rounds):
+        x = draws.standard_normal(RUNS)
+        features = np.concatenate([arms + 0 * x[:, None, None], x[:, None, None] * arms], axis=-1)
+        means = np.stack([x, -x, np.full(RUNS, level)], axis=-1)
+        arm = np.asarray(policy.select(features, rng=streams))
+        wrong[step] = (arm == 2) | (np.abs(x) < level)
+        policy.update(features[runs, arm], means[runs, arm, None])
+    return wrong
+
+
 def stuck(wrong: BoolArray) -> int:
     """Return how many runs are stuck."""
     return int((wrong[-len(wrong) // 10 :].mean(axis=0) >= 0.99).sum())
@@ -62,6 +81,10 @@ def stuck(wrong: BoolArray) -> int:
 
 def main(words: list[str]) -> None:
     """Print a table."""
+    for level in (0.0, 0.5):
+        name = f"contexts without noise, constant arm {level:g}"
+        if not words or any(word in f"{name}, learned" for word in words):
+            print(f"{name}, learned: {stuck(play_contexts(level, SHORT))} stuck", flush=True)
     print("| world | prior | stuck after 8000 | 32,000 | regret in 8000 | 32,000 | factor |")
     print("|---|---|---|---|---|---|---|")
     for name, learned in product(WORLDS, (False, True)):

@@ -31,6 +31,7 @@ from benchmarks.field.play import Learner, Ours, disjoint, play, products
 from benchmarks.field.table import Table
 
 PRICES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # quality that a cent is worth
+DEARER = (3.0, 10.0)  # for small costs
 COSTS = (0.05, 0.1, 0.2, 0.5, 1.0)  # cents
 FIRST, ROUNDS = 500, 1000
 _GRID = np.exp(np.linspace(math.log(0.3), math.log(3000), 14))  # precisions of slopes
@@ -208,12 +209,13 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--all", action="store_true")
     given = parser.parse_args()
+    prices = PRICES + DEARER * given.all
     columns = [f"{c:g} cents" for c in COSTS] if given.all else [f"price {p:g}" for p in PRICES]
     print("| features | beside | prompts | " + " | ".join(columns) + " |")
     print("|---" * (3 + len(columns)) + "|")
     for size in given.features:
         table = routing.load(given.folder, size)
-        table = replace(table, weights=np.array([[1.0, price] for price in PRICES]))
+        table = replace(table, weights=np.array([[1.0, price] for price in prices]))
         rng, n = np.random.default_rng(0), len(table.contexts)
         count = n if given.all else ROUNDS
         rows = np.stack([rng.permutation(n)[:count] for _ in range(given.orders)])
