@@ -147,7 +147,7 @@ class MOGRO(LinearPolicy):
             return None
         n, M = largest(beliefs.n), self.objectives
         if isinstance(self.prior, Learned):
-            return _optimism(n, step)
+            return _optimism(n, step, M)
         period = math.isqrt(int(n)) // 3 or 1
         if step % period:
             return None
@@ -216,14 +216,16 @@ class MOGRO(LinearPolicy):
             )
 
 
-def _optimism(n: float, step: int) -> Optimism | None:
+def _optimism(n: float, step: int, objectives: int) -> Optimism | None:
     """Return how optimistic a round is with a learned prior, after n observations.
 
     As no rounds go before to explore, more are optimistic: by two standard errors, which are those
-    of effects as large as they are likely to be.
+    of effects as large as they are likely to be. Bonuses of objectives add up, where errors of a
+    sum with random weights have a mean square of 2 / (M + 1).
     """
     period = math.isqrt(int(n)) // 8 or 1
     if step % period:
         return None
     turn = step // period
-    return Optimism(2.0 if turn % 8 else max(2.0, math.log(max(n, 1)) / 2), turn)
+    errors = 2.0 if turn % 8 else max(2.0, math.log(max(n, 1)) / 2)
+    return Optimism(errors * math.sqrt(2 / (objectives + 1)), turn)
