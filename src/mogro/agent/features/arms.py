@@ -144,11 +144,10 @@ class ArmSet:
 
     def has_features(self, raw: FloatArray) -> bool:
         """Tell whether all arms, also those that are not eligible, have these features."""
-        same = raw.flags.c_contiguous and self._bytes == raw  # copies nothing
-        return bool(same)
+        return bool(self._bytes == (raw if raw.flags.c_contiguous else raw.tobytes()))
 
     @cached_property
-    def _bytes(self) -> bytearray:
+    def _bytes(self) -> bytearray:  # which, unlike bytes, compares with an array without a copy
         return bytearray(self._raw.data)
 
     def to_offer(self) -> Offer:
