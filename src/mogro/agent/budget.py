@@ -189,6 +189,10 @@ class Spending:
         Values (..., M) times (M, B), plus (B,), are spends.
     signs
         Of what a price adds to the weight of its objective, B of them.
+    columns, scales
+        The same places as an array, and by what to multiply errors of their estimates, (B,).
+    worth, most_held
+        Those of the budgets, (B,).
     """
 
     def __init__(self, budgets: Sequence[Budget], units: Units) -> None:
@@ -200,5 +204,9 @@ class Spending:
             budget.sign * units.offsets[m] for budget, m in zip(budgets, self.places, strict=True)
         ]
         self.shifts: FloatArray = np.array(offsets)
+        self.columns = np.array(self.places, dtype=np.intp)
+        self.scales = np.abs(self.matrix[self.places, range(len(self.places))])
+        self.worth = np.array([budget.worth for budget in budgets])
+        self.most_held = np.array([budget.most_held for budget in budgets])
         # What prices add to weights: the learner maximises.
         self.signs = [-math.copysign(1.0, self.matrix[m, c]) for c, m in enumerate(self.places)]

@@ -124,15 +124,13 @@ def _outlook(
     for those known up to a decision's worth. The noise is that of all arms, of which dear ones have
     more: so it counts up to what spends strayed so far, as a part of what was expected.
     """
-    worth, most, spread = np.array(
-        [(each.budget.worth, each.budget.most_held, each.spread) for each in accounts]
-    ).T
-    places = config.spending.places
-    pooled = np.sqrt(noise[places]) * np.abs(config.spending.matrix[places, range(len(places))])
-    strays = np.minimum(pooled, spread * np.maximum(np.abs(spends), worth))
+    spending, spread = config.spending, np.array([account.spread for account in accounts])
+    pooled = np.sqrt(noise[spending.columns]) * spending.scales
+    strays = np.minimum(pooled, spread * np.maximum(np.abs(spends), spending.worth))
     if variances.shape[1] > 1:
-        variances = variances[:, places]
-    return spends, variances, np.clip(np.sqrt(variances) * strays - worth, 0.0, most)
+        variances = variances[:, spending.columns]
+    errors = np.maximum(np.sqrt(variances) * strays - spending.worth, 0.0)
+    return spends, variances, np.minimum(errors, spending.most_held)
 
 
 @without_warnings

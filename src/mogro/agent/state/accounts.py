@@ -228,7 +228,7 @@ class Account:
             self.squares += (after.total / budget.worth) ** 2
         for amount, sign in ((before, -1.0), (after, 1.0)):
             if amount is not None:
-                self._add(sign, sign * budget.bound, Amount(*(sign * part for part in amount)))
+                self._add(sign, budget.bound, amount)
                 self.level += sign * (budget.bound - amount.total) / budget.worth
 
     def _release(self, serial: int) -> float:
@@ -237,12 +237,15 @@ class Account:
         self.holding = self.holding - held if self.held else 0.0
         return held
 
-    def _add(self, count: float, allowed: float, amount: Amount) -> None:
-        self.decisions += count
-        self.allowed += allowed
-        self.spent += amount.spent
-        self.in_flight += amount.expected
-        self.flight_squares = max(0.0, self.flight_squares + count * amount.expected**2)
+    def _add(self, sign: float, allowed: float, amount: Amount) -> None:
+        """Count a decision; with -1 as sign no longer."""
+        spent, expected = amount
+        self.decisions += sign
+        self.allowed += sign * allowed
+        self.spent += sign * spent
+        if expected:
+            self.in_flight += sign * expected
+            self.flight_squares = max(0.0, self.flight_squares + sign * expected**2)
 
     def _kept(self, time: float) -> float:
         """Return what the next decision leaves of the weight of those before."""
@@ -274,7 +277,7 @@ class Account:
     def _forget(self, serial: int) -> None:
         _, allowed, amount = self.entries.pop(serial)
         self._release(serial)
-        self._add(-1.0, -allowed, Amount(-amount.spent, -amount.expected))
+        self._add(-1.0, allowed, amount)
 
     def save_state(self) -> dict[str, FloatArray]:
         """Return everything as arrays."""
