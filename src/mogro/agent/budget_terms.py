@@ -83,7 +83,7 @@ def make_terms(
     spending, observed = config.spending, learner.observed
     estimates = arms.features.dot(beliefs.theta.T)
     expected: FloatArray = estimates.dot(spending.matrix) + spending.shifts
-    outlook = partial(_outlook, config, accounts, beliefs.noise)
+    outlook = partial(_outlook, config, accounts, beliefs)
     spends, variances, errors = outlook(expected, beliefs.variances(arms.features))
     if arms.view.contextual:
         rash = (variances > 1) | (observed.n.min() <= observed.dim)
@@ -92,29 +92,30 @@ def make_terms(
             both = zip(alone, (spends, variances, errors), strict=True)
             spends, variances, errors = (np.where(rash, *each) for each in both)
     offers = [account.offer(time) for account in accounts]
-    prices = np.zeros(len(config.units))
+    prices, room = [0.0] * len(config.units), [offer.room for offer in offers]
     for m, sign, offer in zip(spending.places, spending.signs, offers, strict=True):
         prices[m] += sign * offer.price
-    worth, room = [each.budget.worth for each in accounts], [offer.room for offer in offers]
-    known = (spends / (1 + variances)).T
-    caution = [account.caution(column) for account, column in zip(accounts, known, strict=True)]
-    fits = np.all(spends + errors + np.stack(caution, axis=1) <= room, axis=1)
+    known, usual = (spends / (1 + variances)).T, (spends + errors).T
+    fits = np.ones(len(arms), dtype=np.bool_)
+    for budget, account in enumerate(accounts):
+        fits &= usual[budget] + account.caution(known[budget]) <= room[budget]
     if not fits.any():
         least, doubt = spends, errors
         if arms.view.contextual:
             least, _, doubt = outlook(*_by_arms_alone(config, learner, arms))
         signed = doubt if all(account.feasible for account in accounts) else -doubt
-        over = ((least + signed - room) / worth).max(axis=1)
+        over = ((least + signed - room) / spending.worth).max(axis=1)
         fits = over <= over.min()
     places = None if fits.all() else np.flatnonzero(fits)
-    terms = Terms(prices, offers, estimates, spends, spends + errors - expected, places)
+    held = spends + errors - expected
+    terms = Terms(np.array(prices), offers, estimates, spends, held, places)
     return arms if places is None else arms.only(fits), terms
 
 
 def _outlook(
     config: AgentConfig,
     accounts: Sequence[Account],
-    noise: FloatArray,
+    beliefs: Beliefs,
     spends: FloatArray,
     variances: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -125,12 +126,14 @@ def _outlook(
     more: so it counts up to what spends strayed so far, as a part of what was expected.
     """
     spending, spread = config.spending, np.array([account.spread for account in accounts])
-    pooled = np.sqrt(noise[spending.columns]) * spending.scales
-    strays = np.minimum(pooled, spread * np.maximum(np.abs(spends), spending.worth))
     if variances.shape[1] > 1:
         variances = variances[:, spending.columns]
-    errors = np.maximum(np.sqrt(variances) * strays - spending.worth, 0.0)
-    return spends, variances, np.minimum(errors, spending.most_held)
+    strays, deviations = spread * np.maximum(np.abs(spends), spending.worth), np.sqrt(variances)
+    errors: FloatArray = deviations * strays - spending.worth
+    if errors.max() > 0:  # else they are 0, whatever the noise
+        pooled = np.sqrt(beliefs.noise[spending.columns]) * spending.scales
+        errors = deviations * np.minimum(pooled, strays) - spending.worth
+    return spends, variances, np.minimum(np.maximum(errors, 0.0), spending.most_held)
 
 
 @without_warnings
