@@ -58,6 +58,7 @@ def test_winners_are_those_of_all_scores(
     wins = count_wins(scores, weights, sizes=sizes, nets=4, arm=arm)
     each = (sizes[:, None] * expected).reshape(4, 20, arms).sum(axis=1)
     np.testing.assert_allclose(wins.won, each, atol=1e-9)
+    np.testing.assert_allclose(wins.squares, np.square(sizes) @ np.square(expected), atol=1e-9)
     np.testing.assert_allclose(wins.share, sizes * expected[:, arm], atol=1e-9)
     alone = expected.max(axis=1) == 1
     np.testing.assert_array_equal(wins.best, np.where(alone, expected.argmax(axis=1), -1))
@@ -90,3 +91,14 @@ def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
     claimed = np.sqrt(np.mean([errors[arm] ** 2 for _, errors in runs])) / truth
     assert abs(inverse.mean() - 1) < 4 * np.hypot(noise, inverse.std() / 30**0.5)
     assert 0.5 < claimed / inverse.std(ddof=1) < 2
+
+
+def test_the_choice_of_an_arm_that_ties_counts_as_a_share() -> None:
+    values = np.random.default_rng(0).integers(0, 4, (600, 8)).astype(float)
+    scores = Scores(values, 0.0, 1.0, np.full(8, 3.0))
+    law = WeightDistribution((0.01,) * 8, 1.0)
+    weights = np.random.default_rng(1).dirichlet((0.01,) * 8, 20_000)
+    truth = count_wins(scores, weights).won[0] / len(weights)
+    arm = int(np.abs(np.log(np.maximum(truth, 1e-9) / 1e-4)).argmin())
+    runs = [estimate(scores, law, np.random.default_rng(seed), arm) for seed in range(3)]
+    assert np.mean([each[arm] for each, _ in runs]) == pytest.approx(truth[arm], rel=0.2)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro._winners import SINGLE, TINY, Floats, Scores, Wins, count_wins
+from mogro._winners import SINGLE, SLACK, TINY, Floats, Scores, Wins, count_wins
 
 _NETS = 8  # independent copies of a net of weights
 _SIZES = (64, 1536)  # weights in a net, fewest and most
@@ -136,11 +136,10 @@ def estimate(
     wins = count_wins(scores, weights, nets=_NETS, arm=chosen or 0)
     shares = wins.won / size
     values, squares = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _NETS
-    # Few wins say little of their own spread: that of all such arms says as much.
-    few = (values > 0) & (values * draws < _SPREAD)
-    squares[few] = (squares[few] + values[few] * squares[few].sum() / values[few].sum()) / 2
+    few = values * draws < _SPREAD  # few wins say little of their own spread
+    squares[few] = (squares[few] + wins.squares[few] / draws**2) / 2
     if chosen is not None:
-        mine = (draws * values[chosen] + 1) / (draws + 1)
+        mine, _ = _with_choice(wins.share, draws)
         if np.square(wins.share.sum()) < _SEVERAL * np.square(wins.share).sum() + 1:
             mine, squares[chosen] = _estimate_rare_arm(scores, law, rng, chosen, weights, wins)
         values *= (1 - mine) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
@@ -199,17 +198,28 @@ def _estimate_rare_arm(
             points = points[_is_ahead(fast, points, table)]
         kept.append(points)
     points = np.concatenate(kept).astype(np.float64)
-    share = count_wins(scores, points, arm=arm, strong=stages[0]).share
-    mine = (share.sum() + 1) / (draws + 1)
-    return mine, ((np.square(share).sum() + 1) / (draws + 1) - mine * mine) / (draws + 1)
+    return _with_choice(count_wins(scores, points, arm=arm, strong=stages[0]).share, draws)
+
+
+def _with_choice(share: FloatArray, draws: int) -> tuple[float, float]:
+    """Return the mean of shares that an arm won in draws, and the square of its error.
+
+    The choice of the arm is one more draw, with the share that is typical where it wins: one over
+    the mean is then one over the probability on average, up to higher powers of the error.
+    """
+    total, squares = share.sum(), np.square(share).sum()
+    typical = squares / total if total > 0 else 1.0
+    mean = (total + typical) / (draws + 1)
+    return mean, ((squares + typical**2) / (draws + 1) - mean**2) / (draws + 1)
 
 
 def _is_ahead(scores: Scores, weights: Floats, table: Floats) -> BoolArray:
     """Tell where, at weights (n, M), the first of scores (K, ..., n) may be the largest."""
     mine, best = table[0], table.max(axis=0)
     off = 4 * SINGLE * np.abs(best) + TINY
-    if scores.bend and scores.total:  # terms of both signs
-        off += 4 * SINGLE * scores.total * weights.sum(axis=1)
+    if scores.total:  # terms of both signs, or sums that are equal up to rounding
+        digits = SINGLE if scores.bend else SLACK * scores.sizes.max()
+        off += 4 * digits * scores.total * weights.sum(axis=1)
     return np.asarray(best - mine <= off)
 
 

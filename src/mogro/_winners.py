@@ -107,6 +107,8 @@ class Wins(NamedTuple):
     ----------
     won
         (nets, K), how much each arm wins; arms that tie have shares.
+    squares
+        (K,), the sums of squares of that.
     share
         (n,), how much of each weight one arm wins.
     best
@@ -114,6 +116,7 @@ class Wins(NamedTuple):
     """
 
     won: FloatArray
+    squares: FloatArray
     share: FloatArray
     best: IntArray
 
@@ -135,7 +138,8 @@ def count_wins(
     count, arms = len(weights), len(scores.values)
     sizes = np.ones(count) if sizes is None else sizes
     net = np.arange(count) // max(1, count // nets)
-    won, share, best = np.zeros((nets, arms)), np.zeros(count), np.full(count, -1)
+    won, squares = np.zeros((nets, arms)), np.zeros(arms)
+    share, best = np.zeros(count), np.full(count, -1)
     fast, single = scores.in_single_precision(), weights.astype(np.float32)
     groups = list(_groups(scores, fast, weights, single, strong))
     _write_clear_wins(best, fast, single, groups)
@@ -151,12 +155,14 @@ def count_wins(
             parts = np.zeros((nets, len(rows)))
             parts[net[rows], np.arange(len(rows))] = each
             won[:, some] += parts @ tied
+            squares[some] += np.square(each) @ tied
             share[rows] = each * tied[:, some == arm].any(axis=1)
     clear = np.flatnonzero(best >= 0)
     places = net[clear] * arms + best[clear]
     won += np.bincount(places, sizes[clear], nets * arms).reshape(nets, arms)
+    squares += np.bincount(best[clear], np.square(sizes[clear]), arms)
     share[best == arm] = sizes[best == arm]
-    return Wins(won, share, best)
+    return Wins(won, squares, share, best)
 
 
 def _write_clear_wins(
