@@ -18,6 +18,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "no context": {"context": None},
     "the default prior": {"prior": None},
     "a half-life": {"half_life": mogro.HalfLife(time=30.0)},
+    "a half-life in updates": {"half_life": mogro.HalfLife(updates=12.0)},
 }
 
 
@@ -61,8 +62,9 @@ def test_again_and_again_as_the_old_one_goes_on(name: str, way: str, tmp_path: P
         assert_known(new, expected)
 
 
-def test_what_comes_late_there_corrects_here_too() -> None:
-    old, new = make(), make()
+@pytest.mark.parametrize("half_life", [None, mogro.HalfLife(updates=4.0)])
+def test_what_comes_late_there_corrects_here_too(half_life: mogro.HalfLife | None) -> None:
+    old, new = make(half_life=half_life), make(half_life=half_life)
     live(old, 0, 10)
     old.expire(60.0)
     new.learn(old)
