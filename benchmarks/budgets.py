@@ -2,8 +2,8 @@
 
     python -m benchmarks.budgets FOLDER [part ...]
 
-FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are targets, cold, drift, failure,
-delays and processes; each writes a file into ``out/budgets``. BUDGETS.md has what was measured.
+FOLDER holds the unpacked wheel of paretobandit 0.1.1. Parts are the functions in ``PARTS``; each
+writes a file into ``out/budgets``. BUDGETS.md has what was measured.
 """
 
 import copy
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
 
 import mogro
 from benchmarks.field.routing import MODELS, read_prompts
@@ -307,6 +308,107 @@ def _worst(agent: mogro.Agent, target: float) -> float:
     return worst
 
 
+CHECKPOINTS = (500, 1000, 2000, 4000, 8000)
+
+
+class World(NamedTuple):
+    """Four kinds of requests and four arms: means of quality, cost and stay, (4, 4, 3)."""
+
+    means: np.ndarray
+    at_most: float
+    at_least: float
+
+    def best(self) -> float:
+        """Return the quality of the best policy that keeps both bounds on average."""
+        flat = self.means.reshape(-1, 3) / 4  # kinds come equally often
+        answer = linprog(
+            -flat[:, 0],
+            A_ub=np.stack([flat[:, 1], -flat[:, 2]]),
+            b_ub=[self.at_most, -self.at_least],
+            A_eq=np.kron(np.eye(4), np.ones(4)),
+            b_eq=np.ones(4),
+            bounds=(0, 1),
+        )
+        return np.nan if answer.fun is None else -float(answer.fun)
+
+
+def new_world(seed: int) -> World:
+    """Return a world in which both bounds bind: dear arms are good, and few stay with them."""
+    rng = np.random.default_rng(seed)
+    while True:
+        quality = np.sort(rng.uniform(0.2, 0.9, (4, 4)), axis=1)
+        cost = np.sort(rng.uniform(0.5, 8.0, (4, 4)), axis=1)
+        stay = rng.uniform(0.3, 0.9, (4, 4))
+        cheap, free = cost.min(axis=1).mean(), cost[:, -1].mean()
+        world = World(np.stack([quality, cost, stay], axis=-1), (cheap + free) / 2, 0.6)
+        loose = world._replace(at_least=0.0).best()
+        if world.best() < loose - 0.01:
+            return world
+
+
+def worlds(seeds: int = 10) -> list[dict[str, object]]:
+    """Loss to the best policy by the number of decisions, its slope, and both budgets."""
+    losses, kept = [], []
+    for seed in range(seeds):
+        world, rng = new_world(seed), np.random.default_rng(1000 + seed)
+        agent = mogro.Agent(
+            [
+                mogro.Objective("quality"),
+                mogro.Objective("cost", direction="min"),
+                mogro.Objective("stay"),
+            ],
+            arms=4,
+            context=4,
+            seed=seed,
+            retention=mogro.Retention(decisions=100),
+            budgets=[
+                mogro.Budget("cost", at_most=world.at_most),
+                mogro.Budget("stay", at_least=world.at_least),
+            ],
+        )
+        earned = np.zeros(CHECKPOINTS[-1])
+        for t in range(len(earned)):
+            kind = int(rng.integers(4))
+            decision = agent.decide(
+                list("abcd"), np.eye(4), context=np.eye(4)[kind], weights={"quality": 1}
+            )
+            means = world.means[kind, "abcd".index(decision.arm)]
+            earned[t] = means[0]
+            values = means * [1, rng.gamma(4.0, 0.25), 1] + [0.1, 0, 0] * rng.standard_normal(3)
+            values[2] = rng.random() < means[2]
+            agent.reward(decision.id, dict(zip(("quality", "cost", "stay"), values, strict=True)))
+        losses.append([t * world.best() - earned[:t].sum() for t in CHECKPOINTS])
+        kept.append([status.forecast / status.target for status in agent.budgets])
+    mean = np.mean(losses, axis=0)
+    slope = np.polyfit(np.log(CHECKPOINTS), np.log(mean), 1)[0]
+    return [{"losses": mean.tolist(), "slope": slope, "ratios": np.array(kept).tolist()}]
+
+
+def coverage(runs: int = 100) -> list[dict[str, object]]:
+    """How often realised spend keeps its limit where an arm other than the cheapest is chosen."""
+    kept, costs = [], np.array([0.02, 0.1, 0.3])  # chances to cost 10
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        agent = mogro.Agent(
+            [mogro.Objective("quality"), mogro.Objective("cost", direction="min")],
+            arms=3,
+            seed=seed,
+            budgets=[mogro.Budget("cost", at_most=0.5, burst=200, max_cost=10.0)],
+        )
+        spent, waiting = 0.0, list[tuple[str, dict[str, float]]]()
+        for n in range(1, 301):
+            decision = agent.decide(list("abc"), np.eye(3), weights={"quality": 1})
+            arm = "abc".index(decision.arm)
+            cost = 10.0 * float(rng.random() < costs[arm])
+            spent += cost
+            if arm:
+                kept.append(spent <= 0.5 * (n + 200))
+            waiting.append((decision.id, {"quality": 0.2 * arm + rng.random(), "cost": cost}))
+            if len(waiting) > 20:
+                agent.reward(*waiting.pop(0))
+    return [{"decisions": len(kept), "kept": float(np.mean(kept))}]
+
+
 def main(folder: str = "", *parts: str) -> None:
     """Run parts, and print what there is."""
     if not folder:
@@ -316,6 +418,8 @@ def main(folder: str = "", *parts: str) -> None:
         start = time.process_time()
         if part == "processes":
             rows = processes(read(Path(folder)), folder)
+        elif part in ("worlds", "coverage"):
+            rows = {"worlds": worlds, "coverage": coverage}[part]()
         else:
             rows = PARTS[part](read(Path(folder)))
         (OUT / f"{part}.json").write_text(json.dumps(rows, indent=1))

@@ -54,15 +54,16 @@ class Terms(NamedTuple):
         if not steered:
             return Priced(*known)
         weights = np.full(len(self.prices), 1 / len(self.prices)) if weights is None else weights
-        values, could = self.estimates.dot(weights + self.prices), []
-        wanted = values.argmax()
-        for budget, offer in enumerate(self.offers):
-            if offer.full:
-                m, sign = config.spending.places[budget], config.spending.signs[budget]
-                free = (values - sign * offer.price * self.estimates[:, m]).argmax()
-                could.append(bool(spends[free, budget] > spends[wanted, budget]))
-            else:
-                could.append(bool(known[1][budget] < spends[wanted, budget]))
+        wanted = spends[self.estimates.dot(weights + self.prices).argmax()].tolist()
+        free = self.prices.copy()  # without those of all full accounts, which may hold each other
+        places, signs = config.spending.places, config.spending.signs
+        for m, sign, offer in zip(places, signs, self.offers, strict=True):
+            free[m] -= sign * offer.price * offer.full
+        most = spends[self.estimates.dot(weights + free).argmax()].tolist()
+        could = [
+            much > wants if offer.full else low < wants
+            for offer, low, wants, much in zip(self.offers, known[1], wanted, most, strict=True)
+        ]
         return Priced(*known, tuple(could))
 
 
@@ -98,7 +99,7 @@ def make_terms(
     known, usual = (spends / (1 + variances)).T, (spends + errors).T
     fits = np.ones(len(arms), dtype=np.bool_)
     for budget, account in enumerate(accounts):
-        fits &= usual[budget] + account.caution(known[budget]) <= room[budget]
+        fits &= usual[budget] + account.caution(usual[budget], known[budget]) <= room[budget]
     if not fits.any():
         least, doubt = spends, errors
         if arms.view.contextual:

@@ -126,17 +126,17 @@ class Account:
         """Whether the cheapest arms are expected to keep the bound, on average."""
         return self.least <= self.weight * self.budget.bound
 
-    def caution(self, spends: FloatArray | float) -> FloatArray:
+    def caution(self, spends: FloatArray, known: FloatArray) -> FloatArray:
         """Return what arms and all in flight may spend beside what is expected of them.
 
         With a known maximum C by Bernstein's inequality, as the variance of a cost from 0 to C is
-        at most C times its mean; otherwise by what was seen so far.
+        at most C times its mean; otherwise by what was seen so far, of what is known.
         """
         most = self.budget.max_cost
         if most is None:
-            squares = self.flight_squares + np.square(spends)
+            squares = self.flight_squares + np.square(known)
             return np.asarray(_DEVIATIONS * self.spread * np.sqrt(squares))
-        together = np.clip(spends, 0.0, most) + max(self.in_flight, 0.0)
+        together = np.clip(spends, 0.0, most) + max(self.in_flight + self.holding, 0.0)
         return np.asarray(np.sqrt(2 * _UNSURE * most * together) + _UNSURE * most / 3)
 
     def _steps(self) -> float:
