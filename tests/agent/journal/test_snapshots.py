@@ -51,10 +51,11 @@ def test_two_processes_do_not_take_the_same_snapshot_twice(shop: str) -> None:
     with opened(shop, snapshot_every=10) as one, opened(shop, snapshot_every=10) as two:
         for n in range(0, 40, 2):
             live((one, two)[n // 2 % 2], n, 2)
-        positions = query(shop, "SELECT position FROM mogro_snapshots WHERE part < 0")
+        rows = query(shop, "SELECT position FROM mogro_snapshots WHERE part < 0 ORDER BY position")
         ((events,),) = query(shop, "SELECT max(position) FROM mogro_events")
-        assert len(positions) == 1
-        assert events - positions[0][0] < 12
+        *before, last = (position for (position,) in rows)
+        assert [last - position >= 10 for position in before] in ([], [True])  # it goes next
+        assert events - last < 12
 
 
 @pytest.fixture
