@@ -139,8 +139,7 @@ class Posterior:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        theta = self._solution[..., self.dim :, :]
-        return theta[..., 0, :] if self.apart else theta
+        return self._theta[..., 0, :] if self.apart else self._theta
 
     @property
     def noise(self) -> FloatArray:
@@ -160,8 +159,9 @@ class Posterior:
         else:
             free = n - np.count_nonzero(self._groups < 0)
             sizes = diagonals(self._V) / np.maximum(self._uses, _TINY) * (self._groups >= 0)
-            largest = (sizes * np.square(self._theta[..., 0, :])).max(axis=-1, keepdims=True)
-            squares = np.maximum(squares, _evidence.CERTAIN * largest * free)
+            effects = sizes * np.square(self._theta[..., 0, :])
+            least = _evidence.CERTAIN * effects.max(axis=-1, keepdims=True)
+            squares = np.maximum(squares, least * free)
         if smallest(free) > _FREE:
             noise = squares / free
         else:
