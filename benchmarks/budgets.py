@@ -7,6 +7,7 @@ writes a file into ``out/budgets``. BUDGETS.md has what was measured.
 """
 
 import copy
+import itertools
 import json
 import multiprocessing
 import os
@@ -384,29 +385,42 @@ def worlds(seeds: int = 10) -> list[dict[str, object]]:
     return [{"losses": mean.tolist(), "slope": slope, "ratios": np.array(kept).tolist()}]
 
 
-def coverage(runs: int = 100) -> list[dict[str, object]]:
-    """How often realised spend keeps its limit where an arm other than the cheapest is chosen."""
-    kept, costs = [], np.array([0.02, 0.1, 0.3])  # chances to cost 10
-    for seed in range(runs):
-        rng = np.random.default_rng(seed)
-        agent = mogro.Agent(
-            [mogro.Objective("quality"), mogro.Objective("cost", direction="min")],
-            arms=3,
-            seed=seed,
-            budgets=[mogro.Budget("cost", at_most=0.5, burst=200, max_cost=10.0)],
+def coverage(runs: int = 25) -> list[dict[str, object]]:
+    """How often realised spend keeps its limit with a known maximum, by how late costs come."""
+    rows, chances = list[dict[str, object]](), np.array([0.02, 0.1, 0.3])  # to cost 10
+    for late, burst in itertools.product((0, 20), (200, 500)):
+        played = []
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            agent = mogro.Agent(
+                [mogro.Objective("quality"), mogro.Objective("cost", direction="min")],
+                arms=3,
+                seed=seed,
+                budgets=[mogro.Budget("cost", at_most=0.5, burst=burst, max_cost=10.0)],
+            )
+            spent, waiting = 0.0, list[tuple[str, dict[str, float]]]()
+            for n in range(1, 301):
+                decision = agent.decide(list("abc"), np.eye(3), weights={"quality": 1})
+                arm = "abc".index(decision.arm)
+                cost = 10.0 * float(rng.random() < chances[arm])
+                spent += cost
+                choice = len(decision.propensities.arms) > 1
+                played.append((choice, spent <= 0.5 * (n + burst), cost))
+                waiting.append((decision.id, {"quality": 0.2 * arm + rng.random(), "cost": cost}))
+                if len(waiting) > late:
+                    agent.reward(*waiting.pop(0))
+        choices, kept, costs = np.array(played).T
+        rows.append(
+            {
+                "late": late,
+                "burst": burst,
+                "choices": choices.mean(),
+                "kept": kept.mean(),
+                "kept_with_choice": kept[choices > 0].mean() if choices.any() else None,
+                "mean_cost": costs.mean(),
+            }
         )
-        spent, waiting = 0.0, list[tuple[str, dict[str, float]]]()
-        for n in range(1, 301):
-            decision = agent.decide(list("abc"), np.eye(3), weights={"quality": 1})
-            arm = "abc".index(decision.arm)
-            cost = 10.0 * float(rng.random() < costs[arm])
-            spent += cost
-            if arm:
-                kept.append(spent <= 0.5 * (n + 200))
-            waiting.append((decision.id, {"quality": 0.2 * arm + rng.random(), "cost": cost}))
-            if len(waiting) > 20:
-                agent.reward(*waiting.pop(0))
-    return [{"decisions": len(kept), "kept": float(np.mean(kept))}]
+    return rows
 
 
 def main(folder: str = "", *parts: str) -> None:

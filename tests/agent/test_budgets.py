@@ -277,6 +277,39 @@ def test_max_cost_leaves_room_for_the_worst() -> None:
         assert "".join(agent.probabilities(ARMS).arms) == affordable
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("late", [0, 5])
+@pytest.mark.parametrize("window", [None, 30])
+def test_max_cost_keeps_realised_spend_whatever_was_expected(
+    seed: int, late: int, window: int | None
+) -> None:
+    """Costs are nothing at first, then at random the most, and then always."""
+    budget = mogro.Budget("cost", at_most=0.5, burst=30, max_cost=2.0, window=window)
+    agent, rng, choices = router(budget, seed=seed), np.random.default_rng(seed), 0
+    costs, waiting = list[float](), list[str]()
+    for n in range(120):
+        expected = agent.estimate(ARMS)
+        decision = agent.decide(ARMS, weights={"quality": 1})
+        on_offer = [expected.arms.index(arm) for arm in decision.propensities.arms]
+        costs.append(2.0 * (rng.random() < (n - 30) / 60))
+        counted = costs[-(window or len(costs)) :]
+        if np.ptp(expected.values[on_offer, 1]) > ROUNDING:  # not only arms as cheap as any
+            choices += 1
+            assert sum(counted) <= 0.5 * (len(counted) + 30) + ROUNDING
+        waiting.append(decision.id)
+        if n >= late:
+            quality = MEANS[decision.arm][0]
+            agent.reward(waiting.pop(0), {"quality": quality, "cost": costs[n - late]})
+    assert choices >= 5
+
+
+def test_a_cost_of_nothing_that_was_expected_is_no_longer_in_flight() -> None:
+    agent = router(mogro.Budget("cost", at_most=0.5, burst=5, max_cost=2.0))
+    for _ in range(20):
+        agent.reward(agent.decide(ARMS).id, {"quality": 0.5, "cost": 0.0})
+    assert len(agent.probabilities(ARMS).arms) == 3
+
+
 def test_an_account_follows_windows_defaults_and_conditions() -> None:
     objectives = [
         mogro.Objective("click", window=5.0, default=0.0),

@@ -76,8 +76,7 @@ class Budget:
     within
         ``"time"`` if the window is in the caller's time.
     max_cost
-        The most that a decision can cost, if somebody knows, where none costs less than nothing.
-        See the notes.
+        The most that a decision can cost, if somebody knows. See the notes.
 
     Notes
     -----
@@ -95,11 +94,12 @@ class Budget:
 
     Money that buys nothing, for more than ``burst`` decisions in a row, is not saved for later.
 
-    With ``max_cost`` realised spend is promised, too: whenever an arm other than the cheapest is
-    chosen, all that is spent up to then, with what is in flight and this arm, is within n times
-    the bound plus ``burst`` decisions' worth with a probability of at least 95 %, by Bernstein's
-    inequality for costs from 0 to ``max_cost``, if the expectations are right. It takes a burst
-    that is worth more than ``max_cost``.
+    With ``max_cost`` realised spend is promised, too, for certain: the arm to be chosen and each
+    decision in flight count at ``max_cost``, whatever is expected of them. So whenever more is on
+    offer than the cheapest arm, all that is spent up to then, with what is in flight and this arm,
+    turns out within n times the bound plus ``burst`` decisions' worth. Where there is no such
+    room, there is only the cheapest arm: let the burst be worth ``max_cost`` times one more than
+    are usually in flight.
 
     What was decided by others (:meth:`mogro.Agent.observe`, :meth:`mogro.Agent.learn`) does not
     count, nor do decisions that were withdrawn or whose condition was not met.

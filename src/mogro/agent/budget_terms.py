@@ -77,9 +77,9 @@ def make_terms(
 ) -> tuple[ArmSet, Terms]:
     """Return the arms that there is room for, and what the budgets mean for them.
 
-    An arm counts at what it is expected to spend, its error, and what spends stray. If there is
-    room for none, it is the cheapest in any context; if that one is too dear on average, one that
-    may be cheaper.
+    An arm counts at what it is expected to spend, its error, and what spends stray, or at the most
+    that it can cost. If there is room for none, it is the cheapest in any context; if that one is
+    too dear on average, one that may be cheaper.
     """
     spending, observed = config.spending, learner.observed
     estimates = arms.features.dot(beliefs.theta.T)
@@ -99,7 +99,7 @@ def make_terms(
     known, usual = (spends / (1 + variances)).T, (spends + errors).T
     fits = np.ones(len(arms), dtype=np.bool_)
     for budget, account in enumerate(accounts):
-        fits &= usual[budget] + account.caution(usual[budget], known[budget]) <= room[budget]
+        fits &= account.needed(usual[budget], known[budget]) <= room[budget]
     if not fits.any():
         least, doubt = spends, errors
         if arms.view.contextual:

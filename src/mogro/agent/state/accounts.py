@@ -24,7 +24,6 @@ from mogro.agent.objective import HalfLife
 _LEAST_REACH = 2.0
 _LARGEST_LOG = 30.0  # of a price
 _DEVIATIONS = 2.0  # of what is in flight, and of an arm, for which there has to be room
-_UNSURE = math.log(1 / 0.05)  # of what max_cost promises with 95 %
 _SOME = 100  # decisions before a budget is said to be too small
 
 _NUMBERS = (
@@ -34,15 +33,10 @@ _NUMBERS = (
 
 
 class Amount(NamedTuple):
-    """What a decision has spent, and what it is expected to: one of the two is 0."""
+    """What a decision has spent, or is expected to while it is in flight."""
 
-    spent: float
-    expected: float
-
-    @property
-    def total(self) -> float:
-        """Both."""
-        return self.spent + self.expected
+    total: float
+    in_flight: bool
 
 
 class Offer(NamedTuple):
@@ -126,18 +120,17 @@ class Account:
         """Whether the cheapest arms are expected to keep the bound, on average."""
         return self.least <= self.weight * self.budget.bound
 
-    def caution(self, spends: FloatArray, known: FloatArray) -> FloatArray:
-        """Return what arms and all in flight may spend beside what is expected of them.
+    def needed(self, spends: FloatArray, known: FloatArray) -> FloatArray | float:
+        """Return what arms may spend, and all in flight beside what is expected of them.
 
-        With a known maximum C by Bernstein's inequality, as the variance of a cost from 0 to C is
-        at most C times its mean; otherwise by what was seen so far, of what is known.
+        With a known maximum, each of them may spend that; otherwise, of what is known, as far as
+        was seen so far.
         """
         most = self.budget.max_cost
-        if most is None:
-            squares = self.flight_squares + np.square(known)
-            return np.asarray(_DEVIATIONS * self.spread * np.sqrt(squares))
-        together = np.clip(spends, 0.0, most) + max(self.in_flight + self.holding, 0.0)
-        return np.asarray(np.sqrt(2 * _UNSURE * most * together) + _UNSURE * most / 3)
+        if most is not None:
+            return most * (1 + len(self.held)) - self.in_flight - self.holding
+        squares = self.flight_squares + np.square(known)
+        return np.asarray(spends + _DEVIATIONS * self.spread * np.sqrt(squares))
 
     def _steps(self) -> float:
         """Return how far the level is from where it should be, in reaches.
@@ -183,7 +176,7 @@ class Account:
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
-            self.entries[serial] = time, budget.bound, Amount(0.0, expected)
+            self.entries[serial] = time, budget.bound, Amount(expected, True)
         if self._half_life is not None:
             kept = self._kept(time)
             for name in ("weight", "least", "squares", "surprise", "foreseen"):
@@ -192,7 +185,7 @@ class Account:
         self.least += priced.least[place]
         self.held[serial] = priced.held[place]
         self.holding += priced.held[place]
-        self._add(1.0, budget.bound, Amount(0.0, expected))
+        self._add(1.0, budget.bound, Amount(expected, True))
         self.level += (budget.bound - expected) / budget.worth
         if priced.could is not None:
             self._steer(full, priced.could[place])
@@ -221,8 +214,8 @@ class Account:
                 del self.entries[serial]
             else:
                 self.entries[serial] = *entry[:2], after
-        was_trial = held >= budget.most_held
-        if before is not None and after is not None and before.expected and not was_trial:
+        foreseen = before is not None and before.in_flight and before.total != 0
+        if before is not None and after is not None and foreseen and held < budget.most_held:
             self.surprise += abs(after.total - before.total - held)
             self.foreseen += abs(before.total + held)
             self.squares += (after.total / budget.worth) ** 2
@@ -239,13 +232,13 @@ class Account:
 
     def _add(self, sign: float, allowed: float, amount: Amount) -> None:
         """Count a decision; with -1 as sign no longer."""
-        spent, expected = amount
         self.decisions += sign
         self.allowed += sign * allowed
-        self.spent += sign * spent
-        if expected:
-            self.in_flight += sign * expected
-            self.flight_squares = max(0.0, self.flight_squares + sign * expected**2)
+        if amount.in_flight:
+            self.in_flight += sign * amount.total
+            self.flight_squares = max(0.0, self.flight_squares + sign * amount.total**2)
+        else:
+            self.spent += sign * amount.total
 
     def _kept(self, time: float) -> float:
         """Return what the next decision leaves of the weight of those before."""
@@ -299,8 +292,8 @@ class Account:
         self.since = int(self.since)
         self.held = {int(serial): amount for serial, amount in held.tolist()}
         self.entries = {
-            int(n): (made, may, Amount(spent, expected))
-            for n, made, may, spent, expected in entries.tolist()
+            int(n): (made, may, Amount(total, bool(in_flight)))
+            for n, made, may, total, in_flight in entries.tolist()
         }
 
 

@@ -621,14 +621,13 @@ class State:
         if states[m] in (WITHDRAWN, UNMET):
             return None
         if value == value:
-            return Amount(budget.sign * value, 0.0)
+            return Amount(budget.sign * value, False)
         if states[m] == DEFAULTED:
             key = block.serial.item(i), budget.objective
             default = self.defaults.get(key, self.units.defaults[m])
             assert default is not None
-            return Amount(budget.sign * default, 0.0)
-        expected = self._expected(budget, block.estimates[i])
-        return Amount(0.0, expected) if states[m] == PENDING else Amount(expected, 0.0)
+            return Amount(budget.sign * default, False)
+        return Amount(self._expected(budget, block.estimates[i]), states[m] == PENDING)
 
     def _recount(self, block: Block, i: int, before: list[Amount | None]) -> None:
         """Count for the budgets what has become of a decision."""
