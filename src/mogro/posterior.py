@@ -305,6 +305,7 @@ class Posterior:
         for name in ("_n", "_uses", "_count", "_due", "_learned", "_precision", "_growth"):
             setattr(self, name, np.repeat(np.expand_dims(getattr(self, name), axis), m, axis))
         rows = np.array([[*range(d), d + k] for k in range(m)], dtype=np.intp).reshape(m, d + 1)
+        self._alone = rows  # of (x, y), what an objective alone has
         self._sums = self._sums[..., rows[:, :, None], rows[:, None, :]]
         self._solution = self._solution[..., rows, :]
         self._squares, self._mean = self._squares[..., None], self._mean[..., None, :]
@@ -366,18 +367,21 @@ class Posterior:
     ) -> tuple[FloatArray, Any]:
         """Return checked observations (x, y) times roots of weights, and these, as sums are."""
         y = y if weights is None else np.where(weights > 0, y, 0.0)
-        z, axis = self.check(x, y, rewards), len(self.batch)
+        z, block = self.check(x, y, rewards), x.ndim > len(self.batch) + 1
         if weights is None and not self.apart:
             return z, 1.0
         if weights is not None and (weights != weights[..., :1]).any():
             self.separate()
         if self.apart:
-            x = np.expand_dims(x, axis).repeat(self.objectives, axis)
-            z = np.concatenate((x, np.moveaxis(y, -1, axis)[..., None]), axis=-1)
-        if weights is None and z.ndim == self._n.ndim + 1:
+            z = z.take(self._alone, axis=-1)
+            z = z.swapaxes(-2, -3) if block else z
+        if weights is None and not block:
             return z, 1.0
         weight = np.ones(y.shape) if weights is None else weights
-        weight = np.moveaxis(weight, -1, axis) if self.apart else weight[..., 0]
+        if not self.apart:
+            weight = weight[..., 0]
+        elif block:
+            weight = weight.mT
         return np.sqrt(weight)[..., None] * z, weight
 
     def _count_uses(self, x: FloatArray, weight: Any) -> None:
