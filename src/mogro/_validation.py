@@ -144,12 +144,14 @@ def check_shape(array: NDArray[Any], name: str, shape: Shape) -> None:
         raise ValueError(f"{name}: expected shape ({wanted}{comma}), got {array.shape}")
 
 
+@without_warnings
 def simplex(value: ArrayLike, name: str, *, size: int | None = None) -> FloatArray:
     """Return ``value`` as one vector of weights: not negative, and of sum 1 up to rounding."""
     weights = floats(value, name, shape=("M" if size is None else size,)).astype(np.float64)
-    if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
+    total = weights.sum()
+    if (weights < 0).any() or abs(total - 1) > 1e-9:
         raise ValueError(
-            f"{name}: expected weights >= 0 that sum to 1, got {weights} with sum {weights.sum():g}"
+            f"{name}: expected weights >= 0 that sum to 1, got {weights} with sum {total:g}"
         )
     return weights
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,15 @@ class Scores(Weights):
 
     def score(self, values: np.ndarray, weights: np.ndarray) -> Any:
         return self.given(values)
+
+
+def test_weights_beyond_all_numbers_are_refused_by_name(agent: mogro.Agent) -> None:
+    says = "weights: expected numbers >= 0, not all 0, with a finite sum, got"
+    for call in (partial(agent.decide, ARMS), partial(agent.probabilities, ARMS)):
+        refused(call, weights=[1e308] * len(agent.objectives), says=says)
+    refused(agent.set_weights, [1e308] * len(agent.objectives), says=says)
+    refused(mogro.FixedWeights, [1e308, 1e308], says="weights: expected weights >= 0 that sum to 1")
+    refused(agent.posterior, weight=1e308, says="weight: expected a number in (0, 1e+50]")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mogro._files import write_atomically
-from mogro._validation import FloatArray, count, folder_or_file, real, share
+from mogro._validation import FloatArray, between, count, folder_or_file, share
 from mogro.agent import decision_records, views
 from mogro.agent.alarms import Alarm, find_alarms
 from mogro.agent.budget import Budget, BudgetStatus
@@ -50,7 +50,7 @@ from mogro.agent.features.feature_map import FeatureSpec, Interactions
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
-from mogro.agent.objective import HalfLife, Objective, Retention
+from mogro.agent.objective import LARGEST, HalfLife, Objective, Retention
 from mogro.agent.past import Past, PastDecision, check_same, new_events, read_past
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import LastArms, make_parts, make_report
@@ -743,7 +743,7 @@ class Agent:
         >>> new.theta.round(1)
         array([[2.]])
         """
-        real(weight, "weight", above=0)
+        weight = between(weight, "weight", 0, LARGEST, closed="(]")
         with self._current():
             observed = self._state.learner.observed
             least = weight / np.einsum("...ii->...i", observed.S).max(axis=0)

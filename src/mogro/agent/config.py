@@ -178,8 +178,7 @@ class AgentConfig:
         if self.weights is None:
             chosen: Selection = self.policy.selection
             return chosen
-        vector = self.units.vector(self.weights, "weights")
-        return FixedWeights((vector / vector.sum()).tolist())
+        return FixedWeights(self.units.shares(self.weights).tolist())
 
     @cached_property
     def spending(self) -> Spending:

@@ -189,8 +189,7 @@ def read_weights(weights: Weights, units: Units) -> Selection:
         if type(weights) not in BUILT_IN:  # which check themselves
             check_scalarization(weights, "weights", objectives=len(units))
         return weights  # type: ignore[return-value]
-    vector = units.weights(weights)  # type: ignore[arg-type]
-    return FixedWeights((vector / float(vector.sum())).tolist())
+    return FixedWeights(units.shares(weights).tolist())  # type: ignore[arg-type]
 
 
 def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) -> float | None:

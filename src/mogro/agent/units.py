@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray, floats
+from mogro._validation import FloatArray, floats, without_warnings
 from mogro.agent.objective import DEFAULTED, LARGEST, LEARNED, MISSING, PENDING, UNMET, Objective
 
 
@@ -134,12 +134,21 @@ class Units:
             values = [values.get(key, 0.0) for key in self.names]
         return floats(values, name, shape=(len(self),)).astype(np.float64)
 
+    @without_warnings
     def weights(self, weights: Mapping[str, float] | Sequence[float]) -> FloatArray:
         """Return weights, in order or under names, as (M,)."""
         vector = self.vector(weights, "weights")
-        if (vector < 0).any() or not vector.sum() > 0:
-            raise ValueError(f"weights: expected numbers >= 0, not all 0, got {weights}")
+        total = float(vector.sum())
+        if (vector < 0).any() or not 0 < total < math.inf:
+            raise ValueError(
+                f"weights: expected numbers >= 0, not all 0, with a finite sum, got {weights}"
+            )
         return vector
+
+    def shares(self, weights: Mapping[str, float] | Sequence[float]) -> FloatArray:
+        """Return weights, in order or under names, as (M,) of sum 1."""
+        vector = self.weights(weights)
+        return np.asarray(vector / vector.sum())
 
     def _met(self, condition: int, states: list[int], values: list[float]) -> bool:
         if states[condition] == LEARNED:

@@ -33,7 +33,7 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     """Return what a policy would have done, and what a reader should know of it."""
     units = log.units
     if isinstance(policy, Mapping):
-        return Greedy(read_weights(policy, units), units), ()
+        return Greedy(units.shares(policy), units), ()
     if isinstance(policy, Agent):
         return _by_agent(policy), _in_sample(policy, log, source)
     if isinstance(policy, LinearPolicy):
@@ -46,14 +46,6 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
             f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
         )
     return _given(policy, log), ()
-
-
-def read_weights(weights: Mapping[str, float], units: Units) -> FloatArray:
-    """Return weights (M,) per unit, of sum 1."""
-    vector = units.vector(weights, "weights")
-    if (vector < 0).any() or not vector.sum() > 0:
-        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
-    return np.asarray(vector / vector.sum())
 
 
 def read_estimates(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:

@@ -16,7 +16,6 @@ from mogro.evaluation.targets import (
     Greedy,
     TargetProbabilities,
     read_estimates,
-    read_weights,
 )
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.offpolicy import Evaluation, Rows, Sums
@@ -172,7 +171,7 @@ def read_trade_offs(
             np.array(part) / steps for part in _compositions(steps, len(units))
         ]
     else:
-        vectors = [read_weights(weights, units) for weights in trade_offs]
+        vectors = [units.shares(weights) for weights in trade_offs]
     return _checked_count(vectors)
 
 
@@ -187,7 +186,7 @@ def read_prices(
         trade_offs = [{other: 1.0 for other in units.names if other != name}]
     if not isinstance(trade_offs, Sequence) or len(trade_offs) != 1:
         raise ValueError(f"trade_offs: expected a list of one beside prices, got {trade_offs!r}")
-    weights, unit = read_weights(trade_offs[0], units), np.eye(len(units))[units.index[name]]
+    weights, unit = units.shares(trade_offs[0]), np.eye(len(units))[units.index[name]]
     size = float(np.abs(units.scale) @ unit)
     numbers = [real(price, "prices", minimum=0.0) for price in listed]
     vectors = [(weights + price * size * unit) / (1 + price * size) for price in numbers]

@@ -70,7 +70,7 @@ def draw_front(hosted: HostedAgent) -> dict[str, Any]:
     answer["points"] = [_point(tried, weights) for weights in grid]
     answer["choices"] = len(tried.arms)
     if now is not None:
-        answer["current"] = _point(tried, _unit(now, units))
+        answer["current"] = _point(tried, units.shares(now))
     return answer
 
 
@@ -81,11 +81,6 @@ def _point(tried: Tried, weights: FloatArray) -> dict[str, Any]:
         "values": values.tolist(),
         "errors": (_WIDE * errors).tolist(),
     }
-
-
-def _unit(weights: Mapping[str, float], units: Units) -> FloatArray:
-    vector = units.vector(weights, "weights")
-    return np.asarray(vector / vector.sum())
 
 
 class TradeOffComparison(NamedTuple):
@@ -107,15 +102,13 @@ class TradeOffComparison(NamedTuple):
 def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> TradeOffComparison:
     """Say what another trade-off would change, by beliefs and by the log."""
     agent, units = hosted.agent, hosted.agent.config.units
-    vector = units.vector(weights, "weights")
-    if (vector < 0).any() or not vector.sum() > 0:
-        raise ValueError(f"weights: expected numbers >= 0, not all 0, got {dict(weights)}")
+    units.weights(weights)  # it checks them
     now, tried = agent.weights, try_recent(hosted)
     rows = [[name, "", "", "", ""] for name in units.names]
     trade_offs = [each for each in (now, dict(weights)) if each is not None]
     if tried is not None:
         for place, each in zip((1, 2)[-len(trade_offs) :], trade_offs, strict=True):
-            values, errors = tried.under(_unit(each, units))
+            values, errors = tried.under(units.shares(each))
             for row, value, error in zip(rows, values, _WIDE * errors, strict=True):
                 row[place] = f"{value:.4g} ± {error:.2g}"
     try:
