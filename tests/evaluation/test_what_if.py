@@ -169,10 +169,12 @@ def test_prices_are_weights_of_one_objective(world: World) -> None:
     for given, words in (
         ({"price": [1.0]}, "prices: expected those of one"),
         ({"cost": [-1.0]}, "prices"),
-        ({"cost": []}, "1 to 200"),
+        ({"cost": []}, "prices: expected"),
+        ({"cost": 0.5}, "prices: expected"),
+        (["cost"], "prices: expected"),
     ):
         with pytest.raises(ValueError, match=words):
-            mogro.what_if(table, prices=given)
+            mogro.what_if(table, prices=given)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="list of one"):
         mogro.what_if(table, 3, prices=PRICES)
 

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from mogro._validation import FloatArray, count, real
+from mogro._validation import FloatArray, count, floats, real
 from mogro.agent.units import Units
 from mogro.evaluation.log_model import LogModel
 from mogro.evaluation.log_records import Records
@@ -175,11 +175,9 @@ def read_trade_offs(
     return _checked_count(vectors)
 
 
-def read_prices(
-    prices: Mapping[str, Sequence[float]], trade_offs: object, units: Units
-) -> list[FloatArray]:
+def read_prices(prices: object, trade_offs: object, units: Units) -> list[FloatArray]:
     """Return weights (M,) of sum 1 for every price of an objective, beside those of others."""
-    if len(prices) != 1 or not set(prices) <= set(units.names):
+    if not isinstance(prices, Mapping) or len(prices) != 1 or not set(prices) <= set(units.names):
         raise ValueError(f"prices: expected those of one of {list(units.names)}, got {prices!r}")
     ((name, listed),) = prices.items()
     if trade_offs is None:
@@ -188,7 +186,8 @@ def read_prices(
         raise ValueError(f"trade_offs: expected a list of one beside prices, got {trade_offs!r}")
     weights, unit = units.shares(trade_offs[0]), np.eye(len(units))[units.index[name]]
     size = float(np.abs(units.scale) @ unit)
-    numbers = [real(price, "prices", minimum=0.0) for price in listed]
+    given = floats(listed, "prices", shape=("n",)).tolist()
+    numbers = [real(price, "prices", minimum=0.0) for price in given]
     vectors = [(weights + price * size * unit) / (1 + price * size) for price in numbers]
     return _checked_count(vectors)
 
