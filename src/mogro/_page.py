@@ -40,14 +40,15 @@ def messages(warnings: Iterable[str], notes: Iterable[str] = ()) -> str:
     return "".join([*shown, *(f'<p class="note">{text(words)}</p>' for words in notes)])
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; numbers are shown with four digits."""
-    head = "".join(f"<th>{text(name)}</th>" for name in heads)
+def table(label: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table with a label for those who do not see it; numbers have four digits."""
+    head = "".join(f'<th scope="col">{text(name)}</th>' for name in heads)
     body = "".join(
         "<tr>" + "".join(f'<td class="number">{_cell(cell)}</td>' for cell in row) + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    opening = f'<table aria-label="{text(label)}">'
+    return f"{opening}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def facts(caption: str, values: Mapping[str, object]) -> str:

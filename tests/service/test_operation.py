@@ -177,9 +177,12 @@ def test_names_of_others_are_escaped_on_the_page(tmp_path: Path) -> None:
             text = answer.body.decode()
             assert "&lt;img src=x onerror=alert(1)&gt;" in text
             assert "<img" not in text
-        token = re.search(
-            r'data-token="([^"]+)"', service.ask("GET", "/page/shop", headers=browser).body.decode()
-        )
+        page = service.ask("GET", "/page/shop", headers=browser).body.decode()
+        labels = re.findall(r'<table aria-label="([^"]+)">', page)
+        assert labels == ["What the agent adds", "Objectives", "The front", "All arms", "Budgets",
+            "What matters", "Changes"]  # fmt: skip
+        assert page.count("<table") == len(labels)
+        token = re.search(r'data-token="([^"]+)"', page)
         assert token is not None
         compared = service.ask(
             "POST", "/page/shop/compare", {f"click{XSS}": 1.0, "b": 0.0},

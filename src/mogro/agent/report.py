@@ -188,7 +188,8 @@ def _objectives(held: Held) -> str:
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
         shown = _shown(_mean(values, rate=_is_rate(values)))
         rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
-    return _page.table(["objective", "better", "unit", "mean reward [95 %]", *kinds], rows)
+    heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
+    return _page.table("Objectives", heads, rows)
 
 
 def _is_rate(values: FloatArray) -> bool:
@@ -231,7 +232,7 @@ def _lift(held: Held) -> str:
         for each in held.lifts
     ]
     heads = ["objective", "added by the agent [95 %]", "with it", "with the baseline"]
-    table = _page.table([*heads, "decisions", "subjects"], rows)
+    table = _page.table("What the agent adds", [*heads, "decisions", "subjects"], rows)
     return f"<h2>What the agent adds</h2>{table}"
 
 
@@ -284,14 +285,15 @@ def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple
         for i in members[: 2 * _MAX_SHOWN]
     ]
     if front is None or not front.certain:
-        return drawn, _page.table(heads, rows)
+        return drawn, _page.table("The front", heads, rows)
     rows = [[*row, front.certain[row[0]]] for row in rows]
     count = Counter(front.certain.values())
     words = (
         f"Of the arms on offer {count['on']:,} are certainly on the true front, {count['off']:,} "
         f"certainly off it, {count['open']:,} open: {front.left}."
     )
-    return drawn, _page.table([*heads, "certain"], rows) + f"<p>{_page.text(words)}</p>"
+    table = _page.table("The front", [*heads, "certain"], rows)
+    return drawn, f"{table}<p>{_page.text(words)}</p>"
 
 
 def _picture(units: Units, estimates: Estimates, values: FloatArray, members: list[int]) -> str:
@@ -343,4 +345,4 @@ def _features(held: Held, state: State) -> str:
         for j in order[:_MAX_SHOWN].tolist()
         if effects[:, j].any()
     ]
-    return _page.table(["feature", *held.units.names], rows)
+    return _page.table("What matters", ["feature", *held.units.names], rows)

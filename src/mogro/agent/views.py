@@ -207,7 +207,7 @@ def text(state: State) -> str:
 
 def html(state: State) -> str:
     """Describe an agent for a notebook."""
-    return f"<p>{_page.text(_heading(state))}</p>" + _page.table(*_objectives(state))
+    return f"<p>{_page.text(_heading(state))}</p>" + _page.table("Objectives", *_objectives(state))
 
 
 def _heading(state: State) -> str:

@@ -76,7 +76,8 @@ def _compare(call: CallContext, asked: dict[str, float]) -> dict[str, str]:
     """Say what another trade-off would change."""
     known = steering.compare(call.hosted, asked)
     heads = ["objective", "believed now", "believed then", "by the log, as now", "by the log, then"]
-    return {"table": _page.table(heads, known.rows), "words": known.words}
+    table = _page.table("What the trade-off changes", heads, known.rows)
+    return {"table": table, "words": known.words}
 
 
 def _show_decision(call: CallContext, asked: ById) -> dict[str, str]:

@@ -62,7 +62,7 @@ def show_arms(hosted: HostedAgent) -> str:
         rows.append([arm, f"{ever[arm]:,}", f"{recent[arm] / whole:.1%}", *cells])
     heads = ["arm", "chosen", f"of the last {whole:,}", *(f"{name}, believed" for name in names)]
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
-    return f"{region}{_page.table(heads, rows)}</div>"
+    return f"{region}{_page.table('All arms', heads, rows)}</div>"
 
 
 def show_budgets(hosted: HostedAgent) -> str:
@@ -77,7 +77,7 @@ def show_budgets(hosted: HostedAgent) -> str:
     if not rows:
         return ""
     heads = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
-    return "<h2>Budgets</h2>" + _page.table(heads, rows)
+    return "<h2>Budgets</h2>" + _page.table("Budgets", heads, rows)
 
 
 def show_changes(changes: list[Any]) -> str:
@@ -88,7 +88,7 @@ def show_changes(changes: list[Any]) -> str:
         [_moment(change.time), change.by, change.what, str(change.detail)]
         for change in changes[:20]
     ]
-    return _page.table(["when (UTC)", "key", "what", "to"], rows)
+    return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
 def _moment(time: float) -> str:
@@ -123,4 +123,4 @@ def show_decision(hosted: HostedAgent, id: str) -> str:
         for rival in explanation.rivals
     ]
     why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
-    return facts + why + (_page.table(heads, rows) if rows else "")
+    return facts + why + (_page.table("Other arms", heads, rows) if rows else "")
