@@ -423,6 +423,33 @@ def coverage(runs: int = 25) -> list[dict[str, object]]:
     return rows
 
 
+def cost(rounds: int = 600) -> list[dict[str, object]]:
+    """Processor time of a decision and its reward, with two budgets and without, in turns."""
+    rows = []
+    for arms, context in itertools.product((3, 10, 100), (0, 5)):
+        rng, size = np.random.default_rng(0), min(arms, 10)
+        names, features = [f"a{k}" for k in range(arms)], rng.standard_normal((arms, size))
+        budgets = [mogro.Budget("cost", at_most=2.0), mogro.Budget("quality", at_least=0.1)]
+        agents = [
+            mogro.Agent(OBJECTIVES, arms=size, context=context or None, seed=0, budgets=each)
+            for each in ((), budgets)
+        ]
+        offers = [dict(zip(names, features, strict=True))] * 2
+        times = np.zeros((rounds, 2))
+        for t in range(rounds):
+            given = rng.standard_normal(context) if context else None
+            for side, (agent, offer) in enumerate(zip(agents, offers, strict=True)):
+                start = time.process_time()
+                decision = agent.decide(offer, context=given, weights={"quality": 1.0})
+                place = names.index(decision.arm)
+                values = {"quality": 0.5 + 0.1 * features[place, 0], "cost": 1.0 + place % 3}
+                agent.reward(decision.id, values)
+                times[t, side] = time.process_time() - start
+        without, both = np.median(times[rounds // 3 :], axis=0) * 1e6
+        rows.append({"arms": arms, "context": context, "without": without, "ratio": both / without})
+    return rows
+
+
 def main(folder: str = "", *parts: str) -> None:
     """Run parts, and print what there is."""
     if not folder:
@@ -432,14 +459,15 @@ def main(folder: str = "", *parts: str) -> None:
         start = time.process_time()
         if part == "processes":
             rows = processes(read(Path(folder)), folder)
-        elif part in ("worlds", "coverage"):
-            rows = {"worlds": worlds, "coverage": coverage}[part]()
+        elif part in WITHOUT_PROMPTS:
+            rows = WITHOUT_PROMPTS[part]()
         else:
             rows = PARTS[part](read(Path(folder)))
         (OUT / f"{part}.json").write_text(json.dumps(rows, indent=1))
         print(f"{part}: {time.process_time() - start:.0f} s", file=sys.stderr)
 
 
+WITHOUT_PROMPTS = {"worlds": worlds, "coverage": coverage, "cost": cost}
 PARTS: dict[str, Callable[[Prompts], list[dict[str, object]]]] = {
     each.__name__: each for each in (targets, told, told_late, cold, drift, failure, delays)
 }

@@ -1,7 +1,6 @@
 """What budgets mean for a decision: prices, and the arms that there is room for."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -84,64 +83,67 @@ def make_terms(
     spending, observed = config.spending, learner.observed
     estimates = arms.features.dot(beliefs.theta.T)
     expected: FloatArray = estimates.dot(spending.matrix) + spending.shifts
-    outlook = partial(_outlook, config, accounts, beliefs)
-    spends, variances, errors = outlook(expected, beliefs.variances(arms.features))
+    spends, variances, alone = expected, beliefs.variances(arms.features), None
+    if variances.shape[1] > 1:
+        variances = variances[:, spending.columns]
     if arms.view.contextual:
         rash = (variances > 1) | (observed.n.min() <= observed.dim)
         if rash.any():
-            alone = outlook(*_by_arms_alone(config, learner, arms))
-            both = zip(alone, (spends, variances, errors), strict=True)
-            spends, variances, errors = (np.where(rash, *each) for each in both)
+            alone = _by_arms_alone(config, learner, arms)
+            spends, variances = (
+                np.where(rash, alone[0], spends),
+                np.where(rash, alone[1], variances),
+            )
+    errors = _errors(config, accounts, beliefs, spends, variances)
     offers = [account.offer(time) for account in accounts]
     prices, room = [0.0] * len(config.units), [offer.room for offer in offers]
     for m, sign, offer in zip(spending.places, spending.signs, offers, strict=True):
         prices[m] += sign * offer.price
-    known, usual = (spends / (1 + variances)).T, (spends + errors).T
+    usual = spends + errors
+    known = spends / (1 + variances)
     fits = np.ones(len(arms), dtype=np.bool_)
     for budget, account in enumerate(accounts):
-        fits &= account.needed(usual[budget], known[budget]) <= room[budget]
+        fits &= account.needed(usual[:, budget], known[:, budget]) <= room[budget]
     if not fits.any():
         least, doubt = spends, errors
         if arms.view.contextual:
-            least, _, doubt = outlook(*_by_arms_alone(config, learner, arms))
+            least, unsure = alone or _by_arms_alone(config, learner, arms)
+            doubt = _errors(config, accounts, beliefs, least, unsure)
         signed = doubt if all(account.feasible for account in accounts) else -doubt
         over = ((least + signed - room) / spending.worth).max(axis=1)
         fits = over <= over.min()
     places = None if fits.all() else np.flatnonzero(fits)
-    held = spends + errors - expected
-    terms = Terms(np.array(prices), offers, estimates, spends, held, places)
+    terms = Terms(np.array(prices), offers, estimates, spends, usual - expected, places)
     return arms if places is None else arms.only(fits), terms
 
 
-def _outlook(
+def _errors(
     config: AgentConfig,
     accounts: Sequence[Account],
     beliefs: Beliefs,
     spends: FloatArray,
     variances: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what arms are expected to spend, variances in units of the noise, errors: (K, B) each.
+) -> FloatArray:
+    """Return what is held back for arms that are little known, (K, B).
 
-    Errors are what is held back for arms that are little known: at most half the burst, and nothing
-    for those known up to a decision's worth. The noise is that of all arms, of which dear ones have
-    more: so it counts up to what spends strayed so far, as a part of what was expected.
+    It is at most half the burst, and nothing for those known up to a decision's worth. Variances
+    are in units of the noise. That is of all arms, of which dear ones have more: so it counts up to
+    what spends strayed so far, as a part of what was expected.
     """
     spending, spread = config.spending, np.array([account.spread for account in accounts])
-    if variances.shape[1] > 1:
-        variances = variances[:, spending.columns]
     strays, deviations = spread * np.maximum(np.abs(spends), spending.worth), np.sqrt(variances)
     errors: FloatArray = deviations * strays - spending.worth
     if errors.max() > 0:  # else they are 0, whatever the noise
         pooled = np.sqrt(beliefs.noise[spending.columns]) * spending.scales
         errors = deviations * np.minimum(pooled, strays) - spending.worth
-    return spends, variances, np.minimum(np.maximum(errors, 0.0), spending.most_held)
+    return np.asarray(np.minimum(np.maximum(errors, 0.0), spending.most_held))
 
 
 @without_warnings
 def _by_arms_alone(
     config: AgentConfig, learner: Learner, arms: ArmSet
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what arms spend in any context, (K, B), and variances in units of the noise, (K, G).
+    """Return what arms spend in any context, (K, B), and variances in units of the noise.
 
     What contexts change is rash while there are fewer observations than features, and of an arm
     that is known by less than an observation.
@@ -153,4 +155,5 @@ def _by_arms_alone(
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
     theta = np.matvec(S, learner.observed.b[:, :size])
     spends = x @ theta.T @ config.spending.matrix + config.spending.shifts
-    return spends, np.vecdot(x @ S, x).T
+    variances = np.vecdot(x @ S, x).T
+    return spends, variances if len(S) == 1 else variances[:, config.spending.columns]
