@@ -11,6 +11,7 @@ from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
+from mogro.priors import Flat, Learned, Prior
 
 
 def learned(
@@ -140,6 +141,16 @@ def test_every_one_of_many_arms_has_its_turn() -> None:
     policy.learn(np.tile(arms, (4, 1)), rng.standard_normal((2400, 1)))
     chosen = {policy.select(arms, rng=rng) % 3 for _ in range(400)}
     assert chosen == {0, 1, 2}
+
+
+@pytest.mark.parametrize("prior", [Flat(), Learned()])
+def test_every_one_of_many_arms_has_its_turn_in_wide_rounds(prior: Prior) -> None:
+    policy, *_ = learned(0, 3000, prior=prior)
+    rounds = [policy.optimism(policy.beliefs(), step) for step in range(4000)]
+    widest = max(each.width for each in rounds if each is not None)
+    for every in (2, 4, 8):  # one arm in so many
+        turns = {each.turn % every for each in rounds if each is not None and each.width == widest}
+        assert turns == set(range(every))
 
 
 @pytest.mark.parametrize("K", [6, 600])

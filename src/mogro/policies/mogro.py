@@ -226,6 +226,7 @@ def _optimism(n: float, step: int, objectives: int) -> Optimism | None:
     period = math.isqrt(int(n)) // 8 or 1
     if step % period:
         return None
-    turn = step // period
-    errors = 2.0 if turn % 8 else max(2.0, math.log(max(n, 1)) / 2)
+    errors, turn = 2.0, step // period
+    if turn % 8 == 0:
+        errors, turn = max(2.0, math.log(max(n, 1)) / 2), turn // 8
     return Optimism(errors * math.sqrt(2 / (objectives + 1)), turn)
