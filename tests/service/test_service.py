@@ -168,7 +168,7 @@ def test_every_keyword_of_a_call_goes_over_the_wire() -> None:
         (mogro.Agent.reward, wire.Reward),
         (mogro.Agent.activate, wire.Activate),
         (mogro.Agent.withdraw, wire.Withdraw),
-        (mogro.Agent.estimate, wire.Estimate),
+        (mogro.Agent.estimate, wire.FindEstimates),
         (mogro.Agent.front, wire.FindFront),
         (mogro.Agent.probabilities, wire.FindProbabilities),
     ):

@@ -9,7 +9,7 @@ from mogro._validation import FloatArray, IntArray, without_warnings
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import Account, Offer
+from mogro.agent.state.accounts import Account, Quote
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 
@@ -23,7 +23,7 @@ class Terms(NamedTuple):
     ----------
     prices
         Added to the weights, (M,), as the learner sees objectives.
-    offers
+    quotes
         Of each budget: its price, the room that it has, and whether its account is full.
     estimates, spends
         Of all arms, (K, M), and what they are expected to spend, (K, B).
@@ -34,7 +34,7 @@ class Terms(NamedTuple):
     """
 
     prices: FloatArray
-    offers: list[Offer]
+    quotes: list[Quote]
     estimates: FloatArray
     spends: FloatArray
     held: FloatArray
@@ -48,7 +48,7 @@ class Terms(NamedTuple):
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
         spends, place = self.spends, place if self.places is None else self.places.item(place)
-        prices = tuple([offer.price for offer in self.offers])
+        prices = tuple([quote.price for quote in self.quotes])
         known = prices, tuple(spends.min(axis=0).tolist()), tuple(self.held[place].tolist())
         if not steered:
             return Priced(*known)
@@ -56,12 +56,12 @@ class Terms(NamedTuple):
         wanted = spends[self.estimates.dot(weights + self.prices).argmax()].tolist()
         free = self.prices.copy()  # without those of all full accounts, which may hold each other
         places, signs = config.spending.places, config.spending.signs
-        for m, sign, offer in zip(places, signs, self.offers, strict=True):
-            free[m] -= sign * offer.price * offer.full
+        for m, sign, quote in zip(places, signs, self.quotes, strict=True):
+            free[m] -= sign * quote.price * quote.full
         most = spends[self.estimates.dot(weights + free).argmax()].tolist()
         could = [
-            much > wants if offer.full else low < wants
-            for offer, low, wants, much in zip(self.offers, known[1], wanted, most, strict=True)
+            much > wants if quote.full else low < wants
+            for quote, low, wants, much in zip(self.quotes, known[1], wanted, most, strict=True)
         ]
         return Priced(*known, tuple(could))
 
@@ -95,10 +95,10 @@ def make_terms(
                 np.where(rash, alone[1], variances),
             )
     errors = _errors(config, accounts, beliefs, spends, variances)
-    offers = [account.offer(time) for account in accounts]
-    prices, room = [0.0] * len(config.units), [offer.room for offer in offers]
-    for m, sign, offer in zip(spending.places, spending.signs, offers, strict=True):
-        prices[m] += sign * offer.price
+    quotes = [account.quote(time) for account in accounts]
+    prices, room = [0.0] * len(config.units), [quote.room for quote in quotes]
+    for m, sign, quote in zip(spending.places, spending.signs, quotes, strict=True):
+        prices[m] += sign * quote.price
     usual = spends + errors
     known = spends / (1 + variances)
     fits = np.ones(len(arms), dtype=np.bool_)
@@ -113,7 +113,7 @@ def make_terms(
         over = ((least + signed - room) / spending.worth).max(axis=1)
         fits = over <= over.min()
     places = None if fits.all() else np.flatnonzero(fits)
-    terms = Terms(np.array(prices), offers, estimates, spends, usual - expected, places)
+    terms = Terms(np.array(prices), quotes, estimates, spends, usual - expected, places)
     return arms if places is None else arms.only(fits), terms
 
 

@@ -35,7 +35,7 @@ T = TypeVar("T")
 _decoder: Any = functools.cache(wire.decoder)
 
 
-class Choice(TypedDict, total=False):
+class ChoiceOptions(TypedDict, total=False):
     """Keywords of :meth:`mogro.Agent.probabilities`; eligible arms may come by their ids, too."""
 
     context: Any
@@ -47,7 +47,7 @@ class Choice(TypedDict, total=False):
     now: float | None
 
 
-class Decide(Choice, total=False):
+class DecideOptions(ChoiceOptions, total=False):
     """Keywords of :meth:`mogro.Agent.decide` and :meth:`mogro.Agent.decide_top`."""
 
     id: str | None
@@ -55,7 +55,7 @@ class Decide(Choice, total=False):
     subject: str | None
 
 
-class Observe(TypedDict, total=False):
+class ObserveOptions(TypedDict, total=False):
     """Keywords of :meth:`mogro.Agent.observe`."""
 
     context: Any
@@ -129,7 +129,7 @@ class RemoteAgent:
         features: Any = None,
         *,
         sticky: bool = False,
-        **asked: Unpack[Decide],
+        **asked: Unpack[DecideOptions],
     ) -> wire.DecisionAnswer:
         """Choose an arm."""
         call = wire.Decide(sticky=sticky, **_offer(arms, features, _with_id(asked)))
@@ -141,7 +141,7 @@ class RemoteAgent:
         features: Any = None,
         *,
         top: int,
-        **asked: Unpack[Decide],
+        **asked: Unpack[DecideOptions],
     ) -> tuple[wire.DecisionAnswer, ...]:
         """Choose several distinct arms."""
         call = wire.DecideTop(top=top, **_offer(arms, features, _with_id(asked)))
@@ -153,7 +153,7 @@ class RemoteAgent:
         features: Any = None,
         *,
         arm: str,
-        **asked: Unpack[Observe],
+        **asked: Unpack[ObserveOptions],
     ) -> wire.DecisionAnswer:
         """Take over a decision that somebody else has made."""
         call = wire.Observe(arm=arm, **_offer(arms, features, _with_id(asked)))
@@ -190,7 +190,7 @@ class RemoteAgent:
         self, arms: Arms | None = None, features: Any = None, *, context: Any = None
     ) -> Estimates:
         """Return what is believed of arms, with standard errors."""
-        call = wire.Estimate(**_offer(arms, features, {"context": context}))
+        call = wire.FindEstimates(**_offer(arms, features, {"context": context}))
         return self._call(call, Estimates)
 
     def front(
@@ -207,7 +207,7 @@ class RemoteAgent:
         return self._call(wire.FindFront(confidence=confidence, noise=noise, **offer), Front)
 
     def probabilities(
-        self, arms: Arms | None = None, features: Any = None, **asked: Unpack[Choice]
+        self, arms: Arms | None = None, features: Any = None, **asked: Unpack[ChoiceOptions]
     ) -> Propensities:
         """Return with what probability each arm would be chosen."""
         call = wire.FindProbabilities(**_offer(arms, features, asked))
@@ -225,7 +225,7 @@ class RemoteAgent:
     def what_if(self, trade_offs: Sequence[Mapping[str, float]] | None = None) -> wire.WhatIfAnswer:
         """Estimate what trade-offs would have been worth, from the log of the service."""
         given = None if trade_offs is None else [dict(each) for each in trade_offs]
-        return self._call(wire.WhatIf(trade_offs=given), wire.WhatIfAnswer)
+        return self._call(wire.CompareTradeOffs(trade_offs=given), wire.WhatIfAnswer)
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at."""

@@ -170,7 +170,7 @@ class Call(Body, tag_field="call"):
         raise NotImplementedError
 
 
-class Offer(Call):
+class ArmsCall(Call):
     """A call with arms on offer: those sent along, or else those of the catalogue."""
 
     arms: Arms | None = None
@@ -192,7 +192,7 @@ class Offer(Call):
         return asked
 
 
-class Choice(Offer):
+class ChoiceCall(ArmsCall):
     """A choice among arms: see :meth:`mogro.Agent.decide`."""
 
     weights: Weights | None = None
@@ -203,7 +203,7 @@ class Choice(Offer):
     now: float | None = None
 
 
-class Decide(Choice, tag="decide"):
+class Decide(ChoiceCall, tag="decide"):
     """Choose an arm."""
 
     role: ClassVar[Role] = "decide"
@@ -217,7 +217,7 @@ class Decide(Choice, tag="decide"):
         return decided(agent.decide(**self.arguments(catalogue)))
 
 
-class DecideTop(Choice, tag="decide-top", kw_only=True):
+class DecideTop(ChoiceCall, tag="decide-top", kw_only=True):
     """Choose several arms."""
 
     role: ClassVar[Role] = "decide"
@@ -232,7 +232,7 @@ class DecideTop(Choice, tag="decide-top", kw_only=True):
         return DecisionsAnswer([decided(each) for each in chosen])
 
 
-class Observe(Offer, tag="observe", kw_only=True):
+class Observe(ArmsCall, tag="observe", kw_only=True):
     """Take over a decision that somebody else has made."""
 
     role: ClassVar[Role] = "decide"
@@ -253,7 +253,7 @@ class Observe(Offer, tag="observe", kw_only=True):
         return decided(agent.observe(**self.arguments(catalogue)))
 
 
-class Report(Call, kw_only=True):
+class DecisionCall(Call, kw_only=True):
     """A call about a decision that was made."""
 
     role: ClassVar[Role] = "reward"
@@ -261,7 +261,7 @@ class Report(Call, kw_only=True):
     now: float | None = None
 
 
-class Reward(Report, tag="reward", kw_only=True):
+class Reward(DecisionCall, tag="reward", kw_only=True):
     """Give rewards to a decision."""
 
     values: dict[Name, float]
@@ -271,7 +271,7 @@ class Reward(Report, tag="reward", kw_only=True):
         return OutcomeAnswer(*agent.reward(self.id, self.values, now=self.now))
 
 
-class Activate(Report, tag="activate"):
+class Activate(DecisionCall, tag="activate"):
     """Say that the arm of a decision is really shown."""
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> WaitingAnswer:
@@ -279,7 +279,7 @@ class Activate(Report, tag="activate"):
         return WaitingAnswer(agent.activate(self.id, now=self.now))
 
 
-class Withdraw(Report, tag="withdraw"):
+class Withdraw(DecisionCall, tag="withdraw"):
     """Say that the arm of a decision was not shown after all."""
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> NumberAnswer:
@@ -301,7 +301,7 @@ class Expire(Call, tag="expire"):
 Change = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
 
 
-class Estimate(Offer, tag="estimate"):
+class FindEstimates(ArmsCall, tag="estimate"):
     """Say what is believed of arms: see :meth:`mogro.Agent.estimate`."""
 
     role: ClassVar[Role] = "read"
@@ -311,7 +311,7 @@ class Estimate(Offer, tag="estimate"):
         return agent.estimate(**self.arguments(catalogue))
 
 
-class FindFront(Offer, tag="front"):
+class FindFront(ArmsCall, tag="front"):
     """Return the estimated front of arms, and with a confidence what is certain of it."""
 
     role: ClassVar[Role] = "read"
@@ -323,7 +323,7 @@ class FindFront(Offer, tag="front"):
         return agent.front(**self.arguments(catalogue))
 
 
-class FindProbabilities(Choice, tag="probabilities"):
+class FindProbabilities(ChoiceCall, tag="probabilities"):
     """Say how likely each arm would be chosen; nothing happens."""
 
     role: ClassVar[Role] = "read"
@@ -333,7 +333,7 @@ class FindProbabilities(Choice, tag="probabilities"):
         return ProbabilitiesAnswer(*agent.probabilities(**self.arguments(catalogue)))
 
 
-class WhatIf(Call, tag="what-if"):
+class CompareTradeOffs(Call, tag="what-if"):
     """Estimate by the log what trade-offs would have been worth; without any, a grid of them."""
 
     role: ClassVar[Role] = "read"
@@ -352,7 +352,7 @@ class WhatIf(Call, tag="what-if"):
         return WhatIfAnswer(result.evaluations[0].rows, list(rows), list(result.warnings))
 
 
-QUESTIONS = (Estimate, FindFront, FindProbabilities, WhatIf)
+QUESTIONS = (FindEstimates, FindFront, FindProbabilities, CompareTradeOffs)
 
 
 class Batch(Body):

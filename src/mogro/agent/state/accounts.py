@@ -39,7 +39,7 @@ class Amount(NamedTuple):
     in_flight: bool
 
 
-class Offer(NamedTuple):
+class Quote(NamedTuple):
     """The terms of a budget for the next decision.
 
     Attributes
@@ -143,7 +143,7 @@ class Account:
             level -= (doubtful + self.holding) / self.budget.worth
         return level / self.reach - 0.5
 
-    def offer(self, time: float | None) -> Offer:
+    def quote(self, time: float | None) -> Quote:
         """Return the terms for the next decision, at a time."""
         budget, steps = self.budget, self._steps()
         left = self.allowed - self.spent - self.in_flight - self.holding
@@ -151,7 +151,7 @@ class Account:
             _, allowed, amount = self.entries[serial]
             left -= allowed - amount.total
         logarithm = max(-_LARGEST_LOG, min(self.log_price - steps, _LARGEST_LOG))
-        return Offer(math.exp(logarithm), left + budget.bound + budget.reserve, steps > 0)
+        return Quote(math.exp(logarithm), left + budget.bound + budget.reserve, steps > 0)
 
     def status(self, unit: float) -> BudgetStatus:
         """Return how things stand, for people; the unit is that of the objective."""
@@ -165,7 +165,7 @@ class Account:
             spent=sign * self.spent,
             in_flight=sign * in_flight,
             room=self.allowed - together + budget.reserve,
-            price=self.offer(None).price / unit,
+            price=self.quote(None).price / unit,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
             feasible=self.feasible or self.decisions < _SOME,
         )
