@@ -140,21 +140,23 @@ class MOGRO(LinearPolicy):
     def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
         """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
 
-        Of these, every eighth adds more and more standard errors, so that no arm is lost for good.
-        What fades counts as far as it is left: a learner that forgets stays curious.
+        With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by
+        standard errors of effects as large as they are likely to be. Every eighth of these rounds
+        adds more and more standard errors, so that no arm is lost for good. Bonuses of objectives
+        add up, where errors of a sum with random weights have a mean square of 2 / (M + 1). What
+        fades counts as far as it is left: a learner that forgets stays curious.
         """
         if self.threshold is not None:
             return None
-        n, M = largest(beliefs.n), self.objectives
-        if isinstance(self.prior, Learned):
-            return _optimism(n, step, M)
-        period = math.isqrt(int(n)) // 3 or 1
+        n, learned = largest(beliefs.n), isinstance(self.prior, Learned)
+        period = math.isqrt(int(n)) // (8 if learned else 3) or 1
         if step % period:
             return None
-        turn = step // period
-        if turn % 8:  # two errors of a single objective; random weights of many explore themselves
-            return Optimism(4 / (M + 1), turn)
-        return Optimism((1.5 + math.log(max(n, 1)) / 3) * math.sqrt(2 / (M + 1)), turn // 8)
+        turn, spread = step // period, math.sqrt(2 / (self.objectives + 1))
+        if turn % 8:  # two errors of one objective; random weights of many explore by themselves
+            return Optimism(2 * spread if learned else 4 / (self.objectives + 1), turn)
+        grown = math.log(max(n, 1))
+        return Optimism((max(2.0, grown / 2) if learned else 1.5 + grown / 3) * spread, turn // 8)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
@@ -214,19 +216,3 @@ class MOGRO(LinearPolicy):
                 f"exploration: expected WeakestDirection to choose with a linear oracle, "
                 f"got {type(self.exploration).__name__}, which needs a list of arms"
             )
-
-
-def _optimism(n: float, step: int, objectives: int) -> Optimism | None:
-    """Return how optimistic a round is with a learned prior, after n observations.
-
-    As no rounds go before to explore, more are optimistic: by two standard errors, which are those
-    of effects as large as they are likely to be. Bonuses of objectives add up, where errors of a
-    sum with random weights have a mean square of 2 / (M + 1).
-    """
-    period = math.isqrt(int(n)) // 8 or 1
-    if step % period:
-        return None
-    errors, turn = 2.0, step // period
-    if turn % 8 == 0:
-        errors, turn = max(2.0, math.log(max(n, 1)) / 2), turn // 8
-    return Optimism(errors * math.sqrt(2 / (objectives + 1)), turn)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray, count, floats, real
+from mogro.environments.synthetic import unit_vectors
 
 _DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
 _REFINEMENTS = 60
@@ -147,7 +148,7 @@ def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -
     worst = min(directions(draws.shape[-1], rng), key=score)
     lowest = score(worst)
     for width in np.geomspace(0.5, 0.01, _REFINEMENTS if draws.shape[-1] > 1 else 0):
-        trial = _unit(worst + width * rng.standard_normal(worst.size))
+        trial = unit_vectors(worst + width * rng.standard_normal(worst.size))
         if (trial_score := score(trial)) < lowest:
             worst, lowest = trial, trial_score
     return np.asarray(worst)
@@ -158,8 +159,4 @@ def directions(dim: int, rng: np.random.Generator) -> FloatArray:
     axes = np.concatenate([np.eye(dim), -np.eye(dim)])
     if dim == 1:
         return axes
-    return np.concatenate([axes, _unit(rng.standard_normal((_DIRECTIONS, dim)))])
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+    return np.concatenate([axes, unit_vectors(rng.standard_normal((_DIRECTIONS, dim)))])
