@@ -323,3 +323,22 @@ def test_a_timeout_that_goes_closes_nothing_that_was_looked_at_before() -> None:
     agent.reconfigure(activation_timeout=None)
     agent.expire(9.0)
     assert agent.decision("waits").status == {"click": "pending", "read": "pending"}
+
+
+@pytest.mark.parametrize("retention", [None, mogro.Retention(decisions=2)])
+def test_what_is_in_flight_for_many_half_lives_weighs_nothing(
+    retention: mogro.Retention | None,
+) -> None:
+    known = []
+    for in_flight in (10, 1100):  # 0.5 ** -1100 is no number
+        agent = mogro.Agent(
+            [mogro.Objective("a")], arms=1, seed=0, half_life=mogro.HalfLife(updates=1.0),
+            prior=mogro.priors.Fixed(1.0), retention=retention,
+        )  # fmt: skip
+        for n in range(5):
+            agent.reward(agent.decide({"x": [1.0]}).id, {"a": float(n)})
+        for _ in range(in_flight):
+            agent.decide({"x": [1.0]})
+        agent.reconfigure(prior=mogro.priors.Fixed(2.0))
+        known.append((agent.theta.item(), agent.observations["a"]))
+    assert known[0] == pytest.approx(known[1])

@@ -290,8 +290,9 @@ class Learner:
         self._pending = groups.sum(axis=0).tolist()
 
     def weights(self, numbers: IntArray, times: FloatArray) -> FloatArray:
-        """Return how much observations of decisions (n,) count now."""
-        return np.asarray(self._faded(numbers if self._by_number else times))
+        """Return how much observations of decisions (n,) count now, later ones as the last."""
+        moments = np.minimum(numbers if self._by_number else times, self.latest)
+        return np.asarray(self._faded(moments))
 
     def learn_prior(self, precisions: FloatArray) -> None:
         """Take over a prior that was learned anew, (M, p)."""
