@@ -46,6 +46,7 @@ class Cautious(LinearPolicy):
 POLICIES: dict[str, Make] = {
     "MOGRO": mogro.MOGRO,
     "threshold": partial(mogro.MOGRO, threshold=2.0),
+    "half-life": partial(mogro.MOGRO, half_life=7.0),
     "round robin": partial(mogro.MOGRO, scalarization=mogro.RoundRobin()),
     "hypervolume": partial(mogro.MOGRO, scalarization=mogro.RandomHypervolume()),
     "Chebyshev": partial(mogro.MOGRO, scalarization=mogro.RandomChebyshev()),
