@@ -13,12 +13,12 @@ from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
 
-_CHOICES = 40  # of the recent ones, that a trade-off is tried on
+_CHOICES = 40  # of the recent ones, that a trade-off is recent on
 _WIDE = 1.96  # standard errors of an interval of 95 %
 _DAY = 86400.0
 
 
-class Tried(NamedTuple):
+class RecentEstimates(NamedTuple):
     """Arms on offer and what is believed of them, for some recent choices."""
 
     arms: list[tuple[str, ...]]
@@ -33,7 +33,7 @@ class Tried(NamedTuple):
         return values, np.mean([e[k] for e, k in zip(self.errors, best, strict=True)], axis=0)
 
 
-def try_recent(hosted: HostedAgent) -> Tried | None:
+def estimate_recent(hosted: HostedAgent) -> RecentEstimates | None:
     """Return what is believed of the arms of recent choices; None if there are none.
 
     Without any since the service was started, the catalogue stands for them where it can.
@@ -42,16 +42,16 @@ def try_recent(hosted: HostedAgent) -> Tried | None:
     choices = list(hosted.recent)[-_CHOICES:]
     if not choices and hosted.arms.given and agent.config.context is None:
         choices = [(None, None)]
-    tried = Tried([], [], [], units)
+    recent = RecentEstimates([], [], [], units)
     for arms, context in choices:
         try:
             known = agent.estimate(hosted.arms.catalogue if arms is None else arms, context=context)
         except ValueError:  # from before a change of the settings
             continue
-        tried.arms.append(known.arms)
-        tried.values.append(known.values)
-        tried.errors.append(known.errors)
-    return tried if tried.arms else None
+        recent.arms.append(known.arms)
+        recent.values.append(known.values)
+        recent.errors.append(known.errors)
+    return recent if recent.arms else None
 
 
 def draw_front(hosted: HostedAgent) -> dict[str, Any]:
@@ -63,21 +63,21 @@ def draw_front(hosted: HostedAgent) -> dict[str, Any]:
         "weights": now,
         "choices": 0,
     }
-    tried = try_recent(hosted)
-    if tried is None:
+    recent = estimate_recent(hosted)
+    if recent is None:
         return answer
     grid = read_trade_offs(None, units)
-    answer["points"] = [_point(tried, weights) for weights in grid]
-    answer["choices"] = len(tried.arms)
+    answer["points"] = [_point(recent, weights) for weights in grid]
+    answer["choices"] = len(recent.arms)
     if now is not None:
-        answer["current"] = _point(tried, units.shares(now))
+        answer["current"] = _point(recent, units.shares(now))
     return answer
 
 
-def _point(tried: Tried, weights: FloatArray) -> dict[str, Any]:
-    values, errors = tried.under(weights)
+def _point(recent: RecentEstimates, weights: FloatArray) -> dict[str, Any]:
+    values, errors = recent.under(weights)
     return {
-        "weights": tried.units.named(weights),
+        "weights": recent.units.named(weights),
         "values": values.tolist(),
         "errors": (_WIDE * errors).tolist(),
     }
@@ -103,12 +103,12 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> TradeOffCompar
     """Say what another trade-off would change, by beliefs and by the log."""
     agent, units = hosted.agent, hosted.agent.config.units
     units.weights(weights)  # it checks them
-    now, tried = agent.weights, try_recent(hosted)
+    now, recent = agent.weights, estimate_recent(hosted)
     rows = [[name, "", "", "", ""] for name in units.names]
     trade_offs = [each for each in (now, dict(weights)) if each is not None]
-    if tried is not None:
+    if recent is not None:
         for place, each in zip((1, 2)[-len(trade_offs) :], trade_offs, strict=True):
-            values, errors = tried.under(units.shares(each))
+            values, errors = recent.under(units.shares(each))
             for row, value, error in zip(rows, values, _WIDE * errors, strict=True):
                 row[place] = f"{value:.4g} ± {error:.2g}"
     try:

@@ -9,7 +9,7 @@ from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.steering import try_recent
+from mogro.service.steering import estimate_recent
 
 _RECENT = 1000  # decisions
 _WIDE = 1.96
@@ -47,7 +47,7 @@ def show_arms(hosted: HostedAgent) -> str:
     history = [ledger.arms[row] for row in ledger.live().tolist()]
     ever, recent = Counter(history), Counter(history[-_RECENT:])
     believed: dict[str, list[FloatArray]] = {}
-    tried = try_recent(hosted)
+    tried = estimate_recent(hosted)
     if tried is not None:
         for ids, values, errors in zip(tried.arms, tried.values, tried.errors, strict=True):
             for arm, value, error in zip(ids, values, errors, strict=True):

@@ -18,7 +18,7 @@ from mogro._validation import (
     floats,
     unique_strings,
 )
-from mogro.agent.features.catalogue import Catalogue, Offer, Version
+from mogro.agent.features.catalogue import Catalogue, CatalogueVersion, Offer
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.objective import LARGEST
@@ -52,7 +52,7 @@ class ArmSet:
         raw: FloatArray,
         view: FeaturesInContext,
         *,
-        version: Version | None = None,
+        version: CatalogueVersion | None = None,
         rows: IntArray | None = None,
         seen: FloatArray | None = None,
         given: Sequence[Record] | None = None,

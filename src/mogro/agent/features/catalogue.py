@@ -82,7 +82,7 @@ class Offer(NamedTuple):
     records: Sequence[str] | None
 
 
-class Version:
+class CatalogueVersion:
     """The arms of a catalogue at one moment."""
 
     def __init__(self, ids: tuple[str, ...], features: FloatArray, index: Index) -> None:
@@ -166,7 +166,7 @@ class Catalogue:
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}
         self._store: FloatArray = np.zeros((0, self.dim), dtype=self.dtype)
-        self._version: Version | None = None
+        self._version: CatalogueVersion | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -177,7 +177,7 @@ class Catalogue:
     def __repr__(self) -> str:
         return f"Catalogue({len(self)} arms, dim={self.dim}, {self.dtype})"
 
-    def version(self) -> Version:
+    def version(self) -> CatalogueVersion:
         """Return the arms as they are now; at least one."""
         version = self._version
         if version is None:
@@ -232,7 +232,7 @@ class Catalogue:
         """Make a version; if the index cannot be made, everything stays as it was."""
         shown = features.view()
         shown.flags.writeable = False
-        self._version = Version(ids, shown, self._index(shown)) if ids else None
+        self._version = CatalogueVersion(ids, shown, self._index(shown)) if ids else None
 
     def _registered(self, ids: tuple[str, ...]) -> list[int]:
         missing = [name for name in ids if name not in self._rows]
