@@ -292,9 +292,7 @@ class Posterior:
         self._learned = np.where(due[..., None], precisions, self._learned)
         later = np.ceil(self._count + np.maximum(np.minimum(self._count, self._n), 1.0))
         self._due, self._looks_in = np.where(due, later, self._due), 0
-        since = self._since
-        self._renew(... if due.all() else due)
-        self._since = since
+        self._renew(due)
 
     def separate(self) -> None:
         """Give every objective a V and an S of its own."""
