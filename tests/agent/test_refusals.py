@@ -336,7 +336,7 @@ def test_weights_beyond_all_numbers_are_refused_by_name(agent: mogro.Agent) -> N
         refused(call, weights=[1e308] * len(agent.objectives), says=says)
     refused(agent.set_weights, [1e308] * len(agent.objectives), says=says)
     refused(mogro.FixedWeights, [1e308, 1e308], says="weights: expected weights >= 0 that sum to 1")
-    refused(agent.posterior, weight=1e308, says="weight: expected a number in (0, 1e+50]")
+    refused(agent.posterior, weight=1e308, says="weight: expected a number in (0, 1e+48]")
 
 
 @pytest.mark.parametrize(
@@ -376,3 +376,18 @@ def test_an_id_of_another_decision_is_refused_before_any_is_made(
         with pytest.raises(ValueError, match=f"id: .*'{taken}'"):
             agent.decide_top(arms, top=3, id="page")
     assert agent.counters == before
+
+
+@pytest.mark.parametrize("value", [1e50, 7.2e49])
+def test_a_reward_that_cannot_be_learned_leaves_nothing_behind(
+    agent: mogro.Agent, value: float
+) -> None:
+    refused(agent.reward, "v1", {"click": value, "watch": value}, says="values: expected")
+    assert agent.decision("v1").rewards == {}
+    assert agent.reward("v1", {"click": 9e47, "watch": -9e47}).learned == 2
+
+
+@pytest.mark.parametrize("bound", [{"at_most": 1e-300}, {"at_least": -1e308}])
+def test_bounds_whose_squares_are_no_numbers_are_refused(bound: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(bound))}: expected a size from 1e-48 to"):
+        mogro.Budget("click", **bound)  # type: ignore[arg-type]

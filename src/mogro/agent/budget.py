@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from mogro._validation import FloatArray, real
+from mogro._validation import FloatArray, between, real
+from mogro.agent.objective import LARGEST
 from mogro.agent.units import Units
 
 _WITHIN = ("decisions", "time")
@@ -130,12 +131,16 @@ class Budget:
         for name in ("at_most", "at_least"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, real(getattr(self, name), name))
-        object.__setattr__(self, "burst", real(self.burst, "burst", above=0))
+        object.__setattr__(self, "burst", between(self.burst, "burst", 0, LARGEST, closed="(]"))
         if self.bound == 0:
             raise ValueError(
                 f"budgets: expected a bound other than 0 for {self.objective!r}, because the burst "
                 "is measured by it; shift the objective, or give a small bound"
             )
+        if not 1 / LARGEST <= self.worth <= LARGEST:
+            name = "at_least" if self.at_most is None else "at_most"
+            sizes = f"{1 / LARGEST:g} to {LARGEST:g}"
+            raise ValueError(f"{name}: expected a size from {sizes}, got {getattr(self, name)!r}")
         if self.within not in _WITHIN:
             raise ValueError(f"within: expected 'decisions' or 'time', got {self.within!r}")
         if self.window is not None:

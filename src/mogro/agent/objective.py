@@ -5,7 +5,7 @@ from typing import Literal
 
 from mogro._validation import count, real
 
-LARGEST = 1e50  # beyond it squares and their sums are no longer safe
+LARGEST = 1e48  # beyond it squares and their sums are no longer safe
 
 # What became of one objective of a decision: not final yet; learned as it came; learned as its
 # default; closed without a value; closed because its condition was not met; the arm was not shown.

@@ -13,7 +13,7 @@ from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
 
-_CHOICES = 40  # of the recent ones, that a trade-off is recent on
+_CHOICES = 40  # of the recent ones, that a trade-off is tried on
 _WIDE = 1.96  # standard errors of an interval of 95 %
 _DAY = 86400.0
 
