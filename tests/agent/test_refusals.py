@@ -382,7 +382,12 @@ def test_an_id_of_another_decision_is_refused_before_any_is_made(
 def test_a_reward_that_cannot_be_learned_leaves_nothing_behind(
     agent: mogro.Agent, value: float
 ) -> None:
-    refused(agent.reward, "v1", {"click": value, "watch": value}, says="values: expected")
+    refused(
+        agent.reward,
+        "v1",
+        {"click": value, "watch": value},
+        says="values: expected a number up to 1e+48",
+    )
     assert agent.decision("v1").rewards == {}
     assert agent.reward("v1", {"click": 9e47, "watch": -9e47}).learned == 2
 

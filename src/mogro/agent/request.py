@@ -262,7 +262,9 @@ def read_rewards(values: Mapping[str, float], units: Units, argument: str) -> di
             )
         value = given if type(given) is float else _number(given)
         if not abs(value - units.offsets[m]) <= units.limits[m]:
-            raise BadReward(f"{argument}: expected a finite number for {name!r}, got {given!r}")
+            bounded = f"a number up to {units.limits[m]:g}"
+            wanted = bounded if math.isfinite(value) else "a finite number"
+            raise BadReward(f"{argument}: expected {wanted} for {name!r}, got {given!r}")
         checked[name] = value
     return checked
 
