@@ -19,6 +19,7 @@ from functools import partial
 
 import numpy as np
 
+from mogro._validation import IntArray
 from mogro.agent.journal.tables import LISTS, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.state import State
@@ -80,8 +81,7 @@ class Snapshots:
             state.ledger.released = [event for event in released if event[0] > last.position]
             unneeded = _unneeded(frozen, last.deleted)
             for n, start in enumerate(range(0, len(unneeded), _LISTED)):
-                content = json.dumps(unneeded[start : start + _LISTED]).encode()
-                self._pieces.append((LISTS - n, partial(bytes, content)))
+                self._pieces.append((LISTS - n, partial(_list, unneeded[start : start + _LISTED])))
             self._index = replace(self._index, deleted=position - 1)
 
     def step(self, pieces: int = 1) -> None:
@@ -128,16 +128,21 @@ class Snapshots:
                 self._journal.drop_parts([(part, position)])
 
 
-def _unneeded(state: State, deleted: int) -> list[int]:
+def _list(events: IntArray) -> bytes:
+    """Return positions of events as they are written."""
+    return json.dumps(events.tolist()).encode()
+
+
+def _unneeded(state: State, deleted: int) -> IntArray:
     """Return positions of events that a snapshot of a state can stand for, in order.
 
     Those of dropped decisions, and of all after a position but what held decisions refer to. The
     last event stays: it tells others that they are behind.
     """
-    ledger = state.ledger
+    ledger, first = state.ledger, deleted + 1
     held = [block.position[block.serial >= 0] for block in ledger.blocks]
-    kept = [*ledger.references, *state.changes]
-    needed = np.concatenate([*held, np.array(kept, np.int64)])
-    since = np.arange(deleted + 1, state.position)
-    released = [position for _, position in ledger.released or () if position <= deleted]
-    return sorted({*released, *since[~np.isin(since, needed)].tolist()})
+    needed = np.concatenate([*held, np.array([*ledger.references, *state.changes], np.int64)])
+    unneeded = np.ones(state.position - first, dtype=np.bool_)
+    unneeded[needed[(needed >= first) & (needed < state.position)] - first] = False
+    released = {position for _, position in ledger.released or () if position < first}
+    return np.concatenate([np.array(sorted(released), np.int64), first + np.flatnonzero(unneeded)])
