@@ -100,7 +100,8 @@ class Budget:
     offer than the cheapest arm, all that is spent up to then, with what is in flight and this arm,
     turns out within n times the bound plus ``burst`` decisions' worth. Where there is no such
     room, there is only the cheapest arm: let the burst be worth ``max_cost`` times one more than
-    are usually in flight.
+    are usually in flight. A cost that never comes counts at its estimate once its window has
+    closed, and decisions of a holdout spend what they spend: for these nothing is certain.
 
     What was decided by others (:meth:`mogro.Agent.observe`, :meth:`mogro.Agent.learn`) does not
     count, nor do decisions that were withdrawn or whose condition was not met.
