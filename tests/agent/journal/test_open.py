@@ -1,6 +1,8 @@
 """An agent in a file is the agent in memory, and goes on where it was."""
 
 import copy
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from tests.agent.journal.worlds import ARMS, OBJECTIVES, in_memory, live, opened, saved
 
 import mogro
-from mogro.agent.errors import ClosedAgent, DifferentConfig, JournalError
+from mogro.agent.errors import ClosedAgent, DifferentConfig, JournalError, JournalUnavailable
 
 
 @pytest.mark.parametrize("half_life", [None, mogro.HalfLife(updates=20.0)])
@@ -181,3 +183,13 @@ def test_objectives_and_features_are_those_of_now_in_every_process(shop: str) ->
         assert other.objectives == agent.objectives
         agent.reconfigure(context=1)
         assert other.feature_names == agent.feature_names
+
+
+def test_a_file_that_not_even_readers_may_look_into_is_unavailable(tmp_path: Path) -> None:
+    shop = tmp_path / "shop.db"
+    opened(shop).close()
+    with closing(sqlite3.connect(shop, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(JournalUnavailable, match="locked for"):
+            opened(shop, timeout=0.3)

@@ -11,7 +11,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -137,7 +137,8 @@ class SQLiteJournal(Journal):
             now = time.monotonic()
             if now - looked > _STALLED / 20:
                 looked, before = now, version
-                version = self._connection.execute("PRAGMA data_version").fetchall()
+                with suppress(sqlite3.OperationalError):  # after a crash even that may be locked
+                    version = self._connection.execute("PRAGMA data_version").fetchall()
                 moved = now if before not in (version, None) else moved  # another after each commit
             if now - moved > min(_STALLED, self._timeout) or now - start > self._timeout:
                 raise JournalUnavailable(
