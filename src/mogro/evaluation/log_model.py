@@ -4,8 +4,7 @@ import numpy as np
 
 from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import FloatArray
-from mogro.evaluation.log_records import Records
-from mogro.evaluation.targets import TargetProbabilities
+from mogro.evaluation.log_records import Records, TargetProbabilities
 from mogro.posterior import Posterior
 from mogro.priors import Learned
 

@@ -1,9 +1,9 @@
 """Rows of a log as arrays, with the arms on offer side by side."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ class Records:
 
     Attributes
     ----------
-    numbers
-        Of the rows in the log, (n,).
+    rows
+        Their numbers in the log, (n,).
     rewards
         (n, M) in the user's units, NaN where there is none to go by.
     propensities, errors
@@ -43,7 +43,7 @@ class Records:
         Ids of the arms on offer, or None.
     """
 
-    numbers: NDArray[np.intp]
+    rows: NDArray[np.intp]
     rewards: FloatArray
     propensities: FloatArray
     errors: FloatArray
@@ -66,65 +66,44 @@ class Records:
         """Return the number of rows."""
         return len(self.propensities)
 
-    def with_estimates(self) -> "Records":
-        """Return those rows in which something was believed of every objective.
-
-        Nothing was before an objective was added, and predictions that some rows lack would not
-        stand for the others.
-        """
-        if self.estimates is None:
-            return self
-        known: BoolArray = np.asarray(~np.isnan(self.estimates).any(axis=(1, 2)))
-        return self if known.all() else self._only(known)
-
-    def _only(self, keep: BoolArray) -> "Records":
-        rows = np.flatnonzero(keep).tolist()
-
-        def part(values: Any) -> Any:
-            if isinstance(values, list):
-                return [values[row] for row in rows]
-            return None if values is None else values[keep]
-
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        del columns["read_features"]
-        kept = {name: part(values) for name, values in columns.items()}
-        return replace(self, **kept, read_features=lambda: part(self.features))
-
     def lacks(self, what: str) -> ValueError:
         """Return an error: rows lack something."""
         return ValueError(
-            f"log: expected {what} in every row, got rows without, from {self.numbers[0]} on; "
+            f"log: expected {what} in every row, got rows without, from {self.rows[0]} on; "
             "a journal keeps them"
         )
 
 
-def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records | None:
-    """Return those rows of a batch that can be used; None if there are none.
+class TargetProbabilities(NamedTuple):
+    """Probabilities of a policy: of all arms on offer, (n, K), or of the logged arms, (n,)."""
 
-    They have a propensity, and were decided before a time from which on windows may be open: what
-    has come in an open window is no sample, for values come sooner than their absence.
-    """
+    values: FloatArray
+    errors: FloatArray | None = None
+
+
+def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records | None:
+    """Return those rows of a batch that can be used; None if there are none."""
     usable = why_left_out(batch, until) == 0
-    numbers = first + np.flatnonzero(usable)
-    if not len(numbers):
+    rows = first + np.flatnonzero(usable)
+    if not len(rows):
         return None
-    if len(numbers) < len(batch):
+    if len(rows) < len(batch):
         import pyarrow as pa
 
         batch = batch.filter(pa.array(usable))
-    times = _numbers(batch, "time")
-    rewards = np.stack([_numbers(batch, f"reward_{name}") for name in units.names], axis=1)
+    times = numbers(batch, "time")
+    rewards = np.stack([numbers(batch, f"reward_{name}") for name in units.names], axis=1)
     sizes, _ = _lists(batch, "offered")
     chosen = on_offer = None
     if sizes is not None:
         on_offer = np.arange(sizes.max()) < sizes[:, None]
-        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, numbers)
+        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, rows)
     contexts = _lists(batch, "context")
     return Records(
-        numbers,
+        rows,
         rewards,
-        _numbers(batch, "propensity"),
-        _numbers(batch, "propensity_error"),
+        numbers(batch, "propensity"),
+        numbers(batch, "propensity_error"),
         batch.column("arm").to_pylist(),
         times,
         np.asarray(batch.column("uniform").to_numpy(zero_copy_only=False), dtype=np.bool_),
@@ -137,21 +116,38 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
     )
 
 
-def why_left_out(batch: Any, until: float) -> NDArray[np.intp]:
-    """Tell which rows are of use, (n,): 0; and why others are not.
+# Columns by which rows are left out, and why.
+JUDGED_BY = ("time", "propensity", "uniform", "holdout", "offered_estimates")
+LEFT_OUT = (
+    "are left out, because their windows may be open",
+    "without a propensity are left out",
+    "of a baseline that draws nothing are left out, because they judge no other policy",
+    "are left out, from before an objective was added",
+)
 
-    1: decided at a time from which on windows may be open; 2: without a propensity; 3: made by a
-    baseline that draws nothing.
+
+def why_left_out(batch: Any, until: float) -> NDArray[np.intp]:
+    """Tell which rows are of use, (n,): 0; and why others are not, from 1 on as in ``LEFT_OUT``.
+
+    What has come in an open window is no sample, for values come sooner than their absence. Of an
+    objective nothing was believed before it was added, and predictions that some rows lack would
+    not stand for the others.
     """
-    reasons = np.where(_numbers(batch, "time") >= until, 1, 0)
+    reasons = np.where(numbers(batch, "time") >= until, 1, 0)
     reasons[~np.asarray(batch.column("propensity").is_valid())] = 2
     if "holdout" in batch.schema.names:
         held, drawn = (np.asarray(batch.column(name)) for name in ("holdout", "uniform"))
         reasons[held & ~drawn] = 3
+    beliefs = batch.column("offered_estimates")
+    sizes = np.nan_to_num(beliefs.value_lengths().to_numpy(zero_copy_only=False)).astype(int)
+    unknown = np.isnan(beliefs.flatten().to_numpy(zero_copy_only=False).astype(float))
+    early = np.bincount(np.repeat(np.arange(len(sizes)), sizes), unknown, len(sizes)) > 0
+    reasons[early & (reasons == 0)] = 4
     return reasons
 
 
-def _numbers(batch: Any, name: str) -> FloatArray:
+def numbers(batch: Any, name: str) -> FloatArray:
+    """Return a column of numbers, (n,)."""
     column = batch.column(name).to_numpy(zero_copy_only=False)
     return np.array(column, dtype=np.float64)  # nulls are NaN; a copy, for Arrow's is not ours
 
@@ -185,7 +181,7 @@ def _blocks(
 
 
 def _places(
-    arm: Any, offered: Any, on_offer: BoolArray, numbers: NDArray[np.intp]
+    arm: Any, offered: Any, on_offer: BoolArray, rows: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return where the logged arm stands among those on offer, (n,)."""
     import pyarrow as pa
@@ -199,6 +195,6 @@ def _places(
         bad = int(np.flatnonzero(~same.any(axis=1))[0])
         raise ValueError(
             f"offered: expected the chosen arm among those on offer, got {arm[bad].as_py()!r} "
-            f"beside {offered[bad].as_py()} in row {numbers[bad]}"
+            f"beside {offered[bad].as_py()} in row {rows[bad]}"
         )
     return np.asarray(same.argmax(axis=1))

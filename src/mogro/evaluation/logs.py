@@ -1,41 +1,135 @@
-"""Where rows come from: an agent, a table of its log, or Parquet files."""
+"""Logs of agents: where rows come from, and what an estimate needs of them."""
 
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mogro._validation import FloatArray
 from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective
 from mogro.agent.units import Units
-from mogro.evaluation.log_records import Records, from_arrow, why_left_out
+from mogro.evaluation.log_records import (
+    JUDGED_BY,
+    LEFT_OUT,
+    Records,
+    TargetProbabilities,
+    from_arrow,
+    numbers,
+    why_left_out,
+)
+from mogro.offpolicy import Evaluation, Rows, predicted_rows, weighted_rows
 
-ROWS = 1 << 12  # at a time, for a row has all its arms
+_ROWS = 1 << 12  # at a time, for a row has all its arms
 
 
-@dataclass(frozen=True, eq=False)
 class AgentLog:
-    """A table of :meth:`mogro.Agent.log`, or Parquet files of :meth:`mogro.Agent.export`."""
+    """A table of :meth:`mogro.Agent.log`, or Parquet files of :meth:`mogro.Agent.export`.
 
-    source: Any  # a table, or paths in order
-    units: Units
-    judged: list[int]  # numbers of the objectives that are to be judged
-    until: float  # when a decision was made whose windows may be open
-    rows: int  # in all
-    notes: tuple[str, ...]  # what is left out, and why
+    Attributes
+    ----------
+    source
+        The table, or paths in order.
+    units
+        All objectives of the log.
+    judged
+        Numbers of those that are to be judged.
+    rows
+        In all.
+    notes
+        What is left out, and why.
+    pace
+        Decisions of use in a unit of time; NaN where no time is known.
+    """
+
+    def __init__(self, source: Any, objectives: Sequence[str] | None) -> None:
+        schema = _schema(source)
+        self.source, self.units = source, _units(schema)
+        self.judged = _judged(self.units, objectives)
+        self._until = _until(source, self.units, self.judged)
+        counts, self._missing, first, last = np.zeros(5, dtype=int), False, np.inf, -np.inf
+        rewards = [f"reward_{self.units.names[m]}" for m in self.judged]
+        known = [name for name in schema.names if name in JUDGED_BY]
+        for batch in batches(source, [*known, *rewards]):
+            reasons = why_left_out(batch, self._until)
+            counts += np.bincount(reasons, minlength=5)
+            usable = reasons == 0
+            times = numbers(batch, "time")[usable]
+            first = min(first, float(times.min(initial=np.inf)))
+            last = max(last, float(times.max(initial=-np.inf)))
+            self._missing |= any(np.isnan(numbers(batch, name)[usable]).any() for name in rewards)
+        self._usable, self.rows = int(counts[0]), int(counts.sum())
+        self.pace = self._usable / (last - first) if last > first else np.nan
+        reasons_left = zip(counts[1:], LEFT_OUT, strict=True)
+        self.notes = tuple(f"{count:,} rows {words}" for count, words in reasons_left if count)
+        self._arms: dict[str, int] = {}  # numbers of those met so far
 
     def records(self) -> Iterator[Records]:
-        """Read the rows, in order."""
+        """Read the rows that are of use, in order, some at a time."""
+        if not self._usable:
+            raise ValueError(
+                "log: expected rows with propensities and closed windows, got none; agents with a "
+                "journal record propensities, and objectives= names those whose windows have closed"
+            )
         first = 0
         for batch in batches(self.source):
-            records = from_arrow(batch, self.units, first=first, until=self.until)
+            records = from_arrow(batch, self.units, first=first, until=self._until)
             first += len(batch)
             if records is not None:
                 yield records
+
+    def weighted(self, records: Records, wanted: TargetProbabilities, *, predictions: bool) -> Rows:
+        """Return what an estimate needs of some rows."""
+        logged, values, chosen = records.propensities, wanted.values, records.chosen
+        rewards = records.rewards[:, self.judged]
+        errors = _errors(records, wanted)
+        uncertain = errors if errors.any() else None
+        if values.ndim == 2 and predictions and records.estimates is not None:
+            assert chosen is not None
+            believed = records.estimates[:, :, self.judged]
+            rows = predicted_rows(rewards, logged, chosen, values, believed, errors=uncertain)
+        else:
+            if values.ndim == 2:
+                assert chosen is not None
+                values = values[np.arange(len(values)), chosen]
+            rows = weighted_rows(rewards, logged, values, errors=uncertain)
+        return replace(rows, arms=self._numbered(records), mass=None)
+
+    def as_it_was(self, records: Records) -> Rows:
+        """Return what an estimate of the logged choices themselves needs of some rows."""
+        every = np.ones(len(records))
+        rows = weighted_rows(records.rewards[:, self.judged], every, every)
+        return replace(rows, arms=self._numbered(records))
+
+    def _numbered(self, records: Records) -> NDArray[np.intp] | None:
+        """Return the logged arms as numbers, by which missing rewards are stood for."""
+        if not self._missing:
+            return None
+        return np.array([self._arms.setdefault(arm, len(self._arms)) for arm in records.arms])
+
+    def named(self, evaluation: Evaluation, *notes: str) -> Evaluation:
+        """Give the objectives their names, and say what a reader should know."""
+        names = tuple(self.units.names[m] for m in self.judged)
+        return replace(evaluation, names=names, notes=(*notes, *self.notes))
+
+
+def _errors(records: Records, wanted: TargetProbabilities) -> FloatArray:
+    """Return standard errors of propensities (n,), with those of the target beside them.
+
+    The relative error of a weight is that of both probabilities.
+    """
+    errors = np.nan_to_num(records.errors)  # where nobody gave any
+    if wanted.errors is None or records.chosen is None:
+        return errors
+    every = np.arange(len(errors))
+    value, error = wanted.values[every, records.chosen], wanted.errors[every, records.chosen]
+    relative = np.divide(error, value, out=np.zeros_like(error), where=value > 0)
+    return np.asarray(np.hypot(errors, relative * records.propensities))
 
 
 def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
@@ -49,19 +143,19 @@ def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
             "log: expected an Agent, where one is kept, a table of agent.log() or a folder of "
             f"Parquet files, got {type(log).__name__}"
         )
-    return _arrow(log, objectives)
+    return AgentLog(log, objectives)
 
 
 def batches(source: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield record batches of a table, or of files one after the other."""
     if not isinstance(source, list):
         table = source if columns is None else source.select(columns)
-        yield from table.to_batches(max_chunksize=ROWS)
+        yield from table.to_batches(max_chunksize=_ROWS)
         return
     from pyarrow import parquet
 
     for path in source:
-        yield from parquet.ParquetFile(path).iter_batches(batch_size=ROWS, columns=columns)
+        yield from parquet.ParquetFile(path).iter_batches(batch_size=_ROWS, columns=columns)
 
 
 def _stored(path: str) -> Any:
@@ -90,13 +184,15 @@ def _judged(units: Units, objectives: Sequence[str] | None) -> list[int]:
     return [m for m, name in enumerate(units.names) if name in names]
 
 
-def _arrow(source: Any, objectives: Sequence[str] | None) -> AgentLog:
-    if isinstance(source, list):
-        from pyarrow import parquet
+def _schema(source: Any) -> Any:
+    if not isinstance(source, list):
+        return source.schema
+    from pyarrow import parquet
 
-        schema = parquet.ParquetFile(source[0]).schema_arrow
-    else:
-        schema = source.schema
+    return parquet.ParquetFile(source[0]).schema_arrow
+
+
+def _units(schema: Any) -> Units:
     kept = (schema.metadata or {}).get(b"mogro")
     if kept is None:
         raise ValueError("log: expected a table of agent.log() with its metadata, got one without")
@@ -104,28 +200,7 @@ def _arrow(source: Any, objectives: Sequence[str] | None) -> AgentLog:
     if about.get("version") != 1:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
     known = [{k: v for k, v in each.items() if k in FIELDS} for each in about["objectives"]]
-    units = Units([Objective(**fields) for fields in known])
-    judged = _judged(units, objectives)
-    until = _until(source, units, judged)
-    left_out = np.zeros(4, dtype=int)
-    for batch in batches(source, [n for n in schema.names if n in _JUDGED]):
-        left_out += np.bincount(why_left_out(batch, until), minlength=4)
-    rows = int(left_out.sum())
-    notes = tuple(
-        f"{count:,} rows {words}"
-        for count, words in zip(left_out[1:], _LEFT_OUT, strict=True)
-        if count
-    )
-    return AgentLog(source, units, judged, until, rows, notes)
-
-
-# Columns by which rows are left out, and why.
-_JUDGED = ("time", "propensity", "uniform", "holdout")
-_LEFT_OUT = (
-    "are left out, because their windows may be open",
-    "without a propensity are left out",
-    "of a baseline that draws nothing are left out, because they judge no other policy",
-)
+    return Units([Objective(**fields) for fields in known])
 
 
 def _until(source: Any, units: Units, judged: list[int]) -> float:

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from mogro.evaluation.logs import read_log
-from mogro.evaluation.scanned_log import ScannedLog
 from mogro.evaluation.targets import read_target
-from mogro.offpolicy import Evaluation
+from mogro.offpolicy import Evaluation, estimate
 
 
 def evaluate(
@@ -56,11 +55,11 @@ def evaluate(
 
     Rewards that are missing are stood for by others of their arm. Decisions from the first one on
     that has an open window are left out, and rows without a propensity or from before an objective
-    was added. Of an objective that is
-    ``given`` another the value is the mean over decisions of what the arm gives where the condition
-    is met. Where rounds are not exchangeable over time, the value is that of the logged time.
+    was added. Of an objective that is ``given`` another the value is the mean over decisions of
+    what the arm gives where the condition is met. Where rounds are not exchangeable over time, the
+    value is that of the logged time.
 
-    Reads the log twice, some rows at a time.
+    Reads the log some rows at a time, and keeps a few numbers of each.
 
     Examples
     --------
@@ -83,12 +82,8 @@ def evaluate(
     """
     agent_log = read_log(log, objectives)
     target, notes = read_target(policy, agent_log, source=log)
-    scanned = ScannedLog(agent_log)
-    sums = None
-    for records in scanned.records():
-        rows = scanned.rows(records, target(records), predictions=predictions)
-        if sums is None:
-            sums = scanned.sums(rows, self_normalised=self_normalised)
-        sums.add(rows)
-    assert sums is not None
-    return scanned.named(sums.result(), *notes)
+    rows = [
+        agent_log.weighted(records, target(records), predictions=predictions)
+        for records in agent_log.records()
+    ]
+    return agent_log.named(estimate(lambda: rows, self_normalised=self_normalised), *notes)

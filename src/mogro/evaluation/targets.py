@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,20 +10,13 @@ from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.units import Units
-from mogro.evaluation.log_records import Records
+from mogro.evaluation.log_records import Records, TargetProbabilities
 from mogro.evaluation.logs import AgentLog, batches
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
 from mogro.selection import Selection, check_selection
 
 _SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
-
-
-class TargetProbabilities(NamedTuple):
-    """Probabilities of a policy: of all arms on offer, (n, K), or of the logged arms, (n,)."""
-
-    values: FloatArray
-    errors: FloatArray | None = None
 
 
 Target = Callable[[Records], TargetProbabilities]
@@ -86,7 +79,7 @@ def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Targ
         for row, here in enumerate(on_offer):
             rng = np.random.default_rng(0)
             greedy = selection_probabilities(
-                values[row, here], selection, step=int(records.numbers[row]), rng=rng
+                values[row, here], selection, step=int(records.rows[row]), rng=rng
             )
             chances[row, here] = (1 - uniform) * greedy.values + uniform / here.sum()
             errors[row, here] = (1 - uniform) * greedy.errors
@@ -192,7 +185,7 @@ def _given(policy: object, log: AgentLog) -> Target:
         )
 
     def target(records: Records) -> TargetProbabilities:
-        given = array[records.numbers]
+        given = array[records.rows]
         if given.ndim == 1:
             return TargetProbabilities(given)
         if records.on_offer is None:

@@ -9,16 +9,13 @@ import numpy as np
 from mogro._validation import FloatArray, count, floats, real
 from mogro.agent.units import Units
 from mogro.evaluation.log_model import LogModel
-from mogro.evaluation.log_records import Records
-from mogro.evaluation.logs import read_log
-from mogro.evaluation.scanned_log import ScannedLog
-from mogro.evaluation.targets import (
-    Greedy,
-    TargetProbabilities,
-    read_estimates,
-)
+from mogro.evaluation.log_records import Records, TargetProbabilities
+from mogro.evaluation.logs import AgentLog, read_log
+from mogro.evaluation.targets import Greedy, read_estimates
 from mogro.evaluation.trade_offs import WhatIf
-from mogro.offpolicy import Evaluation, Rows, Sums
+from mogro.offpolicy import Evaluation, Rows
+from mogro.offpolicy.spread import Spread
+from mogro.offpolicy.totals import Totals
 
 _GRID_SIZE = 21  # trade-offs at most, unless asked for more
 _MAX_TRADE_OFFS = 200
@@ -58,7 +55,7 @@ def what_if(
 
     Notes
     -----
-    Reads the log three times, some rows at a time, for all trade-offs at once.
+    Reads the log twice, some rows at a time, for all trade-offs at once.
 
     Examples
     --------
@@ -84,41 +81,40 @@ def what_if(
     (None, None)
     """
     agent_log = read_log(log, objectives)
-    scanned = ScannedLog(agent_log)
     if prices is None:
         vectors = read_trade_offs(trade_offs, agent_log.units)
     else:
         vectors = read_prices(prices, trade_offs, agent_log.units)
     targets = [Greedy(weights, agent_log.units) for weights in vectors]
-    model = LogModel(len(targets), len(agent_log.judged))
-    pairs, sums = _Pairs(len(targets)), list[Sums]()
-    for records, chosen, rows in _rows(scanned, targets):
-        rows.append(scanned.logged(records))
-        sums = sums or [scanned.sums(some, self_normalised=True) for some in rows]
-        for each, some in zip(sums, rows, strict=True):
+    objectives_judged = len(agent_log.judged)
+    model, pairs = LogModel(len(targets), objectives_judged), _Pairs(len(targets))
+    totals = [Totals(objectives_judged) for _ in range(len(targets) + 1)]  # the last as it was
+    for records, chosen, rows in _rows(agent_log, targets):
+        for each, some in zip(totals, rows, strict=True):
             each.add(some)
         model.add(records, records.rewards[:, agent_log.judged], chosen)
         pairs.add_choices(chosen, records)
-    *judged, logged = sums
-    size = len(targets) * len(agent_log.judged)
-    products = np.zeros((size, size))
-    for _, _, rows in _rows(scanned, targets):
-        influences = [each.influences(some) for each, some in zip(judged, rows, strict=True)]
-        side_by_side = np.hstack(influences)
+    spreads = [Spread(each, self_normalised=True) for each in totals]
+    products = np.zeros((len(targets) * objectives_judged,) * 2)
+    for _, _, rows in _rows(agent_log, targets):
+        for spread, some in zip(spreads, rows, strict=True):
+            spread.add(some)
+        judged = list(zip(spreads, rows, strict=True))[:-1]
+        side_by_side = np.hstack([spread.influences(some) for spread, some in judged])
         products += side_by_side.T @ side_by_side
-        pairs.add_weights(np.stack([some.weights for some in rows]))
-    evaluations = tuple(scanned.named(each.result()) for each in judged)
+        pairs.add_weights(np.stack([some.weights for _, some in judged]))
+    *evaluations, as_it_was = (agent_log.named(spread.result()) for spread in spreads)
     return WhatIf(
         tuple(agent_log.units.named(weights) for weights in vectors),
-        evaluations,
+        tuple(evaluations),
         _consistent(products, evaluations),
         pairs.effective_sizes,
         Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
-        scanned.named(logged.result()),
+        as_it_was,
         model.answer(),
-        pairs.differing / len(logged),
+        pairs.differing / as_it_was.rows,
         pairs.arms,
-        scanned.pace,
+        agent_log.pace,
     )
 
 
@@ -219,16 +215,17 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def _rows(
-    scanned: ScannedLog, targets: list[Greedy]
+    log: AgentLog, targets: list[Greedy]
 ) -> Iterator[tuple[Records, list[TargetProbabilities], list[Rows]]]:
-    """Yield records, what every target chooses, and its rows, some at a time."""
-    for records in scanned.records():
-        values, on_offer = read_estimates(records, targets[0].units)
+    """Yield records, what targets choose, and rows of each and as it was, some at a time."""
+    for records in log.records():
+        values, on_offer = read_estimates(records, log.units)
         chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
-        yield records, chosen, [scanned.rows(records, each, predictions=True) for each in chosen]
+        rows = [log.weighted(records, each, predictions=True) for each in chosen]
+        yield records, chosen, [*rows, log.as_it_was(records)]
 
 
-def _consistent(products: FloatArray, evaluations: tuple[Evaluation, ...]) -> FloatArray:
+def _consistent(products: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
     """Return the covariance with variances that count all an evaluation counts."""
     variances = np.concatenate([np.diag(each.covariance) for each in evaluations])
     plain = np.diag(products).copy()

@@ -3,20 +3,19 @@
 Arrays in, one small result out. Rewards are vectors throughout.
 """
 
-from mogro.offpolicy.estimators import doubly_robust, ips, snips
+from mogro.offpolicy.estimators import doubly_robust, estimate, ips, snips
 from mogro.offpolicy.regression import cross_fitted, direct
 from mogro.offpolicy.result import Evaluation, Region
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
-from mogro.offpolicy.sums import Sums
 
 __all__ = [
     "Evaluation",
     "Region",
     "Rows",
-    "Sums",
     "cross_fitted",
     "direct",
     "doubly_robust",
+    "estimate",
     "ips",
     "predicted_rows",
     "snips",

@@ -1,5 +1,6 @@
-"""Estimators over arrays: thin calls of :class:`Sums`."""
+"""Estimators: over arrays, or over a log that is read in chunks."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from mogro.offpolicy.result import Evaluation
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
-from mogro.offpolicy.sums import Sums
+from mogro.offpolicy.spread import Spread
+from mogro.offpolicy.totals import Totals
 
 
 def ips(
@@ -118,19 +120,41 @@ def doubly_robust(
     return _evaluate(rows, self_normalised=self_normalised)
 
 
+def estimate(read: Callable[[], Iterable[Rows]], /, *, self_normalised: bool = False) -> Evaluation:
+    """Estimate from a log that is read in chunks, twice: its size does not matter.
+
+    Parameters
+    ----------
+    read
+        Yields the rows of a log, some at a time, made by :func:`weighted_rows` or by
+        :func:`predicted_rows`: the same ones whenever it is called. Where they have ``arms``,
+        numbers from 0 to K - 1, rewards that are missing are stood for by others of their arm.
+    self_normalised
+        Divide by the sum of the weights, not by the number of rows.
+
+    Examples
+    --------
+    >>> rewards, logged, target = np.ones((3000, 1)), np.full(3000, 0.5), np.full(3000, 0.5)
+    >>> def read():
+    ...     for rows in (slice(0, 1000), slice(1000, 3000)):
+    ...         yield weighted_rows(rewards[rows], logged[rows], target[rows])
+    >>> estimate(read).value
+    array([1.])
+    """
+    totals = None
+    for rows in read():
+        totals = totals or Totals(rows.residuals.shape[1])
+        totals.add(rows)
+    if totals is None:
+        raise ValueError("rows: expected at least one, got none")
+    spread = Spread(totals, self_normalised=self_normalised)
+    for rows in read():
+        spread.add(rows)
+    return spread.result()
+
+
 def _evaluate(rows: Rows, *, self_normalised: bool = False) -> Evaluation:
-    arm_count = None
-    if rows.mass is not None:
-        arm_count = len(rows.mass)
-    elif rows.arms is not None and rows.observed is not None:
-        names, places = np.unique(rows.arms, return_inverse=True)  # catalogue numbers may be large
-        arm_count, rows = len(names), replace(rows, arms=places)
-    sums = Sums(
-        rows.residuals.shape[1],
-        self_normalised=self_normalised,
-        predictions=rows.baseline is not None,
-        missing=rows.observed is not None,
-        arm_count=arm_count,
-    )
-    sums.add(rows)
-    return sums.result()
+    if rows.arms is not None and rows.mass is None:
+        # Numbers of a catalogue may be large.
+        rows = replace(rows, arms=np.unique(rows.arms, return_inverse=True)[1])
+    return estimate(lambda: [rows], self_normalised=self_normalised)

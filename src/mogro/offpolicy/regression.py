@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import BoolArray, FloatArray, count, floats, indices
+from mogro.offpolicy.estimators import estimate
 from mogro.offpolicy.result import MAX_UNSUPPORTED, Evaluation
 from mogro.offpolicy.rows import Rows, probability_rows, reward_rows
-from mogro.offpolicy.sums import Sums
 from mogro.posterior import Posterior
 from mogro.priors import Fixed, Flat
 
@@ -83,7 +83,7 @@ def direct(
 
     The effective size is that of the fit: the variance of the estimate is the noise over this
     size. Arms count as unsupported where their features have a part that no logged arm had.
-    Reads the log ``folds + 2`` times.
+    Reads the log ``folds + 3`` times.
 
     Parameters
     ----------
@@ -126,10 +126,8 @@ def direct(
         variance = float(middle @ model.S[0] @ middle)
         sizes[places] = 1 / variance if variance > 0 else n
         unsupported[places] = _unseen(model, offered, target)
-    sums = Sums(objectives, predictions=True)
-    nothing = np.zeros_like(influences)
-    sums.add(Rows(np.ones(n), nothing, baseline=influences))
-    evaluation = sums.result()
+    rows = Rows(np.ones(n), np.zeros_like(influences), baseline=influences)
+    evaluation = estimate(lambda: [rows])
     unknown = np.where(unsupported > MAX_UNSUPPORTED, np.nan, 0.0)
     return replace(
         evaluation,

@@ -1,7 +1,7 @@
-"""Sums: chunks, order and workers change nothing but the rounding."""
+"""Chunks of a log and their order change nothing but the rounding."""
 
 import itertools
-import pickle
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -13,11 +13,13 @@ from tests.properties import examples
 from mogro.offpolicy import (
     Evaluation,
     Rows,
-    Sums,
+    estimate,
     predicted_rows,
     snips,
     weighted_rows,
 )
+from mogro.offpolicy.spread import Spread
+from mogro.offpolicy.totals import Totals
 
 
 def part_of(log: Log, start: int, stop: int, *, predicted: bool, errors: bool = False) -> Rows:
@@ -66,57 +68,43 @@ def test_any_chunks_in_any_order(
     if missing:
         gone = rng.random(log.rewards.shape) < 0.3
         log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
-    whole = Sums(
-        3,
-        self_normalised=normalised,
-        predictions=predicted,
-        missing=missing,
-        arm_count=4,
-    )
-    parts = []
     edges = [0, *sorted(set(cuts)), 120]
-    for start, stop in itertools.pairwise(edges):
-        part = whole.empty()
-        part.add(part_of(log, start, stop, predicted=predicted, errors=True))
-        parts.append(pickle.loads(pickle.dumps(part)))  # as an executor would
-    whole.add(part_of(log, 0, 120, predicted=predicted, errors=True))
-    total = whole.empty()
-    for i in rng.permutation(len(parts)):
-        total.merge(parts[i])
-    assert_same(total.result(), whole.result())
+    spans = list(itertools.pairwise(edges))
+
+    def read(order: Iterable[int]) -> Iterator[Rows]:
+        for i in order:
+            yield part_of(log, *spans[i], predicted=predicted, errors=True)
+
+    mixed = rng.permutation(len(spans)).tolist()
+    whole = part_of(log, 0, 120, predicted=predicted, errors=True)
+    expected = estimate(lambda: [whole], self_normalised=normalised)
+    assert_same(estimate(lambda: read(mixed), self_normalised=normalised), expected)
 
 
-def test_array_functions_are_sums() -> None:
+def test_arrays_are_one_chunk() -> None:
     log = draw(0, 20_000)  # several blocks
-    sums = Sums(3, self_normalised=True)
-    for start in range(0, 20_000, 3000):
-        sums.add(part_of(log, start, start + 3000, predicted=False))
-    assert_same(sums.result(), snips(*log.weighted))
-    assert len(sums) == 20_000
+    chunks = [
+        part_of(log, start, start + 3000, predicted=False) for start in range(0, 20_000, 3000)
+    ]
+    assert_same(estimate(lambda: chunks, self_normalised=True), snips(*log.weighted))
 
 
 def test_refusals() -> None:
     log = draw(0, 10)
-    rows = part_of(log, 0, 10, predicted=False)
-    with pytest.raises(ValueError, match="objectives: "):
-        Sums(0)
-    with pytest.raises(ValueError, match="rows: expected 2 objectives, got 3"):
-        Sums(2).add(rows)
-    with pytest.raises(ValueError, match="rows: expected predictions, got no"):
-        Sums(3, predictions=True).add(rows)
-    with pytest.raises(ValueError, match="rows: expected no predictions, got"):
-        Sums(3).add(part_of(log, 0, 10, predicted=True))
-    with pytest.raises(ValueError, match="rows: expected arms from 0 to 0"):
-        Sums(3, arm_count=1).add(rows)
-    with pytest.raises(ValueError, match="rows: expected arms, one of 4"):
-        Sums(3, arm_count=4).add(weighted_rows(*log.weighted))
-    holes = weighted_rows(np.full((10, 3), np.nan), log.logged, log.target)
-    with pytest.raises(ValueError, match=r"rows: .*missing=True"):
-        Sums(3).add(holes)
+    rows = part_of(log, 0, 10, predicted=True)
+    narrow = Log(*log[:3], log.probabilities, log.predictions[..., :2])._replace(
+        rewards=log.rewards[:, :2]
+    )
+    others = part_of(narrow, 0, 10, predicted=True)
+    with pytest.raises(ValueError, match="rows: expected 3 objectives, got 2"):
+        estimate(lambda: [rows, others])
+    fewer = part_of(draw(0, 10, arms=3), 0, 10, predicted=True)
+    with pytest.raises(ValueError, match="rows: expected 4 arms, got 3"):
+        estimate(lambda: [rows, fewer])
     with pytest.raises(ValueError, match="rows: expected at least one"):
-        Sums(3).result()
-    with pytest.raises(ValueError, match="other: "):
-        Sums(3).merge(Sums(3, self_normalised=True))
+        estimate(list)
+    with pytest.raises(ValueError, match="rows: expected at least one"):
+        Spread(Totals(3), self_normalised=True)
 
 
 @pytest.mark.parametrize("predicted", [False, True])
@@ -127,21 +115,13 @@ def test_influences_are_what_rows_move(predicted: bool, missing: bool) -> None:
         gone = np.random.default_rng(0).random(log.rewards.shape) < 0.3
         log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
     rows = part_of(log, 0, 400, predicted=predicted)
-    sums = Sums(
-        3,
-        self_normalised=True,
-        predictions=predicted,
-        missing=missing,
-        arm_count=4 if missing else None,
-    )
-    sums.add(rows)
-    moved = sums.influences(rows)
+    totals = Totals(3)
+    totals.add(rows)
+    moved = Spread(totals, self_normalised=True).influences(rows)
     np.testing.assert_allclose(moved.sum(axis=0), 0, atol=1e-9)
-    covariance = sums.result().covariance
-    np.testing.assert_allclose(moved.T @ moved / (400 * 399), covariance, rtol=1e-9)
+    once = estimate(lambda: [rows], self_normalised=True)
+    np.testing.assert_allclose(moved.T @ moved / (400 * 399), once.covariance, rtol=1e-9)
     # A row that counts a little more moves the estimate by its influence, over n.
-    twice = sums.empty()
-    twice.add(rows)
-    twice.add(part_of(log, 7, 8, predicted=predicted))
-    step = twice.result().value - sums.result().value
+    again = part_of(log, 7, 8, predicted=predicted)
+    step = estimate(lambda: [rows, again], self_normalised=True).value - once.value
     np.testing.assert_allclose(step, moved[7] / 400, atol=0.02 * abs(moved / 400).max())
