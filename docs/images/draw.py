@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mogro
-from mogro.plots import line_style
 from paper.lab.contenders import EPS, OPTIMIST, RW, RW_AT_1, THOMPSON
 from paper.lab.runs import Simulation
 from paper.lab.worlds import Fixed
+from paper.report.style import line_style
 
 HERE = Path(__file__).parent
 BLUE, ORANGE, GREY = "#0072B2", "#E69F00", "#999999"

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mogro import theory
-from mogro.plots import Axes, Drawing, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab import lemmas
 from paper.lab.arrays import IntArray
@@ -23,6 +22,7 @@ from paper.report import statistics
 from paper.report.claims import Case, Claim, above, against_bounds, below, certain, rarely
 from paper.report.figure import Figure
 from paper.report.panels import draw_bound
+from paper.report.style import Axes, Drawing, legend, line_style, panels
 
 _ROUNDS = 2500
 _REPEATS = 60

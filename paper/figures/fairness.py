@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from mogro.plots import WEIGHTING_COLOURS, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
@@ -20,6 +19,15 @@ from paper.lab.worlds import Fixed
 from paper.report import statistics
 from paper.report.claims import SAME, Case, Claim, alike, below, certain, higher, lower
 from paper.report.figure import Figure
+from paper.report.style import (
+    WEIGHTING_COLOURS,
+    Drawing,
+    LineStyle,
+    curve,
+    legend,
+    line_style,
+    panels,
+)
 
 _ROUNDS = 40_000
 _SAMPLE = (10, 20)  # as in the paper; the index needs the pulls of many repeats

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mogro.plots import Drawing
 from mogro.simulation import ConfidenceInterval
 from paper.lab import regrets
 from paper.lab.contenders import ALL
@@ -16,6 +15,7 @@ from paper.report import comparisons, statistics
 from paper.report.claims import SAME, Case, Claim, above, below, certain
 from paper.report.figure import Figure
 from paper.report.panels import draw_curves
+from paper.report.style import Drawing
 
 
 def _tasks(scale: Scale) -> list[Simulation]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mogro.plots import WEIGHTING_COLOURS, Axes, Drawing, LineStyle, line_style, panels
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import RW
 from paper.lab.fairness import FinalFairness
@@ -18,6 +17,7 @@ from paper.report import statistics
 from paper.report.claims import Claim, above, against_bounds, below
 from paper.report.figure import Figure
 from paper.report.panels import draw_bound
+from paper.report.style import WEIGHTING_COLOURS, Axes, Drawing, LineStyle, line_style, panels
 
 _REPEATS = 20
 _SLACKS = (1.0, 0.5)

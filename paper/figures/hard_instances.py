@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mogro.plots import Drawing, legend, line_style, panels
 from paper.lab.arrays import IntArray
 from paper.lab.contenders import ALL
 from paper.lab.parallel import Results
@@ -15,6 +14,7 @@ from paper.report import statistics
 from paper.report.claims import SAME, Claim, above
 from paper.report.figure import Figure
 from paper.report.panels import sweep_with_band
+from paper.report.style import Drawing, legend, line_style, panels
 
 _DIM, _ROUNDS, _REPEATS = 4, 4000, 20
 

@@ -1,6 +1,5 @@
 """The main figure: both regrets and the running time at two sizes, fixed arms."""
 
-from mogro.plots import Drawing, legend, panels
 from paper.lab import regrets
 from paper.lab.contenders import ALL
 from paper.lab.parallel import Results, Task
@@ -12,6 +11,7 @@ from paper.report.claims import Claim, below
 from paper.report.comparisons import BY_SETTING, fastest, later_ratios, lowest_regret
 from paper.report.figure import Figure
 from paper.report.panels import regret_panel, time_panel
+from paper.report.style import Drawing, legend, panels
 
 
 def _tasks(scale: Scale) -> list[Task]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mogro.plots import Drawing, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import ALL
@@ -18,6 +17,7 @@ from paper.report.claims import Claim, lower
 from paper.report.comparisons import BASELINES, BY_SETTING
 from paper.report.figure import Figure
 from paper.report.panels import sweep_with_band
+from paper.report.style import Drawing, legend, line_style, panels
 
 _DIM = 5
 _SAMPLE = (10, 1)

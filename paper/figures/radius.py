@@ -1,6 +1,5 @@
 """Sensitivity of the baselines to their radius, whose constants the paper does not state."""
 
-from mogro.plots import Drawing, line_style
 from paper.lab import regrets
 from paper.lab.contenders import RW, RW_AT_1, Contender, optimist, thompson
 from paper.lab.parallel import Results
@@ -13,6 +12,7 @@ from paper.report.claims import Claim, lower
 from paper.report.comparisons import BY_SETTING
 from paper.report.figure import Figure
 from paper.report.panels import draw_sweeps
+from paper.report.style import Drawing, line_style
 
 _SAMPLE = (50, 1)
 _FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0)

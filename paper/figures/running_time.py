@@ -1,6 +1,5 @@
 """Running time: one learner at a time with the whole front every round, and as mogro runs them."""
 
-from mogro.plots import Drawing, legend, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab import regrets, times
 from paper.lab.arrays import FloatArray
@@ -14,6 +13,7 @@ from paper.report.claims import Claim, above, below, higher
 from paper.report.comparisons import BASELINES, OURS, fastest, other_sizes
 from paper.report.figure import Figure
 from paper.report.panels import time_panel
+from paper.report.style import Drawing, legend, panels
 
 _BUILDS = {
     times.WHOLE_FRONT: "one learner, whole front every round",

@@ -3,7 +3,6 @@
 import numpy as np
 
 from mogro.exploration import Uniform, WeakestDirection
-from mogro.plots import Drawing, LineStyle, line_style
 from mogro.scalarization import RoundRobin
 from paper.lab import regrets
 from paper.lab.contenders import BASELINES, BY_SETTING, RR, RW, Contender, Greedy
@@ -18,6 +17,7 @@ from paper.report.claims import Claim, lower
 from paper.report.comparisons import against_best
 from paper.report.figure import Figure
 from paper.report.panels import draw_sweeps
+from paper.report.style import Drawing, LineStyle, line_style
 
 _THRESHOLDS = (0.1, 0.3, 1.0, 3.0, 5.0)
 _RULES = {"basis": None, "uniform": Uniform(), "weakest": WeakestDirection()}

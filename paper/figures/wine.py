@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mogro.plots import WEIGHTING_COLOURS, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.scalarization import RandomWeights
 from mogro.simulation import ConfidenceInterval, band
 from paper.lab import wine
@@ -24,6 +23,15 @@ from paper.lab.worlds import Wines
 from paper.report import statistics
 from paper.report.claims import Claim, above, below
 from paper.report.figure import Figure
+from paper.report.style import (
+    WEIGHTING_COLOURS,
+    Drawing,
+    LineStyle,
+    curve,
+    legend,
+    line_style,
+    panels,
+)
 
 _ARMS = (50, 100)
 _WEIGHTINGS = ((2.0, 2.0, 2.1), (1.0, 1.0, 1.0), (5.0, 1.0, 1.0), (1.0, 5.0, 1.0), (1.0, 1.0, 5.0))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro.plots import Drawing, house_style
 from paper.lab.files import write_file
 from paper.lab.reproduce import read_tables
 from paper.report.figure import Figure
+from paper.report.style import Drawing, house_style
 
 Pixels = NDArray[np.uint8]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mogro.plots import Drawing
 from paper.lab.parallel import Results, Task
 from paper.lab.reproduce import Tables
 from paper.lab.scale import Scale
 from paper.report.claims import Claim
+from paper.report.style import Drawing
 
 
 def _nothing() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from mogro.plots import Axes, Drawing, LineStyle, curve, legend, line_style, panels
 from mogro.simulation import ConfidenceInterval
 from paper.lab.arrays import FloatArray
 from paper.lab.regrets import BAND, KINDS, SIZE, by_size, select_size, size_name
 from paper.lab.tables import Table, distinct, select
 from paper.report.statistics import mean
+from paper.report.style import Axes, Drawing, LineStyle, curve, legend, line_style, panels
 
 
 def draw_curves(data: Table, *, columns: int) -> Drawing:

@@ -42,8 +42,7 @@ def compare(
     policies
         What makes each policy, by name; see :func:`mogro.simulate`. One of your own is a class
         with ``__init__(dim, objectives)``, ``select(features, *, rng)`` and
-        ``update(features, reward)``. Names of the paper's policies have the paper's colours; see
-        :meth:`Comparison.plot`.
+        ``update(features, reward)``.
     environment
         One instance, or several of equal sizes.
     rounds, repeats, seed, checkpoints, probe, until

@@ -18,13 +18,18 @@ from numpy.typing import NDArray
 from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
 from mogro._validation import FloatArray, count
-from mogro.plots import Axes, Drawing, curve, house_style, legend, line_styles, panels
+from mogro.plots import Axes, Drawing, new_figure
 from mogro.simulation import Trace
 from mogro.simulation.trace import REGRETS
 
 _TITLES = {"effective_regret": "effective Pareto regret", "pareto_regret": "Pareto regret"}
 JOURNAL_WIDTH = 7.0
 _PANEL = 2.8  # inches that a panel would like to have
+# Colours of Okabe and Ito, which colour-blind readers can tell apart; lines and markers in turn, so
+# that only the 56th policy looks like the first.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
+_LINES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 _UNMARKED = 5  # policies that are told apart without markers
 
 
@@ -104,10 +109,8 @@ class Comparison:
     ) -> Drawing:
         """Draw regrets and measures over time, with bands; it needs matplotlib.
 
-        Bands are intervals like those of :attr:`table`. Policies with the names that the paper uses
-        ("MOGRO-RW", "MOGRO-RR", "MOLB-eps-greedy", "MOLB-UCB", "MOL-TS") have the colours of the
-        paper's figures here, and "MOGRO" that of MOGRO-RW; others have colours, lines and, with
-        more than five policies, markers in turn.
+        Bands are intervals like those of :attr:`table`. Policies differ by colour, line and, where
+        there are more than five, marker.
 
         Parameters
         ----------
@@ -127,20 +130,22 @@ class Comparison:
         given = None if axes is None else np.ravel(np.array(axes, dtype=object))
         if given is not None and len(given) != len(shown):
             raise ValueError(f"axes: expected {len(shown)}, one for each column, got {len(given)}")
-        with house_style():
-            if given is not None:
-                for panel, column in zip(given, shown, strict=True):
-                    self._draw(panel, column, log)
-                return given[0].figure  # type: ignore[no-any-return]
-            across = max(1, min(len(shown), round(width / _PANEL)))
-            rows = -(-len(shown) // across)
-            drawing, grid = panels(rows, across, width=width / across, height=0.75 * width / across)
-            for panel, column in itertools.zip_longest(grid.flat, shown):
-                if column is None:
-                    panel.set_axis_off()
-                else:
-                    self._draw(panel, column, log)
-            legend(drawing, grid[0, 0], columns=min(len(self.traces), max(1, round(width / 1.75))))
+        if given is not None:
+            for panel, column in zip(given, shown, strict=True):
+                self._draw(panel, column, log)
+            return given[0].figure  # type: ignore[no-any-return]
+        across = max(1, min(len(shown), round(width / _PANEL)))
+        rows = -(-len(shown) // across)
+        height = 0.5 + 0.75 * width / across * rows
+        drawing, grid = new_figure(rows, across, width=width, height=height)
+        for panel, column in itertools.zip_longest(grid.flat, shown):
+            if column is None:
+                panel.set_axis_off()
+            else:
+                self._draw(panel, column, log)
+        names = min(len(self.traces), max(1, round(width / 1.75)))
+        lines = grid[0, 0].get_legend_handles_labels()
+        drawing.legend(*lines, loc="outside upper center", ncols=names, frameon=False)
         return drawing
 
     def _shown(self, columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -153,10 +158,19 @@ class Comparison:
 
     def _draw(self, panel: Axes, column: str, log: str) -> None:
         many = len(self.traces) > _UNMARKED
-        for name, style in line_styles(self.traces).items():
-            trace = self.traces[name]
-            numbers = _band(_sample(trace, column))
-            curve(panel, style, trace.checkpoints, *numbers, marked=many)
+        looks = zip(*map(itertools.cycle, (_COLOURS, _LINES, _MARKERS)), strict=False)
+        for (name, trace), (colour, line, marker) in zip(self.traces.items(), looks, strict=False):
+            x, (middle, low, high) = trace.checkpoints, _band(_sample(trace, column))
+            panel.plot(
+                x,
+                middle,
+                color=colour,
+                linestyle=line,
+                label=name,
+                marker=marker if many else None,
+                markevery=max(1, len(x) // 5),
+            )
+            panel.fill_between(x, low, high, color=colour, alpha=0.1 if many else 0.2, linewidth=0)
         panel.set_xlabel("round")
         panel.set_ylabel(_title(column))
         if "x" in log:
@@ -179,9 +193,13 @@ class Comparison:
         """Save the plot in a folder that exists; the ending tells the kind: png, svg, pdf.
 
         ``columns``, ``log`` and ``width`` are those of :meth:`plot`; pictures have 300 points to
-        the inch.
+        the inch, and PDFs letters, not drawings of them: journals ask for it.
         """
-        self.plot(columns=columns, log=log, width=width).savefig(path, dpi=300)
+        drawing = self.plot(columns=columns, log=log, width=width)
+        from matplotlib import rc_context
+
+        with rc_context({"pdf.fonttype": 42}):
+            drawing.savefig(path, dpi=300)
 
     def to_latex(
         self, *, columns: Sequence[str] | None = None, bold: bool = True, digits: int = 3
