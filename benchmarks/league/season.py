@@ -10,10 +10,10 @@ import numpy as np
 from benchmarks.league.players import PLAYERS, by_index
 from benchmarks.league.worlds import ROUNDS, WORLDS, LeagueWorld
 from mogro.environments import Environment
-from mogro.pareto import fairness_lower_bound
 from mogro.simulation import band, simulate
 from paper.lab.arrays import FloatArray
 from paper.lab.contenders import Player
+from paper.lab.fairness_estimates import fairness_lower_bound
 from paper.lab.tables import Table, table
 from paper.report.statistics import positive_mean
 

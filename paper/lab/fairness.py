@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from mogro.pareto import (
-    effective_front,
-    fairness_ball_estimate,
-    fairness_index,
-    fairness_lower_bound,
-)
+from mogro.pareto import effective_front, fairness_index
 from paper.lab.arrays import FloatArray
+from paper.lab.fairness_estimates import fairness_ball_estimate, fairness_lower_bound
 from paper.lab.runs import Simulation
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from mogro.pareto.effective import (
     effective_front,
     effective_gaps,
 )
-from mogro.pareto.fairness import fairness_ball_estimate, fairness_index, fairness_lower_bound
+from mogro.pareto.fairness import fairness_index
 from mogro.pareto.learned import LearnedFront, learned_front
 from mogro.pareto.random_members import random_effective_member, random_member
 
@@ -17,9 +17,7 @@ __all__ = [
     "effective_certificates",
     "effective_front",
     "effective_gaps",
-    "fairness_ball_estimate",
     "fairness_index",
-    "fairness_lower_bound",
     "front",
     "gaps",
     "learned_front",

@@ -5,21 +5,26 @@ share, over all weights w on the simplex, of pulls of arms within epsilon of the
 
     EPFI = min over w of the sum of f_a over arms a with max_k w . (mu_k - mu_a) < epsilon.
 
-Always ball estimate <= lower bound <= index. Pool the pulls of all repeats
-of an instance first: the mean of the indices of single runs is biased downwards. A distance that
-equals epsilon up to rounding (1e-12 of the spread of the means) is not within it.
+Pool the pulls of all repeats of an instance first: the mean of the indices of single runs is biased
+downwards. A distance that equals epsilon up to rounding (1e-12 of the spread of the means) is not
+within it.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import BoolArray, FloatArray, floats, real
-from mogro.pareto._fairness_search import least_served_pulls
-from mogro.pareto.dominance import front
-from mogro.pareto.effective import effective_certificates, effective_front, effective_gaps
+from mogro._validation import BoolArray, FloatArray, IntArray, floats, real
+from mogro.pareto import _matrix_games
+from mogro.pareto.effective import mixing_arms
 
 _ROUNDING = 1e-12
-_TILT = 2.0**-23
+_TOLERANCE = 1e-6  # far more than the tolerance of a linear program, far less than an arm matters
+_NEGLIGIBLE = 1e-9  # part of all pulls by which an answer may be too high
+_COST = 1e3  # of the arm with the most pulls; the solver is content with 1e-6
+_TINY = 1e-300
+_SAMPLES = 64  # weights per objective that give a first answer
 
 
 def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
@@ -27,10 +32,10 @@ def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> flo
 
     The simplex is cut into the cells where one front member is best. In each cell a mixed-integer
     program finds the weights under which the pulled arms that are epsilon or more behind have the
-    largest share. Its branch and bound is our own, on linear programs, so that no tolerance of a
-    solver moves an arm across epsilon. 200 arms with 10 objectives of the paper's instances take a
-    fraction of a second; in the worst case the time grows exponentially with the number of pulled
-    arms whose distance is above epsilon for some weights and below for others.
+    largest share. Each answer is checked by a game, so that no tolerance of a solver moves an arm
+    across epsilon. 200 arms with 10 objectives of the paper's instances take a fraction of a
+    second; in the worst case the time grows exponentially with the number of pulled arms whose
+    distance is above epsilon for some weights and below for others.
 
     Parameters
     ----------
@@ -48,46 +53,7 @@ def fairness_index(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> flo
     0.2
     """
     points, counts, within = _checked(means, pulls, epsilon)
-    return least_served_pulls(points, counts, epsilon=within) / float(counts.sum())
-
-
-def fairness_lower_bound(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
-    """Return a certified lower bound of :func:`fairness_index` at the price of one matrix.
-
-    It is the least share, over members a* of the effective front, of the pulls of arms that are
-    less than epsilon behind a* in every objective: they are within epsilon wherever a* is best.
-
-    Parameters are those of :func:`fairness_index`.
-
-    Examples
-    --------
-    >>> means = [[1.0, 0.0], [0.0, 1.0], [0.95, 0.0]]
-    >>> fairness_lower_bound(means, [3, 5, 2], epsilon=0.1)
-    0.5
-    """
-    points, counts, within = _checked(means, pulls, epsilon)
-    near = [(member - points).max(1) < within for member in _members(points)]
-    return _least_share(counts, near)
-
-
-def fairness_ball_estimate(means: ArrayLike, pulls: ArrayLike, *, epsilon: float) -> float:
-    """Return the paper's estimate of the fairness index: pulls inside balls around the members.
-
-    It is the least share, over members of the effective front, of the pulls of arms whose means lie
-    within epsilon of the member's in Euclidean distance. It never exceeds
-    :func:`fairness_lower_bound` and is often much smaller.
-
-    Parameters are those of :func:`fairness_index`.
-
-    Examples
-    --------
-    >>> means = [[1.0, 0.0], [0.0, 1.0], [0.95, 0.0]]
-    >>> fairness_ball_estimate(means, [3, 5, 2], epsilon=0.01)
-    0.3
-    """
-    points, counts, within = _checked(means, pulls, epsilon)
-    near = [np.linalg.norm(member - points, axis=1) < within for member in _members(points)]
-    return _least_share(counts, near)
+    return _fewest_pulls(points, counts, epsilon=within) / float(counts.sum())
 
 
 def _checked(
@@ -106,23 +72,94 @@ def _checked(
     return points, counts, max(within - _ROUNDING * spread, within / 2)
 
 
-def _members(points: FloatArray) -> FloatArray:
-    """Return the means of the effective front, with arms best under vanishing weights only.
+class _Cell(NamedTuple):
+    """Where one member is best: the arms that some weights may exclude and some may not."""
 
-    :func:`effective_front` asks for weights above 1e-7, and leaves out the latter. An arm of gap 0
-    that it leaves out is no member if some mixture is at least as good in every objective, and
-    better in one: one that is found with a small part of the sum of all objectives added to each.
+    best: FloatArray  # (M,)
+    members: FloatArray  # (J, M)
+    arms: FloatArray  # (n, M) undecided arms
+    pulls: FloatArray  # (n,)
+    base: float  # pulls of arms that no weights of the cell exclude
+    epsilon: float
+
+
+def _fewest_pulls(means: FloatArray, pulls: FloatArray, *, epsilon: float) -> float:
+    """Return the least sum, over weights, of ``pulls`` of arms within ``epsilon`` of the best."""
+    size = max(float(np.ptp(means, axis=0).max()), epsilon)
+    means, epsilon = (means - means[0]) / size, epsilon / size
+    members = means[mixing_arms(means)]
+    means, pulls = means[pulls > 0], pulls[pulls > 0]
+    fewest = _sampled(members, means, pulls, epsilon)
+    for best in members[np.argsort(-members.sum(1), kind="stable")]:
+        lead = best - means
+        always = lead.max(1) < epsilon
+        open_ = ~always & (lead.min(1) < epsilon)
+        base = float(pulls[always].sum())
+        if base < fewest:
+            cell = _Cell(best, members, means[open_], pulls[open_], base, epsilon)
+            fewest = _search(cell, fewest)
+    return fewest
+
+
+def _sampled(members: FloatArray, means: FloatArray, pulls: FloatArray, epsilon: float) -> float:
+    objectives = members.shape[1]
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.full(objectives, 0.5), _SAMPLES * objectives)
+    weights = np.concatenate([np.eye(objectives), weights])
+    behind = (members @ weights.T).max(0) - means @ weights.T
+    return float((pulls @ (behind < epsilon)).min())
+
+
+def _search(cell: _Cell, fewest: float) -> float:
+    """Return the smaller of ``fewest`` and the fewest served pulls in the cell.
+
+    Arm a is excluded by weights w if w . (best - mu_a) >= epsilon; the program has z_a = 0 for
+    these and minimises the pulls of the others. It is relaxed by more than the solver's tolerance,
+    so it finds every set of arms that can be excluded, and perhaps one that cannot: then these arms
+    are ruled out together.
     """
-    best = np.flatnonzero(front(points))
-    best = best[effective_gaps(points, arms=best) == 0]
-    doubtful = ~effective_front(points, arms=best)
-    scaled = points / np.where(np.ptp(points, axis=0) > 0, np.ptp(points, axis=0), 1)
-    tilted = scaled + _TILT * scaled.sum(axis=1, keepdims=True)
-    proof = effective_certificates(tilted, arms=best)
-    lead = np.einsum("as,asm->am", proof.shares, scaled[proof.support]) - scaled[best]
-    dominated = (lead.min(axis=1) >= -_ROUNDING) & (lead.max(axis=1) > _ROUNDING)
-    return np.asarray(points[best[~(doubtful & dominated)]])
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    lead, rivals = cell.best - cell.arms, cell.members - cell.best
+    arms, objectives = lead.shape
+    slack = cell.epsilon - np.maximum(lead.min(1), 0)
+    unit = _COST / cell.pulls.max(initial=_TINY)
+    cost = np.append(np.zeros(objectives), cell.pulls * unit)
+    enough = _NEGLIGIBLE * (float(cell.pulls.sum()) + cell.base)
+    rows = np.block([[-rivals, np.zeros((len(rivals), arms))], [lead, np.diag(slack)]])
+    least = np.concatenate([np.zeros(len(rivals)), np.full(arms, cell.epsilon)]) - _TOLERANCE
+    total = np.append(np.ones(objectives), np.zeros(arms))
+    limits = [LinearConstraint(total, 1.0, 1.0), LinearConstraint(rows, least)]
+    while True:
+        better = LinearConstraint(cost, -np.inf, (fewest - cell.base - enough) * unit)
+        result = milp(
+            cost,
+            integrality=np.append(np.zeros(objectives), np.ones(arms)),
+            bounds=Bounds(0.0, 1.0),
+            constraints=[*limits, better],
+            options={"mip_rel_gap": 0.0},
+        )
+        if result.x is None:
+            return fewest
+        excluded = result.x[objectives:] < 0.5
+        conflict = _conflict(cell, excluded)
+        if conflict is None:
+            return min(fewest, cell.base + float(cell.pulls[~excluded].sum()))
+        if not len(conflict):
+            return fewest
+        limits.append(LinearConstraint(np.bincount(objectives + conflict, minlength=len(cost)), 1))
 
 
-def _least_share(counts: FloatArray, near: list[BoolArray]) -> float:
-    return min(float(counts[served].sum()) for served in near) / float(counts.sum())
+def _conflict(cell: _Cell, excluded: BoolArray) -> IntArray | None:
+    """Return arms that cannot be excluded together, or None if all of ``excluded`` can.
+
+    A game decides, to rounding: the best arm against the members and the excluded arms, these
+    lifted by epsilon in every objective. If it loses nothing under some weights, these exclude all.
+    """
+    chosen = np.flatnonzero(excluded)
+    columns = np.concatenate([cell.members, cell.arms[chosen] + cell.epsilon])
+    game = _matrix_games.solve(columns, cell.best[None])
+    if game.upper[0] <= _ROUNDING:
+        return None
+    support = game.support[0][game.shares[0] > 0]
+    return np.asarray(chosen[support[support >= len(cell.members)] - len(cell.members)])
