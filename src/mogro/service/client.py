@@ -283,7 +283,7 @@ class RemoteAgent:
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""
         target = Path(folder) / "decisions.parquet"
-        content = self._send(self._head("GET", "/log"), b"")
+        content = self._send("GET", "/log")
         with write_atomically(target, parents=True) as file:
             file.write(content)
         return target
@@ -343,37 +343,34 @@ class RemoteAgent:
 
     def _ask(self, method: str, path: str, kind: type[T], body: Any = None) -> T:
         """Return the answer to a request, of its kind."""
-        content = b"" if body is None else _encode(body)
-        return self._read(self._send(self._head(method, path), content), kind)
-
-    def _head(self, method: str, path: str) -> bytes:
-        return f"{method} {self._root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
-
-    def _read(self, content: bytes, kind: type[T]) -> T:
-        decoder: msgspec.json.Decoder[T] = _decoder(kind)
+        content = self._send(method, path, b"" if body is None else _encode(body))
         try:
-            return decoder.decode(content)
+            answer: T = _decoder(kind).decode(content)
         except ValueError:
             raise ServiceError(f"{self._place.geturl()}: no answer: {content[:100]!r}") from None
+        return answer
 
-    def _send(self, head: bytes, body: bytes) -> bytes:
+    def _send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Return the body of an answer; try again where there was none, or 503."""
-        for attempt in range(self._retries + 1):
-            last = attempt == self._retries
+        head = f"{method} {self._root}{path} HTTP/1.1\r\n{self._headers}".encode("latin-1")
+        attempt = 0
+        while True:
+            kept = self._thread.current
             try:
-                connection = self._thread.current or self._connect()
-                status, content = connection.ask(head, body)
+                status, content = (kept or self._connect()).ask(head, body)
             except OSError as error:
                 self.close()
-                if last:
+                if kept is not None and isinstance(error, ConnectionError):
+                    continue  # it was closed since the last call: a new one may do
+                if attempt == self._retries:
                     raise ServiceError(f"{self._place.geturl()}: {error!r}") from error
             else:
                 if status == 200:
                     return content
-                if status != 503 or last:
-                    raise _error(status, self._read(content, wire.ErrorAnswer))
+                if status != 503 or attempt == self._retries:
+                    raise _read_error(status, content)
             time.sleep(min(0.05 * 2**attempt, 1.0))
-        raise AssertionError
+            attempt += 1
 
     def _connect(self) -> Connection:
         tls = self._place.scheme == "https"
@@ -441,6 +438,15 @@ def _encode(body: Any) -> bytes:
         except ValueError:
             raise ValueError("numbers: expected finite ones, got NaN or infinity") from None
     return content
+
+
+def _read_error(status: int, content: bytes) -> Exception:
+    """Return the exception that an answer stands for; a proxy may have words of its own."""
+    try:
+        problem: wire.ErrorAnswer = _decoder(wire.ErrorAnswer).decode(content)
+    except ValueError:
+        return ServiceError(f"{status}: {content[:100]!r}", status)
+    return _error(status, problem)
 
 
 def _error(status: int, problem: wire.ErrorAnswer) -> Exception:

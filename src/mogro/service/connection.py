@@ -40,22 +40,19 @@ class Connection:
         data = self._receive()
         while (end := data.find(b"\r\n\r\n")) < 0:
             if len(data) > _HEAD:
-                raise ConnectionError(f"no head of an answer in {_HEAD} bytes")
+                raise OSError(f"no head of an answer in {_HEAD} bytes")
             data += self._receive()
-        fields = data[:end].lower()
-        size = _length(fields)
-        content = data[end + 4 :]
-        if len(content) < size:
-            parts, missing = [content], size - len(content)
-            while missing > 0:
-                parts.append(self._receive())
-                missing -= len(parts[-1])
-            content = b"".join(parts)
-        if len(content) != size:
-            raise ConnectionError(f"{len(content) - size} bytes more than announced")
-        if b"\r\nconnection: close" in fields:
-            self.close()
-        return _status(fields), content
+        fields, parts = data[:end].lower(), [data[end + 4 :]]
+        start = fields.find(b"\r\ncontent-length:")
+        if start < 0 or not fields.startswith(b"http/1."):
+            raise OSError(f"no answer in HTTP whose length is announced: {data[:60]!r}")
+        missing = int(fields[start + 17 :].split(b"\r\n", 1)[0]) - len(parts[0])
+        while missing > 0:
+            parts.append(self._receive())
+            missing -= len(parts[-1])
+        if missing < 0:
+            raise OSError(f"{-missing} bytes more than announced")
+        return int(fields[9:12]), b"".join(parts)
 
     def _receive(self) -> bytes:
         data = self._socket.recv(_PIECE)
@@ -66,16 +63,3 @@ class Connection:
     def close(self) -> None:
         """Let go of it."""
         self._socket.close()
-
-
-def _status(fields: bytes) -> int:
-    if not fields.startswith(b"http/1."):
-        raise ConnectionError(f"no answer in HTTP: {fields[:60]!r}")
-    return int(fields[9:12])
-
-
-def _length(fields: bytes) -> int:
-    place = fields.find(b"\r\ncontent-length:")
-    if place < 0:
-        raise ConnectionError("an answer whose length is not announced")
-    return int(fields[place + 17 :].split(b"\r\n", 1)[0])

@@ -32,6 +32,7 @@ _HEADERS = [
     (b"referrer-policy", b"same-origin"),  # without one, forms have no origin
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
 ]
 
 
@@ -47,7 +48,9 @@ class Guard:
         self._names = {name.lower() for name in config.names}
         if not is_loopback(config.host):
             self._names.add(config.host.lower())
-        self._secure = config.secure
+        self._headers = list(_HEADERS)
+        if config.secure:
+            self._headers.append((b"strict-transport-security", b"max-age=31536000"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -57,12 +60,7 @@ class Guard:
 
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                more = [*_HEADERS, (b"cache-control", b"no-store")]
-                if self._secure:
-                    more.append((b"strict-transport-security", b"max-age=31536000"))
-                given = {name for name, _ in message["headers"]}
-                kept = [pair for pair in more if pair[0] not in given]
-                message["headers"] = [*message["headers"], *kept]
+                message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
         try:
