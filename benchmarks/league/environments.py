@@ -15,7 +15,7 @@ from mogro.environments.synthetic import uniform_ball, unit_vectors
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class LogisticArms(_base.StayingArms):
+class LogisticArms(_base.FixedFeatures):
     """K arms that stay, with rewards of 0 and 1 whose means are logistic in the features.
 
     Parameters
@@ -77,7 +77,7 @@ class LogisticArms(_base.StayingArms):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class DriftingArms(_base.StayingArms):
+class DriftingArms(_base.FixedFeatures):
     """K arms that stay, and linear rewards whose parameters move from one place to the next.
 
     Parameters

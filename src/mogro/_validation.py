@@ -82,7 +82,7 @@ def folder_or_file(value: object, name: str) -> Path:
 def generator(value: object, name: str) -> np.random.Generator:
     """Return ``value`` if it is a NumPy generator."""
     if not isinstance(value, np.random.Generator):
-        raise ValueError(f"{name}: expected a numpy.random.Generator, got {_brief(value)}")
+        raise ValueError(f"{name}: expected a numpy.random.Generator, got {_shorten(value)}")
     return value
 
 
@@ -110,7 +110,7 @@ def indices(value: ArrayLike, name: str, *, below: int) -> NDArray[np.intp]:
     except ValueError:
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "iu" or (array < 0).any() or (array >= below).any():
-        raise ValueError(f"{name}: expected integers from 0 to {below - 1}, got {_brief(value)}")
+        raise ValueError(f"{name}: expected integers from 0 to {below - 1}, got {_shorten(value)}")
     return array.astype(np.intp)
 
 
@@ -124,7 +124,7 @@ def as_floats(value: ArrayLike, name: str) -> FloatArray:
             return array.astype(np.float64)
     except (TypeError, ValueError):
         pass
-    raise ValueError(f"{name}: expected an array of real numbers, got {_brief(value)}")
+    raise ValueError(f"{name}: expected an array of real numbers, got {_shorten(value)}")
 
 
 def check_shape(array: NDArray[Any], name: str, shape: Shape) -> None:
@@ -156,7 +156,7 @@ def simplex(value: ArrayLike, name: str, *, size: int | None = None) -> FloatArr
     return weights
 
 
-def _brief(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -65,12 +65,12 @@ class DifferenceWidths:
     ) -> None:
         K, d = arms.shape[-2:]
         self._arms, self._ridges = arms, [ridge * times for times in _RIDGES]
-        alone = _alone(arms)
-        self._pairs = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
+        alone = _is_one_hot(arms)
+        self._one_hot = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
         variances = []
-        if self._pairs.any():
+        if self._one_hot.any():
             place = (arms != 0).argmax(-1)[..., None, :]
-            sizes = _take(diagonals(S), place)
+            sizes = _take_last(diagonals(S), place)
             self._variances = np.square(arms).sum(-1)[..., None, :] * sizes
             self._squares = self._variances * sizes
             self._pair_volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
@@ -79,7 +79,7 @@ class DifferenceWidths:
             tests = len(_RIDGES) / ((1 - _FALLBACK) * delta)
             self._levels = {claim: math.log(tests * K * each) for claim, each in counts.items()}
             variances.append(self._variances)
-        if not self._pairs.all():
+        if not self._one_hot.all():
             images = arms[..., None, :, :] @ S
             self._products = images @ np.swapaxes(arms, -1, -2)[..., None, :, :]
             self._image_products = images @ np.swapaxes(images, -1, -2)
@@ -88,23 +88,23 @@ class DifferenceWidths:
             tests = len(_RIDGES) * objectives / delta
             self._level = np.where(alone, math.log(tests / _FALLBACK), math.log(tests))
             variances.append(diagonals(self._products))
-        self.variances = np.where(self._pairs[..., None, None], variances[0], variances[-1])
+        self.variances = np.where(self._one_hot[..., None, None], variances[0], variances[-1])
 
     def widths(self, rivals: IntArray, claim: Claim) -> FloatArray:
         """Return the widths (..., K, J, G) of the differences of all arms and rivals (..., J)."""
         rivals, widths = rivals[..., None, :], []
-        if self._pairs.any():
-            variances, squares = (_sums(e, rivals) for e in (self._variances, self._squares))
-            volumes = [_sums(each, rivals) for each in self._pair_volumes]
+        if self._one_hot.any():
+            variances, squares = (_pair_sums(e, rivals) for e in (self._variances, self._squares))
+            volumes = [_pair_sums(each, rivals) for each in self._pair_volumes]
             unknown, level = variances > _UNKNOWN, np.array(self._levels[claim])
             widths.append(self._width(variances, squares, volumes, level, unknown))
-        if not self._pairs.all():
+        if not self._one_hot.all():
             variances, unknown = _squared_differences(self._products, rivals)
             squares, _ = _squared_differences(self._image_products, rivals)
             volumes = [each[..., None, None] for each in self._volumes]
             level = self._level[..., None, None, None]
             widths.append(self._width(variances, squares, volumes, level, unknown))
-        chosen = np.where(self._pairs[..., None, None, None], widths[0], widths[-1])
+        chosen = np.where(self._one_hot[..., None, None, None], widths[0], widths[-1])
         return np.asarray(np.moveaxis(chosen, -3, -1))
 
     def _width(
@@ -125,25 +125,25 @@ class DifferenceWidths:
     def equal(self, rivals: IntArray) -> BoolArray:
         """Return which rivals (..., J) have the features of an arm, (..., K, J): itself does."""
         kinds = np.broadcast_to(np.arange(self._arms.shape[-2]), self._arms.shape[:-1])
-        if not self._pairs.all():
+        if not self._one_hot.all():
             order = np.lexsort(np.moveaxis(self._arms, -1, 0), axis=-1)
             rows = np.take_along_axis(self._arms, order[..., None], axis=-2)
             new = (rows[..., 1:, :] != rows[..., :-1, :]).any(-1)
             kinds = np.zeros_like(order)
             np.put_along_axis(kinds, order[..., 1:], new.cumsum(-1), axis=-1)
-        return np.asarray(kinds[..., :, None] == _take(kinds, rivals)[..., None, :])
+        return np.asarray(kinds[..., :, None] == _take_last(kinds, rivals)[..., None, :])
 
 
-def _take(each: NDArray[Any], places: IntArray) -> Any:
+def _take_last(each: NDArray[Any], places: IntArray) -> Any:
     """Return the entries (..., J) at places (..., J) of numbers (..., K), over leading axes."""
     lead = np.broadcast_shapes(each.shape[:-1], places.shape[:-1])
     each = np.broadcast_to(each, (*lead, each.shape[-1]))
     return np.take_along_axis(each, np.broadcast_to(places, (*lead, places.shape[-1])), axis=-1)
 
 
-def _sums(each: FloatArray, rivals: IntArray) -> FloatArray:
+def _pair_sums(each: FloatArray, rivals: IntArray) -> FloatArray:
     """Return the sums (..., K, J) of numbers (..., K) of all arms and of rivals (..., J)."""
-    return np.asarray(each[..., :, None] + _take(each, rivals)[..., None, :])
+    return np.asarray(each[..., :, None] + _take_last(each, rivals)[..., None, :])
 
 
 def _squared_differences(products: FloatArray, rivals: IntArray) -> tuple[FloatArray, BoolArray]:
@@ -151,12 +151,12 @@ def _squared_differences(products: FloatArray, rivals: IntArray) -> tuple[FloatA
 
     Also which are unknown. Rounding makes no difference known.
     """
-    sums = _sums(diagonals(products), rivals)
-    squares = sums - 2 * _take(products, rivals[..., None, :])
+    sums = _pair_sums(diagonals(products), rivals)
+    squares = sums - 2 * _take_last(products, rivals[..., None, :])
     return np.maximum(squares, _ROUNDING * sums), sums > _UNKNOWN
 
 
-def _alone(arms: FloatArray) -> BoolArray:
+def _is_one_hot(arms: FloatArray) -> BoolArray:
     """Tell for each learner whether each arm has a feature of its own, and no other."""
     used = arms != 0
     return np.asarray((used.sum(-1) == 1).all(-1) & (used.sum(-2) <= 1).all(-1))
@@ -219,12 +219,12 @@ def classify(
     far = -1.0 - np.abs(leads).max() - width.max() - tolerance.max()  # of no use to a mixture
     low = np.where((known & ~equal)[..., None], leads - width, far)
     high = np.where(equal[..., None], far, leads + width - tolerance)
-    off = _value(low, M).lower.reshape(values.shape[:-1]) > 0
-    on = _value(high, M).upper.reshape(values.shape[:-1]) < 0
+    off = _solve_mixtures(low, M).lower.reshape(values.shape[:-1]) > 0
+    on = _solve_mixtures(high, M).upper.reshape(values.shape[:-1]) < 0
     return FrontConfidence(on & (known | equal).all(-1), off)
 
 
-def _value(leads: FloatArray, M: int) -> _matrix_games.Games:
+def _solve_mixtures(leads: FloatArray, M: int) -> _matrix_games.Games:
     """Solve the games of every arm against mixtures of rivals with leads (..., K, J, M)."""
     columns = leads.reshape(-1, *leads.shape[-2:])
     return _matrix_games.solve(

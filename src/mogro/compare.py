@@ -81,7 +81,7 @@ def compare(
     True
     """
     _check_policies(policies)
-    kept = None if folder is None else _folder(folder)
+    kept = None if folder is None else _read_folder(folder)
     settings: dict[str, Any] = {
         "rounds": rounds,
         "repeats": repeats,
@@ -93,7 +93,7 @@ def compare(
     }
     traces, tasks = {}, {}
     for name, make in policies.items():
-        path = None if kept is None else _place(kept, name, (make, environment, settings))
+        path = None if kept is None else _trace_path(kept, name, (make, environment, settings))
         if path is not None and path.exists():
             traces[name] = Trace.load(path)
         else:
@@ -118,10 +118,10 @@ def _run(tasks: Mapping[str, Callable[[], Trace]], workers: int | Executor) -> d
             workers = stack.enter_context(pool)
         if isinstance(workers, Executor):
             tasks = {name: workers.submit(task).result for name, task in tasks.items()}
-        return {name: _finished(name, task) for name, task in tasks.items()}
+        return {name: _finish(name, task) for name, task in tasks.items()}
 
 
-def _finished(name: str, task: Callable[[], Trace]) -> Trace:
+def _finish(name: str, task: Callable[[], Trace]) -> Trace:
     """Return what a task gives, or name the policy that failed."""
     try:
         return task()
@@ -132,7 +132,7 @@ def _finished(name: str, task: Callable[[], Trace]) -> Trace:
         raise
 
 
-def _folder(folder: object) -> Path:
+def _read_folder(folder: object) -> Path:
     if not isinstance(folder, str | os.PathLike):
         raise ValueError(f"folder: expected a path, got {folder!r}")
     path = Path(folder)
@@ -141,7 +141,7 @@ def _folder(folder: object) -> Path:
     return path
 
 
-def _place(folder: Path, name: str, arguments: object) -> Path:
+def _trace_path(folder: Path, name: str, arguments: object) -> Path:
     """Return where the trace of a policy is kept; other arguments have another place."""
     try:
         key = sha256(pickle.dumps(arguments)).hexdigest()[:16]

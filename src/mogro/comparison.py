@@ -68,7 +68,7 @@ class Comparison:
         interval: its ends are NaN. The interval of numbers that are never negative is not, either.
         """
         return {
-            name: {column: _last(_band(_sample(trace, column))) for column in self.columns}
+            name: {column: _final(_band(_sample(trace, column))) for column in self.columns}
             for name, trace in self.traces.items()
         }
 
@@ -92,7 +92,7 @@ class Comparison:
         base = self.traces[reference]
         return {
             name: {
-                column: _last(_band(_sample(trace, column) - _sample(base, column), signed=True))
+                column: _final(_band(_sample(trace, column) - _sample(base, column), signed=True))
                 for column in self.columns
             }
             for name, trace in self.traces.items()
@@ -124,7 +124,7 @@ class Comparison:
         width
             Of a new figure, in inches: 7 fits the text of most journals, 3.4 one of two columns.
         """
-        shown = self._shown(columns)
+        shown = self._read_columns(columns)
         if log not in ("", "x", "y", "xy"):
             raise ValueError(f"log: expected '', 'x', 'y' or 'xy', got {log!r}")
         given = None if axes is None else np.ravel(np.array(axes, dtype=object))
@@ -148,7 +148,7 @@ class Comparison:
         drawing.legend(*lines, loc="outside upper center", ncols=names, frameon=False)
         return drawing
 
-    def _shown(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+    def _read_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         shown = self.columns if columns is None else tuple(columns)
         wrong = [column for column in shown if column not in self.columns]
         if wrong or not shown:
@@ -172,7 +172,7 @@ class Comparison:
             )
             panel.fill_between(x, low, high, color=colour, alpha=0.1 if many else 0.2, linewidth=0)
         panel.set_xlabel("round")
-        panel.set_ylabel(_title(column))
+        panel.set_ylabel(_label(column))
         if "x" in log:
             panel.set_xscale("log")
         else:
@@ -216,7 +216,7 @@ class Comparison:
         digits
             Significant digits.
         """
-        shown, digits = self._shown(columns), count(digits, "digits", minimum=1)
+        shown, digits = self._read_columns(columns), count(digits, "digits", minimum=1)
         table, lines = self.table, []
         best = {column: self._best(column) if bold else set() for column in shown}
         for name, row in table.items():
@@ -227,7 +227,7 @@ class Comparison:
                     cell += f" [{row[column].low:.{digits}g}, {row[column].high:.{digits}g}]"
                 cells.append(rf"\textbf{{{cell}}}" if name in best[column] else cell)
             lines.append(" & ".join(cells) + r" \\")
-        heads = " & ".join(["policy", *(_escape(_title(column)) for column in shown)])
+        heads = " & ".join(["policy", *(_escape(_label(column)) for column in shown)])
         return "\n".join(
             [
                 rf"\begin{{tabular}}{{l{'r' * len(shown)}}}",
@@ -254,19 +254,19 @@ class Comparison:
         """
         for name in sorted(("pandas", "polars"), key=lambda name: name not in sys.modules):
             with contextlib.suppress(ModuleNotFoundError):
-                return importlib.import_module(name).DataFrame(self._long())
+                return importlib.import_module(name).DataFrame(self._long_columns())
         raise ImportError("data frames need pandas or polars: pip install pandas")
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the columns of :meth:`to_frame` as CSV; reading it gives the very same numbers."""
-        columns, text = self._long(), io.StringIO()
+        columns, text = self._long_columns(), io.StringIO()
         out = csv.writer(text, lineterminator="\n")
         out.writerow(columns)
         out.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
         with write_atomically(path) as file:
             file.write(text.getvalue().encode())
 
-    def _long(self) -> dict[str, NDArray[Any]]:
+    def _long_columns(self) -> dict[str, NDArray[Any]]:
         parts = [trace.columns() for trace in self.traces.values()]
         lengths = [len(part["value"]) for part in parts]
         policies = np.repeat(np.array(list(self.traces)), lengths)
@@ -276,10 +276,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         width = max(len("policy"), *(len(name) for name in self.traces))
-        heads = (f"{_title(column):>25}" for column in self.columns)
+        heads = (f"{_label(column):>25}" for column in self.columns)
         lines = ["  ".join([f"{'policy':<{width}}", *heads])]
         for name, row in self.table.items():
-            cells = (f"{_text(number):>25}" for number in row.values())
+            cells = (f"{_format_number(number):>25}" for number in row.values())
             lines.append("  ".join([f"{name:<{width}}", *cells]))
         return "\n".join(lines)
 
@@ -299,7 +299,7 @@ def _band(sample: FloatArray, *, signed: bool = False) -> tuple[FloatArray, Floa
     return mean, np.maximum(low, 0) if never_negative else low, high
 
 
-def _last(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
+def _final(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
     return ConfidenceInterval(*(float(part[-1]) for part in numbers))
 
 
@@ -307,11 +307,11 @@ def _escape(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text)
 
 
-def _title(column: str) -> str:
+def _label(column: str) -> str:
     return _TITLES.get(column, column.replace("_", " "))
 
 
-def _text(number: ConfidenceInterval) -> str:
+def _format_number(number: ConfidenceInterval) -> str:
     if math.isnan(number.low):
         return f"{number.value:.3g}"
     return "{:.3g} [{:.3g}, {:.3g}]".format(*number)

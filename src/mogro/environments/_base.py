@@ -55,7 +55,7 @@ class World:
         return f"{type(self).__name__}({inside})"
 
 
-class StayingArms(World):
+class FixedFeatures(World):
     """A world whose K arms have the same features in every round; a subclass has ``features``."""
 
     features: FloatArray

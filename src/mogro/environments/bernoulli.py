@@ -14,7 +14,7 @@ from mogro.environments import _base
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BernoulliArms(_base.StayingArms):
+class BernoulliArms(_base.FixedFeatures):
     """K arms with means of their own, and independent rewards of 0 and 1: the K-armed bandit.
 
     The features are the unit vectors, (K, K), so that policies for linear rewards can play, too.

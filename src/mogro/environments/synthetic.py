@@ -18,7 +18,7 @@ from mogro.environments import _base
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class FixedArms(_base.StayingArms, _base.LinearWorld):
+class FixedArms(_base.FixedFeatures, _base.LinearWorld):
     """K arms with the same features in every round.
 
     Parameters

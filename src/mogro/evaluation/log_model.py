@@ -4,7 +4,7 @@ import numpy as np
 
 from mogro._intervals import LEVEL, rate_interval, student_quantile
 from mogro._validation import FloatArray
-from mogro.evaluation.log_records import Records, TargetProbabilities
+from mogro.evaluation.log_records import LogRecords, TargetProbabilities
 from mogro.posterior import Posterior
 from mogro.priors import Learned
 
@@ -21,10 +21,12 @@ class LogModel:
     def __init__(self, targets: int, objectives: int) -> None:
         self._targets, self._objectives = targets, objectives
         self.posterior: Posterior | None = None
-        self._rows = 0
+        self._chunks = 0
         self._rates = True
 
-    def add(self, records: Records, rewards: FloatArray, wanted: list[TargetProbabilities]) -> None:
+    def add(
+        self, records: LogRecords, rewards: FloatArray, targets: list[TargetProbabilities]
+    ) -> None:
         """Learn some rows, with rewards (n, M), and what targets choose in them."""
         features, chosen = records.features, records.chosen
         if features is None or chosen is None:
@@ -40,8 +42,8 @@ class LogModel:
         x = self._seen(contexts, features[every, chosen])
         self.posterior.learn(x, np.where(there, rewards, 0.0), there.astype(float))
         self._rates &= bool(np.isin(rewards[there], (0.0, 1.0)).all())
-        self._rows += len(x)
-        for place, target in enumerate(wanted):
+        self._chunks += len(x)
+        for place, target in enumerate(targets):
             arms = np.vecmat(target.values, features)
             self._chosen[place] += self._seen(contexts, arms).sum(axis=0)
 
@@ -67,7 +69,7 @@ class LogModel:
             return None
         if posterior.due:
             posterior.learn_prior(posterior.evidence())
-        beliefs, mean = posterior.beliefs(), self._chosen / self._rows
+        beliefs, mean = posterior.beliefs(), self._chosen / self._chunks
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
         z = student_quantile(LEVEL, np.asarray(posterior.n) - 1)
         reach = z * np.sqrt(variances * beliefs.noise)

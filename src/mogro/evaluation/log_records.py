@@ -13,7 +13,7 @@ from mogro.agent.units import Units
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class LogRecords:
     """Some rows of a log; K is the largest number of arms on offer among them.
 
     Attributes
@@ -81,9 +81,9 @@ class TargetProbabilities(NamedTuple):
     errors: FloatArray | None = None
 
 
-def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records | None:
+def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> LogRecords | None:
     """Return those rows of a batch that can be used; None if there are none."""
-    usable = why_left_out(batch, until) == 0
+    usable = exclusion_reasons(batch, until) == 0
     rows = first + np.flatnonzero(usable)
     if not len(rows):
         return None
@@ -93,13 +93,13 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
         batch = batch.filter(pa.array(usable))
     times = numbers(batch, "time")
     rewards = np.stack([numbers(batch, f"reward_{name}") for name in units.names], axis=1)
-    sizes, _ = _lists(batch, "offered")
+    sizes, _ = _list_column(batch, "offered")
     chosen = on_offer = None
     if sizes is not None:
         on_offer = np.arange(sizes.max()) < sizes[:, None]
-        chosen = _places(batch.column("arm"), batch.column("offered"), on_offer, rows)
-    contexts = _lists(batch, "context")
-    return Records(
+        chosen = _chosen_places(batch.column("arm"), batch.column("offered"), on_offer, rows)
+    contexts = _list_column(batch, "context")
+    return LogRecords(
         rows,
         rewards,
         numbers(batch, "propensity"),
@@ -109,16 +109,16 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> Records
         np.asarray(batch.column("uniform").to_numpy(zero_copy_only=False), dtype=np.bool_),
         chosen,
         on_offer,
-        _blocks(batch, "offered_estimates", on_offer, len(units)),
+        _arm_blocks(batch, "offered_estimates", on_offer, len(units)),
         None if contexts[0] is None else contexts[1].reshape(len(times), -1),
         None if sizes is None else batch.column("offered").to_pylist(),
-        lambda: _blocks(batch, "offered_features", on_offer, None),
+        lambda: _arm_blocks(batch, "offered_features", on_offer, None),
     )
 
 
 # Columns by which rows are left out, and why.
-JUDGED_BY = ("time", "propensity", "uniform", "holdout", "offered_estimates")
-LEFT_OUT = (
+EXCLUSION_COLUMNS = ("time", "propensity", "uniform", "holdout", "offered_estimates")
+EXCLUSIONS = (
     "are left out, because their windows may be open",
     "without a propensity are left out",
     "of a baseline that draws nothing are left out, because they judge no other policy",
@@ -126,8 +126,8 @@ LEFT_OUT = (
 )
 
 
-def why_left_out(batch: Any, until: float) -> NDArray[np.intp]:
-    """Tell which rows are of use, (n,): 0; and why others are not, from 1 on as in ``LEFT_OUT``.
+def exclusion_reasons(batch: Any, until: float) -> NDArray[np.intp]:
+    """Tell which rows are of use, (n,): 0; and why others are not, from 1 on as in ``EXCLUSIONS``.
 
     What has come in an open window is no sample, for values come sooner than their absence. Of an
     objective nothing was believed before it was added, and predictions that some rows lack would
@@ -152,7 +152,7 @@ def numbers(batch: Any, name: str) -> FloatArray:
     return np.array(column, dtype=np.float64)  # nulls are NaN; a copy, for Arrow's is not ours
 
 
-def _lists(batch: Any, name: str) -> tuple[NDArray[np.int64] | None, Any]:
+def _list_column(batch: Any, name: str) -> tuple[NDArray[np.int64] | None, Any]:
     """Return lengths (n,) and all elements of a column of lists; None if some row has none."""
     column = batch.column(name)
     if column.null_count:
@@ -161,11 +161,11 @@ def _lists(batch: Any, name: str) -> tuple[NDArray[np.int64] | None, Any]:
     return sizes, column.flatten().to_numpy(zero_copy_only=False)
 
 
-def _blocks(
+def _arm_blocks(
     batch: Any, name: str, on_offer: BoolArray | None, width: int | None
 ) -> FloatArray | None:
     """Return lists of numbers of arms, row after row of each, as (n, K, width)."""
-    sizes, values = _lists(batch, name)
+    sizes, values = _list_column(batch, name)
     if sizes is None or on_offer is None:
         return None
     arms = on_offer.sum(axis=1)
@@ -180,7 +180,7 @@ def _blocks(
     return result
 
 
-def _places(
+def _chosen_places(
     arm: Any, offered: Any, on_offer: BoolArray, rows: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return where the logged arm stands among those on offer, (n,)."""

@@ -15,13 +15,13 @@ from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective
 from mogro.agent.units import Units
 from mogro.evaluation.log_records import (
-    JUDGED_BY,
-    LEFT_OUT,
-    Records,
+    EXCLUSION_COLUMNS,
+    EXCLUSIONS,
+    LogRecords,
     TargetProbabilities,
+    exclusion_reasons,
     from_arrow,
     numbers,
-    why_left_out,
 )
 from mogro.offpolicy import Evaluation, Rows, predicted_rows, weighted_rows
 
@@ -51,12 +51,12 @@ class AgentLog:
         schema = _schema(source)
         self.source, self.units = source, _units(schema)
         self.judged = _judged(self.units, objectives)
-        self._until = _until(source, self.units, self.judged)
+        self._first_open_time = _first_open_time(source, self.units, self.judged)
         counts, self._missing, first, last = np.zeros(5, dtype=int), False, np.inf, -np.inf
         rewards = [f"reward_{self.units.names[m]}" for m in self.judged]
-        known = [name for name in schema.names if name in JUDGED_BY]
+        known = [name for name in schema.names if name in EXCLUSION_COLUMNS]
         for batch in batches(source, [*known, *rewards]):
-            reasons = why_left_out(batch, self._until)
+            reasons = exclusion_reasons(batch, self._first_open_time)
             counts += np.bincount(reasons, minlength=5)
             usable = reasons == 0
             times = numbers(batch, "time")[usable]
@@ -65,11 +65,11 @@ class AgentLog:
             self._missing |= any(np.isnan(numbers(batch, name)[usable]).any() for name in rewards)
         self._usable, self.rows = int(counts[0]), int(counts.sum())
         self.pace = self._usable / (last - first) if last > first else np.nan
-        reasons_left = zip(counts[1:], LEFT_OUT, strict=True)
+        reasons_left = zip(counts[1:], EXCLUSIONS, strict=True)
         self.notes = tuple(f"{count:,} rows {words}" for count, words in reasons_left if count)
         self._arms: dict[str, int] = {}  # numbers of those met so far
 
-    def records(self) -> Iterator[Records]:
+    def records(self) -> Iterator[LogRecords]:
         """Read the rows that are of use, in order, some at a time."""
         if not self._usable:
             raise ValueError(
@@ -78,12 +78,14 @@ class AgentLog:
             )
         first = 0
         for batch in batches(self.source):
-            records = from_arrow(batch, self.units, first=first, until=self._until)
+            records = from_arrow(batch, self.units, first=first, until=self._first_open_time)
             first += len(batch)
             if records is not None:
                 yield records
 
-    def weighted(self, records: Records, wanted: TargetProbabilities, *, predictions: bool) -> Rows:
+    def weighted(
+        self, records: LogRecords, wanted: TargetProbabilities, *, predictions: bool
+    ) -> Rows:
         """Return what an estimate needs of some rows."""
         logged, values, chosen = records.propensities, wanted.values, records.chosen
         rewards = records.rewards[:, self.judged]
@@ -100,13 +102,13 @@ class AgentLog:
             rows = weighted_rows(rewards, logged, values, errors=uncertain)
         return replace(rows, arms=self._numbered(records), mass=None)
 
-    def as_it_was(self, records: Records) -> Rows:
+    def as_it_was(self, records: LogRecords) -> Rows:
         """Return what an estimate of the logged choices themselves needs of some rows."""
         every = np.ones(len(records))
         rows = weighted_rows(records.rewards[:, self.judged], every, every)
         return replace(rows, arms=self._numbered(records))
 
-    def _numbered(self, records: Records) -> NDArray[np.intp] | None:
+    def _numbered(self, records: LogRecords) -> NDArray[np.intp] | None:
         """Return the logged arms as numbers, by which missing rewards are stood for."""
         if not self._missing:
             return None
@@ -118,7 +120,7 @@ class AgentLog:
         return replace(evaluation, names=names, notes=(*notes, *self.notes))
 
 
-def _errors(records: Records, wanted: TargetProbabilities) -> FloatArray:
+def _errors(records: LogRecords, wanted: TargetProbabilities) -> FloatArray:
     """Return standard errors of propensities (n,), with those of the target beside them.
 
     The relative error of a weight is that of both probabilities.
@@ -135,7 +137,7 @@ def _errors(records: Records, wanted: TargetProbabilities) -> FloatArray:
 def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
     """Return a log that can be read, whatever it is kept in, to judge some objectives, or all."""
     if isinstance(log, str | os.PathLike):
-        log = _stored(os.fspath(log))
+        log = _open_stored(os.fspath(log))
     if isinstance(log, Agent):
         log = log.log()
     if not (isinstance(log, list) or (hasattr(log, "schema") and hasattr(log, "to_batches"))):
@@ -158,7 +160,7 @@ def batches(source: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
         yield from parquet.ParquetFile(path).iter_batches(batch_size=_ROWS, columns=columns)
 
 
-def _stored(path: str) -> Any:
+def _open_stored(path: str) -> Any:
     """Return the table of an agent that is kept somewhere, or Parquet files in their order."""
     place = Path(path)
     if place.is_dir():
@@ -203,7 +205,7 @@ def _units(schema: Any) -> Units:
     return Units([Objective(**fields) for fields in known])
 
 
-def _until(source: Any, units: Units, judged: list[int]) -> float:
+def _first_open_time(source: Any, units: Units, judged: list[int]) -> float:
     """Return the time of the first decision with an open window; infinity if there is none."""
     names = [f"status_{units.names[m]}" for m in judged if units.windows[m] < np.inf]
     until = np.inf

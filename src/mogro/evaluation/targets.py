@@ -10,7 +10,7 @@ from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.units import Units
-from mogro.evaluation.log_records import Records, TargetProbabilities
+from mogro.evaluation.log_records import LogRecords, TargetProbabilities
 from mogro.evaluation.logs import AgentLog, batches
 from mogro.policies import LinearPolicy
 from mogro.probability import selection_probabilities
@@ -19,29 +19,29 @@ from mogro.selection import Selection, check_selection
 _SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
 
 
-Target = Callable[[Records], TargetProbabilities]
+Target = Callable[[LogRecords], TargetProbabilities]
 
 
 def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Target, tuple[str, ...]]:
     """Return what a policy would have done, and what a reader should know of it."""
     units = log.units
     if isinstance(policy, Mapping):
-        return Greedy(units.shares(policy), units), ()
+        return GreedyTarget(units.shares(policy), units), ()
     if isinstance(policy, Agent):
-        return _by_agent(policy), _in_sample(policy, log, source)
+        return _agent_target(policy), _in_sample(policy, log, source)
     if isinstance(policy, LinearPolicy):
-        return _by_policy(policy, units), ()
+        return _policy_target(policy, units), ()
     if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
         check_selection(policy, "policy", objectives=len(units))
-        return _by_selection(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
+        return _selection_target(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
             f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
         )
-    return _given(policy, log), ()
+    return _probabilities_target(policy, log), ()
 
 
-def read_estimates(records: Records, units: Units) -> tuple[FloatArray, BoolArray]:
+def read_estimates(records: LogRecords, units: Units) -> tuple[FloatArray, BoolArray]:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
     if records.estimates is None or records.on_offer is None:
         raise records.lacks("what was believed of the arms on offer (offered_estimates)")
@@ -49,13 +49,13 @@ def read_estimates(records: Records, units: Units) -> tuple[FloatArray, BoolArra
 
 
 @dataclass(frozen=True, eq=False)
-class Greedy:
+class GreedyTarget:
     """The arm that is best for some weights, by the beliefs held at each decision."""
 
     weights: FloatArray
     units: Units
 
-    def __call__(self, records: Records, /) -> TargetProbabilities:
+    def __call__(self, records: LogRecords, /) -> TargetProbabilities:
         """Return the probabilities, (n, K); arms that tie share."""
         values, on_offer = read_estimates(records, self.units)
         return TargetProbabilities(self.best(values, on_offer))
@@ -70,10 +70,10 @@ class Greedy:
         return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
-def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Target:
+def _selection_target(selection: Selection, units: Units, *, uniform: float) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
-    def target(records: Records) -> TargetProbabilities:
+    def target(records: LogRecords) -> TargetProbabilities:
         values, on_offer = read_estimates(records, units)
         chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
         for row, here in enumerate(on_offer):
@@ -88,7 +88,7 @@ def _by_selection(selection: Selection, units: Units, *, uniform: float) -> Targ
     return target
 
 
-def _by_policy(policy: LinearPolicy, units: Units) -> Target:
+def _policy_target(policy: LinearPolicy, units: Units) -> Target:
     """Return what a policy does by its own beliefs or, if it has none, by those of the log."""
     if policy.batch:
         raise ValueError(f"policy: expected a single learner, got a batch {policy.batch}")
@@ -102,9 +102,9 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
                 f"policy: expected a policy that has learned, because {type(policy).__name__} uses "
                 "more than the estimates that a log holds"
             )
-        return _by_selection(policy.selection, units, uniform=policy.epsilon)
+        return _selection_target(policy.selection, units, uniform=policy.epsilon)
 
-    def target(records: Records) -> TargetProbabilities:
+    def target(records: LogRecords) -> TargetProbabilities:
         features, on_offer = _features(records)
         if features.shape[-1] != policy.dim:
             raise ValueError(
@@ -114,13 +114,13 @@ def _by_policy(policy: LinearPolicy, units: Units) -> Target:
         rows = (
             policy.probabilities(arms[here]) for arms, here in zip(features, on_offer, strict=True)
         )
-        return _stacked(rows, on_offer)
+        return _stack_rows(rows, on_offer)
 
     return target
 
 
-def _by_agent(agent: Agent) -> Target:
-    def target(records: Records) -> TargetProbabilities:
+def _agent_target(agent: Agent) -> Target:
+    def target(records: LogRecords) -> TargetProbabilities:
         features, on_offer = _features(records)
         names = records.offered
         if names is None:
@@ -135,18 +135,18 @@ def _by_agent(agent: Agent) -> Target:
             )
             for row, here in enumerate(on_offer)
         )
-        return _stacked(rows, on_offer)
+        return _stack_rows(rows, on_offer)
 
     return target
 
 
-def _features(records: Records) -> tuple[FloatArray, BoolArray]:
+def _features(records: LogRecords) -> tuple[FloatArray, BoolArray]:
     if records.features is None or records.on_offer is None:
         raise records.lacks("features of the arms on offer (offered_features)")
     return records.features, records.on_offer
 
 
-def _stacked(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
+def _stack_rows(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
     chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
     for row, probabilities in enumerate(rows):
         chances[row, on_offer[row]] = probabilities.values
@@ -173,7 +173,7 @@ def _ids(log: AgentLog) -> list[str]:
     return [name for batch in batches(log.source, ["id"]) for name in batch["id"].to_pylist()]
 
 
-def _given(policy: object, log: AgentLog) -> Target:
+def _probabilities_target(policy: object, log: AgentLog) -> Target:
     """Return probabilities that the caller knows, one row for each of the log."""
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
     if array.ndim not in (1, 2):
@@ -184,7 +184,7 @@ def _given(policy: object, log: AgentLog) -> Target:
             f"got {len(array)}"
         )
 
-    def target(records: Records) -> TargetProbabilities:
+    def target(records: LogRecords) -> TargetProbabilities:
         given = array[records.rows]
         if given.ndim == 1:
             return TargetProbabilities(given)

@@ -61,7 +61,7 @@ class Recommendation:
     __repr__ = __str__
 
 
-class Need(NamedTuple):
+class DecisionsNeeded(NamedTuple):
     """How many more decisions an answer needs, with what share of uniform draws, and for what.
 
     A share of 0 is the log's own way of choosing.
@@ -248,7 +248,7 @@ class WhatIf:
 
     def needed(
         self, first: int, second: int, *, epsilon: float = 0.02, power: float = 0.8
-    ) -> Need | None:
+    ) -> DecisionsNeeded | None:
         """Return how many more decisions would tell two trade-offs apart; None if nothing would.
 
         With a share of uniform draws by :func:`mogro.evaluation.decisions_needed`; or without any,
@@ -273,11 +273,11 @@ class WhatIf:
                 differing=differing,
                 **about,
             )
-            needs.append(Need(drawn, epsilon, name))
+            needs.append(DecisionsNeeded(drawn, epsilon, name))
             error = float(self._difference_error(first, second)[m])
             if error > 0:
                 as_it_is = there * (error * standard_errors(**about) / gap) ** 2
-                needs.append(Need(math.ceil(max(as_it_is, enough) - there), 0.0, name))
+                needs.append(DecisionsNeeded(math.ceil(max(as_it_is, enough) - there), 0.0, name))
         return min(needs, default=None)
 
     @property

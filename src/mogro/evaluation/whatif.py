@@ -9,9 +9,9 @@ import numpy as np
 from mogro._validation import FloatArray, count, floats, real
 from mogro.agent.units import Units
 from mogro.evaluation.log_model import LogModel
-from mogro.evaluation.log_records import Records, TargetProbabilities
+from mogro.evaluation.log_records import LogRecords, TargetProbabilities
 from mogro.evaluation.logs import AgentLog, read_log
-from mogro.evaluation.targets import Greedy, read_estimates
+from mogro.evaluation.targets import GreedyTarget, read_estimates
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.offpolicy import Evaluation, Rows
 from mogro.offpolicy.spread import Spread
@@ -85,18 +85,18 @@ def what_if(
         vectors = read_trade_offs(trade_offs, agent_log.units)
     else:
         vectors = read_prices(prices, trade_offs, agent_log.units)
-    targets = [Greedy(weights, agent_log.units) for weights in vectors]
+    targets = [GreedyTarget(weights, agent_log.units) for weights in vectors]
     objectives_judged = len(agent_log.judged)
     model, pairs = LogModel(len(targets), objectives_judged), _Pairs(len(targets))
     totals = [Totals(objectives_judged) for _ in range(len(targets) + 1)]  # the last as it was
-    for records, chosen, rows in _rows(agent_log, targets):
+    for records, chosen, rows in _chunks(agent_log, targets):
         for each, some in zip(totals, rows, strict=True):
             each.add(some)
         model.add(records, records.rewards[:, agent_log.judged], chosen)
         pairs.add_choices(chosen, records)
     spreads = [Spread(each, self_normalised=True) for each in totals]
     products = np.zeros((len(targets) * objectives_judged,) * 2)
-    for _, _, rows in _rows(agent_log, targets):
+    for _, _, rows in _chunks(agent_log, targets):
         for spread, some in zip(spreads, rows, strict=True):
             spread.add(some)
         judged = list(zip(spreads, rows, strict=True))[:-1]
@@ -107,7 +107,7 @@ def what_if(
     return WhatIf(
         tuple(agent_log.units.named(weights) for weights in vectors),
         tuple(evaluations),
-        _consistent(products, evaluations),
+        _rescaled_covariance(products, evaluations),
         pairs.effective_sizes,
         Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
         as_it_was,
@@ -125,7 +125,7 @@ class _Pairs:
         self.differing, self._offered = np.zeros((2, trade_offs, trade_offs))
         self._weights, self._squares = np.zeros((2, trade_offs, trade_offs))  # of differences
 
-    def add_choices(self, chosen: list[TargetProbabilities], records: Records) -> None:
+    def add_choices(self, chosen: list[TargetProbabilities], records: LogRecords) -> None:
         """Add what trade-offs choose in some rows."""
         assert records.on_offer is not None
         both = [each.values for each in chosen]
@@ -214,9 +214,9 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-def _rows(
-    log: AgentLog, targets: list[Greedy]
-) -> Iterator[tuple[Records, list[TargetProbabilities], list[Rows]]]:
+def _chunks(
+    log: AgentLog, targets: list[GreedyTarget]
+) -> Iterator[tuple[LogRecords, list[TargetProbabilities], list[Rows]]]:
     """Yield records, what targets choose, and rows of each and as it was, some at a time."""
     for records in log.records():
         values, on_offer = read_estimates(records, log.units)
@@ -225,7 +225,7 @@ def _rows(
         yield records, chosen, [*rows, log.as_it_was(records)]
 
 
-def _consistent(products: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
+def _rescaled_covariance(products: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
     """Return the covariance with variances that count all an evaluation counts."""
     variances = np.concatenate([np.diag(each.covariance) for each in evaluations])
     plain = np.diag(products).copy()

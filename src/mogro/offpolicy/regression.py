@@ -13,7 +13,7 @@ from mogro.offpolicy.rows import Rows, probability_rows, reward_rows
 from mogro.posterior import Posterior
 from mogro.priors import Fixed, Flat
 
-_UNSEEN = 1e6  # a variance, in units of the noise, of what was never observed
+_UNSEEN_VARIANCE = 1e6  # a variance, in units of the noise, of what was never observed
 
 
 def cross_fitted(
@@ -58,7 +58,7 @@ def cross_fitted(
     result = np.empty((n, offered.shape[-2], objectives))
     for fold in range(parts):
         inside = np.arange(n) % parts == fold
-        for places, keep in _patterns(seen, n, objectives):
+        for places, keep in _observed_together(seen, n, objectives):
             model = _fit(logged, values[:, places], keep & ~inside, ridge)
             there = offered if offered.ndim == 2 else offered[inside]
             result[np.ix_(inside, np.arange(result.shape[1]), places)] = there @ model.theta.T
@@ -116,7 +116,7 @@ def direct(
     wanted = target @ offered if offered.ndim == 2 else np.vecmat(target, offered)
     influences = np.empty((n, objectives))
     sizes, unsupported = np.empty(objectives), np.empty(objectives)
-    for places, keep in _patterns(seen, n, objectives):
+    for places, keep in _observed_together(seen, n, objectives):
         model = _fit(logged, values[:, places], keep, ridge)
         middle = wanted.mean(axis=0)
         residuals = values[:, places] - predicted[np.arange(n), chosen][:, places]
@@ -125,7 +125,7 @@ def direct(
         influences[:, places] = baseline[:, places] + pull - pull.mean(axis=0)
         variance = float(middle @ model.S[0] @ middle)
         sizes[places] = 1 / variance if variance > 0 else n
-        unsupported[places] = _unseen(model, offered, target)
+        unsupported[places] = _unseen_share(model, offered, target)
     rows = Rows(np.ones(n), np.zeros_like(influences), baseline=influences)
     evaluation = estimate(lambda: [rows])
     unknown = np.where(unsupported > MAX_UNSUPPORTED, np.nan, 0.0)
@@ -151,7 +151,7 @@ def _features(
     return offered, chosen, offered[np.arange(n), chosen] if given else offered[chosen]
 
 
-def _patterns(
+def _observed_together(
     seen: BoolArray | None, n: int, objectives: int
 ) -> Iterator[tuple[NDArray[np.intp], BoolArray]]:
     """Yield objectives that were observed on the same rows, and these rows."""
@@ -170,8 +170,8 @@ def _fit(logged: FloatArray, values: FloatArray, keep: BoolArray, ridge: float) 
     return posterior
 
 
-def _unseen(posterior: Posterior, offered: FloatArray, target: FloatArray) -> float:
+def _unseen_share(posterior: Posterior, offered: FloatArray, target: FloatArray) -> float:
     """Return the share of the target on arms with a part that the fit has never seen."""
     flat = offered.reshape(-1, offered.shape[-1])
-    never = posterior.beliefs().variances(flat)[:, 0] > _UNSEEN
+    never = posterior.beliefs().variances(flat)[:, 0] > _UNSEEN_VARIANCE
     return float((target * never.reshape(offered.shape[:-1])).sum(axis=1).mean())

@@ -155,9 +155,9 @@ class Evaluation:
 
     def __repr__(self) -> str:
         warnings = self.warnings
-        sizes = _spread(self.effective_size)
+        sizes = _format_range(self.effective_size)
         summary = f"{self.rows:,} rows, effective size {sizes}, largest weight "
-        summary += _spread(self.largest_weight)
+        summary += _format_range(self.largest_weight)
         lines = [*warnings, *self.notes, summary]
         if not np.isnan(self.value).all():
             names = self.names or tuple(map(str, range(len(self.value))))
@@ -175,7 +175,7 @@ def _warnings(evaluation: Evaluation) -> list[str]:
     if none.any():
         words.append(
             f"NO SUPPORT: {evaluation.unsupported.max():.0%} of what the target would choose "
-            f"cannot be judged by the log{_which(none, evaluation)}; there is no estimate"
+            f"cannot be judged by the log{_name_objectives(none, evaluation)}; there is no estimate"
         )
     if evaluation.undrawn > 0 and not none.all():
         words.append(
@@ -186,16 +186,16 @@ def _warnings(evaluation: Evaluation) -> list[str]:
     if small.any():
         least = np.nan_to_num(evaluation.effective_size[small]).min()
         words.append(
-            f"{doubtful}: effective size {least:.0f}{_which(small, evaluation)}, "
+            f"{doubtful}: effective size {least:.0f}{_name_objectives(small, evaluation)}, "
             f"{MIN_EFFECTIVE_SIZE:.0f} needed"
         )
     flat = ~none & ~small & ~(evaluation.error > 0)
     if flat.any():
-        where = _which(flat, evaluation)
+        where = _name_objectives(flat, evaluation)
         words.append(f"{doubtful}: no variation{where}, so nothing is known of the error")
     steep = ~none & ~small & ~flat & ~(abs(evaluation.skewness) <= MAX_SKEWNESS)
     if steep.any():
-        words.append(f"{doubtful}: a few rows decide{_which(steep, evaluation)}")
+        words.append(f"{doubtful}: a few rows decide{_name_objectives(steep, evaluation)}")
     if evaluation.mean_weight - 1 > 5 * evaluation.mean_weight_error + MAX_UNSUPPORTED:
         words.append(
             f"{doubtful}: the mean weight is {evaluation.mean_weight:.3g}, not 1: "
@@ -208,13 +208,13 @@ def _warnings(evaluation: Evaluation) -> list[str]:
     return words
 
 
-def _which(mask: np.ndarray, evaluation: Evaluation) -> str:
+def _name_objectives(mask: np.ndarray, evaluation: Evaluation) -> str:
     if mask.all():
         return ""
     names = evaluation.names or tuple(map(str, range(len(mask))))
     return " (objective " + ", ".join(names[m] for m in np.flatnonzero(mask)) + ")"
 
 
-def _spread(values: FloatArray) -> str:
+def _format_range(values: FloatArray) -> str:
     low, high = values.min(), values.max()
     return f"{low:.4g}" if low == high or np.isnan(low) else f"{low:.4g} to {high:.4g}"

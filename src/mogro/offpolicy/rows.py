@@ -34,7 +34,7 @@ class Rows:
         Target probability of choices that the log gave none, summed over the rows.
     mass
         Target probability of every arm, summed over the rows, (K,), or None.
-    elsewhere
+    other_arms
         Probabilities of all other arms than the logged one, under the target and in the log, summed
         over rows in which their ratio has the same power of two, (2, E): the first entry is for
         ratios below 2. None if not known.
@@ -48,7 +48,7 @@ class Rows:
     noise: FloatArray | None = None
     unsupported: float = 0.0
     mass: FloatArray | None = None
-    elsewhere: FloatArray | None = None
+    other_arms: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -84,7 +84,7 @@ def weighted_rows(
         arms=None if arms is None else _arms(arms, n),
         noise=noise,
         unsupported=_unsupported(propensities, wanted, noise),
-        elsewhere=_elsewhere(propensities, wanted, noise),
+        other_arms=_other_arms(propensities, wanted, noise),
     )
 
 
@@ -131,7 +131,7 @@ def predicted_rows(
         noise,
         _unsupported(propensities, wanted, noise),
         np.ones(n) @ target,  # faster than a sum over the first axis
-        _elsewhere(propensities, wanted, noise),
+        _other_arms(propensities, wanted, noise),
     )
 
 
@@ -198,7 +198,7 @@ def _unsupported(propensities: FloatArray, wanted: FloatArray, noise: FloatArray
     return float(np.maximum(unsupported, 0.0).sum())
 
 
-def _elsewhere(
+def _other_arms(
     propensities: FloatArray, wanted: FloatArray, noise: FloatArray | None
 ) -> FloatArray:
     """Return probabilities of other arms, (2, E), by the power of two of their ratio."""

@@ -134,7 +134,7 @@ def _support(totals: Totals, mean_error: float) -> tuple[FloatArray, float]:
     short = 1 - mean
     if short <= _CHANCE * mean_error + _MISSED * largest / n:
         short = 0.0
-    wanted, logged = totals.elsewhere[:, 2.0 ** np.arange(EXPONENTS) > largest].sum(axis=1)
+    wanted, logged = totals.other_arms[:, 2.0 ** np.arange(EXPONENTS) > largest].sum(axis=1)
     hidden = float(wanted - largest * logged) / n
     if hidden > MAX_UNSUPPORTED:
         short = max(short, hidden)

@@ -48,7 +48,7 @@ class Totals:
         self.lowest: FloatArray = np.full(objectives, np.inf)  # residuals
         self.highest: FloatArray = np.full(objectives, -np.inf)
         self.unsupported = 0.0  # target probability known to be without support
-        self.elsewhere: FloatArray = np.zeros((2, EXPONENTS))  # see Rows
+        self.other_arms: FloatArray = np.zeros((2, EXPONENTS))  # see Rows
         self.mass: FloatArray = np.zeros(0)  # target probability of the arms
         self.pulls: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
 
@@ -76,8 +76,8 @@ class Totals:
         for block in blocks(rows):
             self._add(block)
         self.unsupported += rows.unsupported
-        if rows.elsewhere is not None:
-            self.elsewhere += rows.elsewhere
+        if rows.other_arms is not None:
+            self.other_arms += rows.other_arms
 
     def _add(self, block: Rows) -> None:
         weights, residuals, seen = block.weights[:, None], block.residuals, block.observed

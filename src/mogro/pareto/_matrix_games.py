@@ -55,22 +55,22 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     problem
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
     """
-    columns, points, size, exponent = _normalised(columns, points, problem)
+    columns, points, size, exponent = _rescaled(columns, points, problem)
     games = _by_simplex(Columns(columns, problem), points, size, nudge=_NUDGES[0])
     for nudge in _NUDGES[1:]:
-        open_ = _open(games)
+        open_ = _unsolved(games)
         if not len(open_):
             break
         source = Columns(columns, None if problem is None else problem[open_])
         _improve(games, open_, _by_simplex(source, points[open_], size[open_], nudge=nudge))
-    for i in _open(games):
+    for i in _unsolved(games):
         its_columns = columns if problem is None else columns[problem[i]]
         _improve(games, np.array([i]), _by_highs(its_columns, points[i]))
     lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
     return games._replace(lower=lower, upper=upper, size=size)
 
 
-def _normalised(
+def _rescaled(
     columns: FloatArray, points: FloatArray, problem: IntArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Scale column sets of extreme size by powers of two, and move those far from the origin there.
@@ -105,7 +105,7 @@ def _largest(sets: FloatArray) -> FloatArray:
     return np.concatenate([np.maximum(block.max(1), -block.min(1)) for block in blocks])
 
 
-def _open(games: Games) -> IntArray:
+def _unsolved(games: Games) -> IntArray:
     closed = games.upper - games.lower <= _CERTIFIED * games.size
     return np.flatnonzero(~closed)
 
@@ -142,10 +142,10 @@ def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge
                 state, columns, prices, tolerance=_NEGLIGIBLE_GAIN, patience=patience
             )
             if len(solved.place):
-                for values, target in zip(_evaluated(solved, columns)[:-1], out[:-1], strict=True):
+                for values, target in zip(_evaluate(solved, columns)[:-1], out[:-1], strict=True):
                     target[solved.place] = values
             left.append(more)
-        waiting = _simplex.joined(left)
+        waiting = _simplex.concatenate_states(left)
         places = waiting.place
     return out
 
@@ -160,7 +160,7 @@ def _prices(columns: Columns, place: IntArray) -> FloatArray:
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def _evaluated(state: SimplexState, columns: Columns) -> Games:
+def _evaluate(state: SimplexState, columns: Columns) -> Games:
     """Evaluate final bases at the true points."""
     place, points, size, rows, basis, gain = state
     length = columns.values.shape[-2]

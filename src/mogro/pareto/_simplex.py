@@ -37,7 +37,7 @@ class SimplexState(NamedTuple):
         )
 
 
-def joined(states: list[SimplexState]) -> SimplexState:
+def concatenate_states(states: list[SimplexState]) -> SimplexState:
     """Return several batches as one."""
     return (
         states[0]
@@ -118,14 +118,14 @@ def run(
             solved.append(state._replace(gain=best.gain).part(~active))
             state = state.part(active)
             if left <= enough:
-                return joined(solved), state
+                return concatenate_states(solved), state
             prices = prices if prices.ndim == 2 else prices[active]
             best, active = best.part(active), active[active]
         _pivot(state, columns, best, active)
-    return joined([*solved, state._replace(gain=best.gain)]), state.part(slice(0))
+    return concatenate_states([*solved, state._replace(gain=best.gain)]), state.part(slice(0))
 
 
-class _Best(NamedTuple):
+class _Entering(NamedTuple):
     """The best arm and the best slack to enter each basis, and what they gain over v."""
 
     arm: IntArray
@@ -133,12 +133,12 @@ class _Best(NamedTuple):
     slack: IntArray
     slack_gain: FloatArray
 
-    def part(self, which: BoolArray) -> "_Best":
+    def part(self, which: BoolArray) -> "_Entering":
         arm, gain, slack, slack_gain = self
-        return _Best(arm[which], gain[which], slack[which], slack_gain[which])
+        return _Entering(arm[which], gain[which], slack[which], slack_gain[which])
 
 
-def _price(prices: FloatArray, state: SimplexState) -> _Best:
+def _price(prices: FloatArray, state: SimplexState) -> _Entering:
     each = np.arange(len(state.rows))
     dual = state.rows[:, 0, :-2]
     if prices.ndim == 2:
@@ -148,10 +148,10 @@ def _price(prices: FloatArray, state: SimplexState) -> _Best:
     arm = scores.argmin(1)
     slack = dual.argmax(1)
     gain = -scores[each, arm] - state.rows[:, 0, -2]
-    return _Best(arm, gain, slack, dual[each, slack] * state.size)
+    return _Entering(arm, gain, slack, dual[each, slack] * state.size)
 
 
-def _pivot(state: SimplexState, columns: Columns, best: _Best, active: BoolArray) -> None:
+def _pivot(state: SimplexState, columns: Columns, best: _Entering, active: BoolArray) -> None:
     """Let one variable enter each active basis, in place."""
     rows, basis = state.rows, state.basis
     each = np.arange(len(rows))

@@ -72,14 +72,14 @@ def _single_front(points: FloatArray) -> BoolArray:
     if points.shape[1] > _MOST_OBJECTIVES:
         return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
     if len(points) < _MIN_ARMS:
-        return _compiled()(points, maximise=True, keep_weakly=True)
-    left = _without_losers(points)
+        return _is_nondominated()(points, maximise=True, keep_weakly=True)
+    left = _without_clearly_dominated(points)
     mask = np.zeros(len(points), dtype=bool)
-    mask[left] = _compiled()(points[left], maximise=True, keep_weakly=True)
+    mask[left] = _is_nondominated()(points[left], maximise=True, keep_weakly=True)
     return mask
 
 
-def _without_losers(points: FloatArray) -> IntArray:
+def _without_clearly_dominated(points: FloatArray) -> IntArray:
     """Return the arms but those that a few strong ones dominate: for few objectives, few arms."""
     values = np.ascontiguousarray(points.T)
     low = values.min(1, keepdims=True)
@@ -98,7 +98,7 @@ def _without_losers(points: FloatArray) -> IntArray:
 
 
 @cache
-def _compiled() -> Callable[..., BoolArray]:
+def _is_nondominated() -> Callable[..., BoolArray]:
     from moocore import is_nondominated
 
     return is_nondominated  # type: ignore[no-any-return]
@@ -163,10 +163,10 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
     if len(flat) == 1 and len(point) > _MIN_GAPS:
         flat = flat[:, _single_front(flat[0])]  # only members can be the best rival
-    return _leads(flat, problem, point).reshape(shape)
+    return _largest_leads(flat, problem, point).reshape(shape)
 
 
-def _leads(flat: FloatArray, problem: np.ndarray, point: FloatArray) -> FloatArray:
+def _largest_leads(flat: FloatArray, problem: np.ndarray, point: FloatArray) -> FloatArray:
     count, objectives = flat.shape[1:]
     by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))
     step = max(1, _BLOCK // count)

@@ -119,7 +119,7 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     first = np.flatnonzero(np.diff(problem, prepend=-1))
     counts = np.diff(first, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
-    near, origin = _without_far_losers(flat)
+    near, origin = _without_far_dominated(flat)
     games = _matrix_games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     places = [few]
@@ -133,7 +133,7 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
-def _without_far_losers(flat: FloatArray) -> tuple[FloatArray, IntArray]:
+def _without_far_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
     """Put a front member in the place of dominated arms that are far away; return which arm is it.
 
     Mixtures do not need these arms, but they would make the unit of all tolerances too large.
@@ -207,7 +207,7 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     if arms is None:
         result = pareto_front(flat)
         result[result] = undominated_by_mixtures(
-            *_front_only(flat, result), units=power_units(flat)
+            *_gather_members(flat, result), units=power_of_two_units(flat)
         )
         return result.reshape(points.shape[:-1])
     problem, arm, shape = read_arms(points, arms)
@@ -215,12 +215,12 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     problem, arm = np.divmod(pairs, flat.shape[1])
     result = undominated(flat, problem, flat[problem, arm])
     result[result] = undominated_by_mixtures(
-        flat, problem[result], arm[result], units=power_units(flat)
+        flat, problem[result], arm[result], units=power_of_two_units(flat)
     )
     return result[inverse].reshape(shape)
 
 
-def _front_only(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Return problems (P, K, M) with few arms besides some (P, K), and where these went."""
     counts = some.sum(axis=1)
     order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
@@ -248,7 +248,7 @@ def undominated_by_mixtures(
     return result
 
 
-def power_units(flat: FloatArray) -> IntArray:
+def power_of_two_units(flat: FloatArray) -> IntArray:
     """Return the powers of two (P, M) that scale objectives to about the range 1."""
     return np.asarray(-np.frexp(np.ptp(flat, axis=1))[1])
 
@@ -262,7 +262,7 @@ def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: Int
     if arms < 2:
         return np.ones(len(arm), dtype=bool)
     scaled = np.ldexp(flat - flat.min(axis=1, keepdims=True), units[:, None])
-    weights = _trials(objectives, max(_TRIALS, 4 * len(arm) // max(1, problems)))
+    weights = _trial_weights(objectives, max(_TRIALS, 4 * len(arm) // max(1, problems)))
     ahead = np.zeros((problems, arms), dtype=bool)
     step = max(1, _BLOCK // (problems * arms))
     for first in range(0, weights.shape[1], step):
@@ -274,7 +274,7 @@ def _clearly_best(flat: FloatArray, units: IntArray, problem: IntArray, arm: Int
 
 
 @lru_cache(maxsize=8)
-def _trials(objectives: int, number: int) -> FloatArray:
+def _trial_weights(objectives: int, number: int) -> FloatArray:
     return np.random.default_rng(0).dirichlet(np.ones(objectives), number).T.copy()
 
 

@@ -7,7 +7,7 @@ from mogro._streams import Rng
 from mogro._validation import IntArray
 from mogro.pareto._arguments import read_means
 from mogro.pareto.dominance import pareto_front
-from mogro.pareto.effective import effective_front, power_units, undominated_by_mixtures
+from mogro.pareto.effective import effective_front, power_of_two_units, undominated_by_mixtures
 
 _TRIES = 32  # members of a Pareto front that are tried before an effective front is built
 
@@ -68,7 +68,7 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     """
     points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
-    front, units = pareto_front(flat), power_units(flat)
+    front, units = pareto_front(flat), power_of_two_units(flat)
     keys = np.where(front, rng.random(points.shape[:-1]).reshape(front.shape), 2.0)
     order = keys.argsort(axis=1, kind="stable")[:, : int(front.sum(axis=1).max())]
     tried = np.take_along_axis(flat, order[:, :, None], axis=1)

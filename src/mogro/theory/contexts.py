@@ -93,9 +93,9 @@ def draw_rounds(
 ) -> Rounds:
     """Return rounds of contexts, at most ``samples`` to count in; refusals call them ``name``."""
     if callable(contexts):
-        size = _drawn(contexts, 1, rng, name).size
+        size = _draw(contexts, 1, rng, name).size
         parts = (min(samples, _SEARCHED, _NUMBERS // size), min(samples, 5 * _NUMBERS // size))
-        return Rounds(*(_drawn(contexts, max(MIN_ROUNDS, part), rng, name) for part in parts))
+        return Rounds(*(_draw(contexts, max(MIN_ROUNDS, part), rng, name) for part in parts))
     sample = floats(contexts, name, shape=("rounds", "K", "d")).astype(np.float64)
     if len(sample) < MIN_ROUNDS:
         raise ValueError(
@@ -106,7 +106,7 @@ def draw_rounds(
     return Rounds(mixed[: min(half, _SEARCHED)], mixed[half:][:samples])
 
 
-def _drawn(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
+def _draw(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
     names = inspect.signature(contexts).parameters
     if "batch" in names and "step" not in names:
         features = np.asarray(contexts(rng=rng, batch=(size,)))

@@ -197,7 +197,7 @@ def diagnose(
     else:
         measured = _measure_arms(given, theta, apart=random)
     objectives, rank = measured.theta.shape
-    written = _written(scalarization)
+    written = _as_code(scalarization)
     how = "" if written == "RandomWeights()" else f", scalarization={written}"
     return Diagnosis(
         arms=measured.arms,
@@ -235,7 +235,7 @@ def _largest_noise(noise: float | Sequence[float], theta: ArrayLike) -> float:
     return max(levels)
 
 
-def _written(scalarization: RandomWeights | RoundRobin) -> str:
+def _as_code(scalarization: RandomWeights | RoundRobin) -> str:
     """Return a scalarisation as one would type it."""
     if isinstance(scalarization, RoundRobin):
         return "RoundRobin()"

@@ -98,7 +98,9 @@ def collect_guarantees(
         return Guarantees(None, True, True, None, None, slack)
     theorem = threshold_round_robin if weights is None else threshold_random_weights
     B = theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=norm)
-    start, start_bound = _fixed_start(features, B) if fixed else (_context_start(features, B), None)
+    start, start_bound = (
+        _initial_rounds(features, B) if fixed else (_rounds_of_contexts(features, B), None)
+    )
     never = is_unreachable(B, dim=dim, rounds=rounds, feature_norm=good.feature_norm)
     guaranteed = Guarantees(B, good.alpha is None, never, start, start_bound, slack)
     if good.alpha is None or good.diversity_left is None or good.diversity_left <= 0:
@@ -130,8 +132,10 @@ def collect_guarantees(
     return replace(guaranteed, regret=regret, vacuous=vacuous, fairness=fairness)
 
 
-def _fixed_start(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
+def _initial_rounds(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
     """Return T_0 of a round robin over a basis, and its bound; None beyond 10^18 cycles."""
+    if features.ndim == 3:
+        return _rounds_of_contexts(features, threshold), None
     basis = features[BasisRoundRobin(features).basis]
     try:
         bound = initial_rounds_bound(basis, threshold=threshold)
@@ -140,7 +144,7 @@ def _fixed_start(features: FloatArray, threshold: float) -> tuple[int | None, in
     return initial_rounds_round_robin(basis, threshold=threshold), bound
 
 
-def _context_start(sample: FloatArray, threshold: float) -> int | None:
+def _rounds_of_contexts(sample: FloatArray, threshold: float) -> int | None:
     """Estimate T_0 of uniform pulls by the mean growth of their Gram matrix."""
     flat = sample.reshape(-1, sample.shape[-1])
     growth = float(np.linalg.eigvalsh(flat.T @ flat / len(flat))[0])

@@ -104,14 +104,14 @@ def regularity_index(
         return ConfidenceInterval(1.0, 1.0, 1.0)
     # The least corner is chosen by other draws than those that estimate it: no bias from choosing.
     few = min(samples, max(1000, _DRAWS // objectives))
-    first = [_corner(theta, a, m, radius, few, rng) for m in range(objectives)]
+    first = [_corner_probability(theta, a, m, radius, few, rng) for m in range(objectives)]
     if objectives == 2:
         return min(first, key=lambda estimate: estimate.value)
     least = min(range(objectives), key=lambda m: first[m].value)
-    return _corner(theta, a, least, radius, samples, rng)
+    return _corner_probability(theta, a, least, radius, samples, rng)
 
 
-def _corner(
+def _corner_probability(
     theta: FloatArray,
     a: FloatArray,
     m: int,
@@ -126,10 +126,10 @@ def _corner(
     draws = np.ones((1, 1)) if len(others) == 1 else rng.dirichlet(a[others], samples)
     distances = np.linalg.norm(draws @ theta[others] - theta[m], axis=1)
     reach = radius / np.maximum(distances, radius)
-    return _mean(betainc(float(a[others].sum()), float(a[m]), reach))
+    return _mean_interval(betainc(float(a[others].sum()), float(a[m]), reach))
 
 
-def _mean(terms: FloatArray) -> ConfidenceInterval:
+def _mean_interval(terms: FloatArray) -> ConfidenceInterval:
     """Estimate the mean of terms >= 0, with an interval in their logarithm."""
     if terms.size == 1:
         return ConfidenceInterval(float(terms[0]), float(terms[0]), float(terms[0]))

@@ -202,7 +202,7 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     24
     """
     arms = _inside_span(basis)
-    weakest = _weakest(arms.T @ arms)
+    weakest = _smallest_eigenvalue(arms.T @ arms)
     if real(threshold, "threshold", minimum=0) / weakest > check.MOST_ROUNDS:
         raise ValueError(
             f"threshold: expected a value reached in at most 10^18 cycles, got {threshold!r}"
@@ -238,11 +238,11 @@ def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
     sums = np.cumsum(arms[:, :, None] * arms[:, None, :], axis=0)
     parts = np.concatenate([np.zeros_like(sums[:1]), sums])
     low, high = -1, initial_rounds_bound(arms, threshold=threshold)
-    B = max(threshold, 1e-12 * _weakest(parts[-1]))
+    B = max(threshold, 1e-12 * _smallest_eigenvalue(parts[-1]))
     while high - low > 1:
         middle = (low + high) // 2
         cycles, extra = divmod(middle, len(arms))
-        reached = _weakest(cycles * parts[-1] + parts[extra]) >= B * (1 - 1e-12)
+        reached = _smallest_eigenvalue(cycles * parts[-1] + parts[extra]) >= B * (1 - 1e-12)
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -254,5 +254,5 @@ def _inside_span(basis: ArrayLike) -> FloatArray:
     return arms if inside is None else np.asarray(arms @ inside)
 
 
-def _weakest(gram: FloatArray) -> float:
+def _smallest_eigenvalue(gram: FloatArray) -> float:
     return float(np.linalg.eigvalsh(gram)[0])
