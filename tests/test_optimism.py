@@ -26,11 +26,23 @@ def learned(
     return policy, log, rewards, arms
 
 
+class Own:
+    """Weights that nobody knows before they are drawn."""
+
+    def __init__(self, vector: FloatArray) -> None:
+        self.vector = vector
+
+    def weights(
+        self, objectives: int, *, step: int, batch: tuple[int, ...], rng: object
+    ) -> FloatArray:
+        return self.vector
+
+
 def assert_choices_are_those_of_the_slow_rule(
-    seed: int, n: int, M: int, K: int, steps: int
+    seed: int, n: int, M: int, K: int, steps: int, *, known: bool
 ) -> None:
     weights = np.random.default_rng(seed).dirichlet(np.ones(M))
-    how = mogro.FixedWeights(weights.tolist())
+    how = mogro.FixedWeights(weights.tolist()) if known else Own(weights)
     policy, log, rewards, arms = learned(seed, n, M=M, K=K, scalarization=how)
     inverse = np.linalg.inv(log.T @ log)
     assume((np.vecdot(arms @ inverse, arms) < 9.9).all())  # no arm calls for exploration
@@ -40,28 +52,47 @@ def assert_choices_are_those_of_the_slow_rule(
         turn = oracle.turn_of_optimism(step, n)
         wanted = estimates
         if turn is not None:
-            wanted = oracle.optimistic_values(log, rewards, arms, turn) @ weights
+            bonuses = weights * oracle.estimates_and_bonuses(log, rewards, arms, turn)[1]
+            total = np.linalg.norm(bonuses, axis=1) if known else bonuses.sum(axis=1)
+            wanted = estimates + total
         assert policy.probabilities(arms).values[wanted.argmax()] == pytest.approx(1)
         assert policy.select(arms, rng=rng) == wanted.argmax()
         assert policy.exploring == (wanted.argmax() != estimates.argmax())
 
 
-@given(st.integers(0, 2**32), st.integers(5, 500), st.integers(1, 4))
-@examples(30)
-def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int) -> None:
-    assert_choices_are_those_of_the_slow_rule(seed, n, M, 8, 20)
+@given(st.integers(0, 2**32), st.integers(5, 500), st.integers(1, 4), st.booleans())
+@examples(40)
+def test_choices_are_those_of_the_slow_rule(seed: int, n: int, M: int, known: bool) -> None:
+    assert_choices_are_those_of_the_slow_rule(seed, n, M, 8, 20, known=known)
+
+
+@given(st.integers(0, 2**32), st.integers(5, 200))
+@examples(20)
+def test_errors_of_a_known_sum_are_those_of_its_objectives_with_a_learned_prior(
+    seed: int, n: int
+) -> None:
+    weights = np.array([0.6, 0.1, 0.3])
+    how = mogro.FixedWeights(weights.tolist())
+    policy, _, _, arms = learned(seed, n, M=3, prior=Learned(), scalarization=how)
+    optimism = policy.optimism(policy.beliefs(), policy.step)
+    assert optimism is not None
+    squares = np.einsum("kd,mde,ke->km", arms, policy.posterior.S, arms)
+    error = np.sqrt(squares * policy.posterior.noise @ weights**2)
+    scores = arms @ policy.theta.T @ weights + optimism.width * error
+    assert policy.probabilities(arms).values[scores.argmax()] == pytest.approx(1)
+    assert policy.select(arms, rng=np.random.default_rng(0)) == scores.argmax()
 
 
 @pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(30, 1000), st.integers(250, 800))
 @examples(10)
 def test_of_many_arms_a_round_is_optimistic_about_some(seed: int, n: int, K: int) -> None:
-    assert_choices_are_those_of_the_slow_rule(seed, n, 2, K, 30)
+    assert_choices_are_those_of_the_slow_rule(seed, n, 2, K, 30, known=True)
 
 
 def test_nonlinear_scalarisations_are_optimistic_too() -> None:
     policy, log, rewards, arms = learned(1, 40, scalarization=mogro.RandomChebyshev([-9.0, -9.0]))
-    values = oracle.optimistic_values(log, rewards, arms, 0)
+    values = np.add(*oracle.estimates_and_bonuses(log, rewards, arms, 0))
     rng = np.random.default_rng(0)
     weights = mogro.RandomWeights().weights(2, step=0, batch=(), rng=np.random.default_rng(0))
     expected = mogro.RandomChebyshev([-9.0, -9.0]).score(values, weights).argmax()
@@ -155,16 +186,8 @@ def test_every_one_of_many_arms_has_its_turn_in_wide_rounds(prior: Prior) -> Non
 
 @pytest.mark.parametrize("K", [6, 600])
 def test_weights_that_are_no_numbers_are_refused_by_name(K: int) -> None:
-    class Own:
-        weight = 0.5
-
-        def weights(
-            self, objectives: int, *, step: int, batch: tuple[int, ...], rng: object
-        ) -> FloatArray:
-            return np.full((*batch, objectives), self.weight)
-
-    own = Own()
+    own = Own(np.array([0.5, 0.5]))
     policy, _, _, arms = learned(0, 50, K=K, scalarization=own)
-    own.weight = np.nan
+    own.vector = np.array([0.5, np.nan])
     with pytest.raises(ValueError, match="weights: expected finite values"):
         policy.select(arms, rng=np.random.default_rng(0))

@@ -16,7 +16,7 @@ import numpy as np
 
 import mogro
 from benchmarks.field import movielens, news
-from benchmarks.field.play import Given, products
+from benchmarks.field.play import products
 from benchmarks.field.table import Table
 
 FIRST = 500
@@ -37,12 +37,10 @@ def play(table: Table, rows: np.ndarray, weights: np.ndarray, *, effects: bool) 
     groups, one_hot = table.groups - 1, np.eye(len(names))
     if effects:
         groups = np.concatenate([groups, np.full(len(names), groups.max() + 1)])
-    given = Given()
-    given.values = weights / weights.sum()
     policy = mogro.MOGRO(
         len(groups),
         table.rewards.shape[2],
-        scalarization=given,
+        scalarization=mogro.FixedWeights((weights / weights.sum()).tolist()),
         prior=mogro.priors.Learned(groups.tolist()),
     )
     rng, earned = np.random.default_rng(1), np.empty(len(rows))

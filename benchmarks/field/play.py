@@ -1,6 +1,7 @@
 """Contestants that play many orders of a table at once, and what they earned."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -30,39 +31,31 @@ class Learner(Protocol):
         ...
 
 
-class Given:
-    """The weights that somebody sets before each round."""
-
-    values: np.ndarray | None = None
-
-    def weights(self, objectives: int, **_: object) -> np.ndarray:
-        """Return them."""
-        return np.ones(objectives) / objectives if self.values is None else self.values
-
-
 class Ours:
     """MOGRO, which chooses what agents with the same features would choose."""
 
     def __init__(self, dim: int, objectives: int, runs: int, prior: mogro.priors.Prior) -> None:
-        self._given = Given()
-        self._policy = mogro.MOGRO(
-            dim, objectives, scalarization=self._given, prior=prior, batch=(runs,)
-        )
+        self._make = partial(mogro.MOGRO, dim, objectives, prior=prior, batch=(runs,))
+        self._policy: mogro.MOGRO | None = None
         self._rng = np.random.default_rng(1)
 
     def choose(self, arms: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return arms."""
-        self._given.values = weights[0] / weights[0].sum()  # all runs have the same
+        if self._policy is None:  # all runs have the same weights, for good
+            fixed = mogro.FixedWeights((weights[0] / weights[0].sum()).tolist())
+            self._policy = self._make(scalarization=fixed)
         return np.asarray(self._policy.select(arms, rng=self._rng))
 
     def learn(self, x: np.ndarray, y: np.ndarray, seen: np.ndarray, weights: np.ndarray) -> None:
         """Learn rewards."""
+        assert self._policy is not None
         if seen.all():
             self._policy.update(x, y)
             return
-        self._policy.posterior.update(x, y, seen.astype(np.float64))
-        if self._policy.posterior.due:
-            self._policy.posterior.learn_prior(self._policy.posterior.evidence())
+        posterior = self._policy.posterior
+        posterior.update(x, y, seen.astype(np.float64))
+        if posterior.due:
+            posterior.learn_prior(posterior.evidence())
 
 
 class Ridge:

@@ -41,15 +41,21 @@ from mogro.selection import FrontSelection, Selection, draw_member
 
 _OPTIMISTIC_ARMS = 256  # arms that a round is optimistic about
 _EQUAL_SCORES = 1e-9  # scores this close, relatively, are equal
+_TINY = float(np.finfo(np.float64).tiny)
 _FALSE = np.zeros((), dtype=np.bool_)
 _FALSE.flags.writeable = False
 
 
 class Optimism(NamedTuple):
-    """An optimistic round: standard errors to add, and the number of such rounds before it."""
+    """An optimistic round: standard errors to add, and the number of such rounds before it.
+
+    They are those of every objective, or of the sum that weights (M,) make of the objectives, where
+    these are known before they are drawn.
+    """
 
     width: float
     turn: int
+    weights: FloatArray | None = None
 
 
 class Rule(Protocol):
@@ -210,7 +216,8 @@ def _explore(policy: Rule, this: _Round, explore: ExplorationContext) -> Choice:
 
 def _exploit(policy: Rule, this: _Round) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
-    optimism, selection = policy.optimism(this.beliefs, this.step), this.selection
+    selection = this.selection
+    optimism = optimism_in_round(policy, this.beliefs, this.step, selection)
     linear = not hasattr(selection, "members") and not is_nonlinear(selection)
     if policy.greedy and linear:
         return _by_weights(this, optimism)
@@ -270,12 +277,13 @@ def best_arms(
     if optimism is None:
         no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _FALSE
         return _best(scores, arms, sizes, rng), no
-    turn, errors, widths = _bonus(arms, beliefs, optimism)
-    total = scores.copy()
-    if errors.shape[-1] == 1:
-        total[..., turn] += errors[..., 0] * np.vecdot(widths, weights)[..., None]
+    turn, variance = _variances_in_turn(arms, beliefs, optimism)
+    total, noise = scores.copy(), beliefs.noise
+    if variance.shape[-1] == 1:
+        bonus = np.vecdot(_errors(noise, optimism), weights)[..., None] * np.sqrt(variance[..., 0])
     else:
-        total[..., turn] += np.vecdot(errors, (widths * weights)[..., None, :])
+        bonus = np.vecdot(_errors(variance * noise[..., None, :], optimism), weights[..., None, :])
+    total[..., turn] += bonus
     arm = _best(total, arms, sizes, rng)
     return arm, _is_another(scores, arm)
 
@@ -320,7 +328,7 @@ def _screened_optimism(
 ) -> tuple[IntArray, BoolArray, IntArray]:
     """Return the best arms (n,), whether optimism made them others, and where this is doubtful."""
     turn = arms_in_turn(arms.shape[-2], optimism.turn, _OPTIMISTIC_ARMS)
-    width = optimism.width * np.vecdot(np.sqrt(beliefs.noise), weights)
+    width = np.vecdot(_errors(beliefs.noise, optimism), weights)
     S = covariance(beliefs.expected.W[..., 0, :, :])
     squares, error = shared_variances(arms[..., turn, :], S, width * width)
     total = scores.copy()
@@ -348,6 +356,16 @@ def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> C
     return Choice(arm, weights, _is_another(greedy, arm), nobody)
 
 
+def optimism_in_round(
+    policy: Rule, beliefs: Beliefs, step: int, selection: Selection
+) -> Optimism | None:
+    """Return how optimistic a round is, and about which sum, where that is known beforehand."""
+    optimism = policy.optimism(beliefs, step)
+    if optimism is None or not isinstance(selection, FixedWeights):
+        return optimism
+    return optimism._replace(weights=np.array(selection.vector))
+
+
 @without_warnings
 def values_in_round(
     policy: Rule, arms: FloatArray, beliefs: Beliefs, rng: Rng, optimism: Optimism | None
@@ -355,8 +373,8 @@ def values_in_round(
     """Return what arms (..., K, d) are worth in a round, (..., K, M)."""
     if optimism is not None:
         values = beliefs.estimates(arms)
-        turn, errors, widths = _bonus(arms, beliefs, optimism)
-        values[..., turn, :] += errors * widths[..., None, :]
+        turn, variance = _variances_in_turn(arms, beliefs, optimism)
+        values[..., turn, :] += _errors(variance * beliefs.noise[..., None, :], optimism)
     else:
         values = as_floats(policy.values(arms, beliefs, rng=rng), "values")
     wanted = (arms.shape[-2], beliefs.theta.shape[-2])
@@ -406,18 +424,28 @@ def _possible(values: FloatArray, below: float) -> tuple[FloatArray, BoolArray |
     return np.where(never, least - below * (1 + np.abs(least)), values), never[..., 0]
 
 
-def _bonus(
+def _variances_in_turn(
     arms: FloatArray, beliefs: Beliefs, optimism: Optimism
-) -> tuple[slice, FloatArray, FloatArray]:
-    """Return what optimism adds to estimates: of which arms, (..., K', G) times (..., M).
+) -> tuple[slice, FloatArray]:
+    """Return which arms a round is optimistic about, and their ``x' S x``, (..., K', G).
 
-    Standard errors where the noise is 1, and the noise of every objective times the width. What is
-    in flight counts as if it had been observed. Of many arms, a round is optimistic about some,
-    evenly spaced, and the next one about others: it costs about as much as any round.
+    What is in flight counts as if it had been observed. Of many arms, a round is optimistic about
+    some, evenly spaced, and the next one about others: it costs about as much as any round.
     """
     turn = arms_in_turn(arms.shape[-2], optimism.turn, _OPTIMISTIC_ARMS)
-    errors = np.sqrt(variances(arms[..., turn, :], beliefs.expected.W))
-    return turn, errors, optimism.width * np.sqrt(beliefs.noise)
+    return turn, variances(arms[..., turn, :], beliefs.expected.W)
+
+
+def _errors(variance: FloatArray, optimism: Optimism) -> FloatArray:
+    """Return what optimism adds to values (..., M) of some variances: standard errors.
+
+    With weights, what adds most to their sum: as many standard errors of the sum.
+    """
+    weights = optimism.weights
+    if weights is None:
+        return np.asarray(optimism.width * np.sqrt(variance))
+    error = np.sqrt(np.vecdot(variance, weights * weights))[..., None]
+    return np.asarray(optimism.width * weights * variance / np.maximum(error, _TINY))
 
 
 def _scores(values: FloatArray, weights: FloatArray, scalarization: Scalarization) -> FloatArray:

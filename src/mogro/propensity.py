@@ -8,7 +8,16 @@ from mogro._algebra import distinct, rounding
 from mogro._streams import Rng, part_of
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
-from mogro.choice import Arms, Rule, choose, listed, priced, priced_theta, values_in_round
+from mogro.choice import (
+    Arms,
+    Rule,
+    choose,
+    listed,
+    optimism_in_round,
+    priced,
+    priced_theta,
+    values_in_round,
+)
 from mogro.exploration import ExplorationContext
 from mogro.probability import (
     Probabilities,
@@ -124,7 +133,7 @@ def _when_exploiting(
     count = len(arms)
     source = _source(rng)
     before = source.bit_generator.state
-    optimism = policy.optimism(beliefs, step)
+    optimism = optimism_in_round(policy, beliefs, step, selection)
     values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
     if source.bit_generator.state != before:  # values that are random themselves
         drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)

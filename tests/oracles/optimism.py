@@ -15,10 +15,10 @@ def turn_of_optimism(step: int, observed: float) -> int | None:
     return None if step % period else step // period
 
 
-def optimistic_values(
+def estimates_and_bonuses(
     log: FloatArray, rewards: FloatArray, arms: FloatArray, turn: int
-) -> FloatArray:
-    """Return estimates of arms (K, d) plus standard errors, (K, M), from a log (n, d), (n, M).
+) -> tuple[FloatArray, FloatArray]:
+    """Return estimates of arms (K, d) and what to add to them, (K, M), from a log (n, d), (n, M).
 
     Every eighth optimistic round adds more errors, and more and more of them. Of more than 256 arms
     only some get standard errors: every second, third, ..., which ones by the turn.
@@ -29,13 +29,14 @@ def optimistic_values(
         width = (1.5 + math.log(len(log)) / 3) * math.sqrt(2 / (objectives + 1))
         number = turn // 8
     stride = math.ceil(len(arms) / 256)
-    values = np.zeros((len(arms), objectives))
+    estimates, bonuses = np.zeros((2, len(arms), objectives))
     inverse = np.linalg.inv(log.T @ log)
     free = len(log) - log.shape[1]
     for m, column in enumerate(rewards.T):
         theta = np.linalg.lstsq(log, column, rcond=None)[0]
         noise = float(np.square(column - log @ theta).sum()) / free
         for k, x in enumerate(arms):
-            error = math.sqrt(noise * (x @ inverse @ x)) if k % stride == number % stride else 0.0
-            values[k, m] = x @ theta + width * error
-    return values
+            estimates[k, m] = x @ theta
+            if k % stride == number % stride:
+                bonuses[k, m] = width * math.sqrt(noise * (x @ inverse @ x))
+    return estimates, bonuses

@@ -33,7 +33,7 @@ from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
 from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
-from mogro.choice import values_in_round
+from mogro.choice import optimism_in_round, values_in_round
 from mogro.policies.persistence import BUILT_IN
 
 _MAX_ARMS = 1000  # arms whose values are written with a decision
@@ -97,7 +97,7 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     if inputs.explore is not None or not written:
         return False, None
     policy, beliefs = inputs.policy, inputs.beliefs
-    optimism = policy.optimism(beliefs, inputs.step)
+    optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection)
     if policy.greedy and optimism is None:
         return True, None
     if len(inputs.arms) > _MAX_ARMS:

@@ -25,7 +25,7 @@ from mogro._algebra import largest, vecmat
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, count, real
 from mogro.beliefs import Beliefs
-from mogro.choice import Optimism, best_arms
+from mogro.choice import Optimism, best_arms, optimism_in_round
 from mogro.combinatorial import ActionSearch, Oracle
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
@@ -132,7 +132,7 @@ class MOGRO(LinearPolicy):
         else:
             weights = self.scalarization.weights(self.objectives, step=step, batch=(), rng=rng)
             theta = vecmat(weights, beliefs.theta)
-            optimism = self.optimism(beliefs, step)
+            optimism = optimism_in_round(self, beliefs, step, self.scalarization)
             arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
         self._count_round(exploring)
         return int(arm)
@@ -143,8 +143,9 @@ class MOGRO(LinearPolicy):
         With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by
         standard errors of effects as large as they are likely to be. Every eighth of these rounds
         adds more and more standard errors, so that no arm is lost for good. Bonuses of objectives
-        add up, where errors of a sum with random weights have a mean square of 2 / (M + 1). What
-        fades counts as far as it is left: a learner that forgets stays curious.
+        add up, where errors of a sum with random weights have a mean square of 2 / (M + 1); with
+        weights that are fixed, the errors are those of the sum. What fades counts as far as it is
+        left: a learner that forgets stays curious.
         """
         if self.threshold is not None:
             return None
