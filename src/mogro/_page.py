@@ -64,6 +64,12 @@ def interval(value: float, bounds: ArrayLike) -> str:
     return "no estimate" if math.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in words, in a unit that suits it."""
+    name, unit = next((each for each in _UNITS if seconds >= each[1]), _UNITS[-1])
+    return f"{seconds / unit:.2g} {name}"
+
+
 def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else text(value)
 

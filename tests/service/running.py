@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import mogro
 from mogro.service.client import RemoteAgent
+from mogro.service.command import make_server
 from mogro.service.config import parse_config
-from mogro.service.run import make_server
 from mogro.service.service import Service
 
 SHOP: dict[str, Any] = {

@@ -69,6 +69,7 @@ def test_log_in_drag_apply_and_see_decisions_follow(
     log_in(window, shop)
     assert window.run("return location.pathname") == "/page/shop"
     assert "draws weights of its own" in window.text("#now")
+    window.complaints()  # of the wrong key
     box = window.run(
         "const r = document.querySelector('#picture .dot').getBoundingClientRect();"
         "return [r.x + r.width / 2, r.y + r.height / 2]"
@@ -86,6 +87,12 @@ def test_log_in_drag_apply_and_see_decisions_follow(
         assert {each.arm for each in arms if not (each.uniform or each.exploring)} == {"good"}
     window.wait(lambda: "click 100 %" in window.text("#now"))
     window.wait(lambda: "weights" in window.text("#changes"))
+    window.run(
+        "const s = document.getElementById('weight-0'); s.value = 30;"
+        "s.dispatchEvent(new Event('input'))"
+    )
+    assert window.run("return document.getElementById('weight-1').value") == "70"
+    assert not window.complaints()
 
 
 def test_nothing_of_others_is_run(window: Browser, shop: tuple[Running, str]) -> None:

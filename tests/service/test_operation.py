@@ -217,7 +217,7 @@ def test_a_session_needs_its_token_and_ends(tmp_path: Path) -> None:
         for _ in range(5):
             assert service.ask("POST", "/login", b"key=wrong", headers=FORM).status == 401
         answer = service.ask("POST", "/login", f"key={key}".encode(), headers=FORM)
-        assert (answer.status, answer.headers["retry-after"]) == (429, "60")
+        assert (answer.status, answer.headers["retry-after"]) == (429, "12")  # 5 a minute
 
 
 def test_the_front_is_drawn_after_a_restart(tmp_path: Path) -> None:
@@ -281,4 +281,7 @@ def test_times_of_a_clock_are_drawn_as_ago() -> None:
         periods = _page.periods(now - span, now, timed=True)
         assert periods.label == label
         assert math.isclose(periods.middles[0], first)
+    assert [_page.duration(s) for s in (0.5, 90.0, 7200.0, 1e6)] == [
+        "0.5 seconds", "1.5 minutes", "2 hours", "12 days"
+    ]  # fmt: skip
     assert _page.periods(0.0, 24.0, timed=True).label == "time"  # of the caller's own

@@ -148,5 +148,5 @@ def authenticate(request: Request, service: Service) -> Caller:
         given = request.headers.get("x-mogro-token", "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), caller.token.encode()):
             raise Refused(403, "token: expected that of the session, as X-Mogro-Token")
-    service.rate_limit.take(caller.name)
+    service.requests.take(caller.name)
     return caller

@@ -36,8 +36,9 @@ class CallContext(NamedTuple):
 
     def note(self, what: str, detail: Any) -> None:
         """Write down who has changed what."""
-        plain = msgspec.to_builtins(detail)
-        self.service.change(self.caller, self.hosted.name, what, plain)
+        by, agent = self.caller.name, self.hosted.name
+        self.service.audit.write(by, agent, what, msgspec.to_builtins(detail))
+        self.service.log({"event": "change", "by": by, "agent": agent, "what": what})
 
     def history(self, what: str) -> list[wire.ChangeAnswer]:
         """Return who has changed it before."""

@@ -12,11 +12,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mogro import _page
-from mogro.service import steering, summary
 from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
+from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import CallContext, Operation
+from mogro.service.page_parts import make_parts, show_decision
 from mogro.service.problems import Refused
 from mogro.service.service import Service
+from mogro.service.sessions import Caller
+from mogro.service.trade_off import compare, draw_front
 from mogro.service.wire import ById
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -24,6 +27,7 @@ _HERE = Path(__file__).parent / "page"
 _STATIC = {
     "page.css": (_HERE / "page.css", "text/css"),
     "common.css": (_page.STYLE, "text/css"),
+    "icon.svg": (_HERE / "icon.svg", "image/svg+xml"),
     "page.js": (_HERE / "page.js", "text/javascript"),
 }
 _FRESH = 2.0  # seconds for which the parts of a page are kept
@@ -49,40 +53,26 @@ def routes(service: Service, answered: Callable[[Handler, str], Handler]) -> lis
 
 def operations() -> list[Operation]:
     """Return what a page asks for once it is open."""
-    here = "/page/{agent}"
+    html = dict[str, str]
+    asked: list[tuple[str, str, Any, Any, Callable[[CallContext, Any], Any]]] = [
+        ("GET", "parts", None, html, lambda call, _: _parts(call.service, call.hosted)),
+        ("GET", "front", None, dict[str, Any], lambda call, _: draw_front(call.hosted)),
+        ("POST", "compare", dict[str, float], html, lambda call, w: compare(call.hosted, w)),
+        ("GET", "decision", ById, html, lambda call, d: {"html": show_decision(call.hosted, d.id)}),
+    ]
     return [
-        Operation("GET", f"{here}/parts", "", "read", None, dict[str, str], _show_parts),
-        Operation("GET", f"{here}/front", "", "read", None, dict[str, Any], _draw_front),
-        Operation("POST", f"{here}/compare", "", "read", dict[str, float], Any, _compare),
-        Operation("GET", f"{here}/decision", "", "read", ById, dict[str, str], _show_decision),
+        Operation(method, f"/page/{{agent}}/{name}", "", "read", asks, answers, work)
+        for method, name, asks, answers, work in asked
     ]
 
 
-def _show_parts(call: CallContext, _: None) -> dict[str, str]:
+def _parts(service: Service, hosted: HostedAgent) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
-    kept = call.hosted.page
-    if time.monotonic() - kept[0] > _FRESH:
-        parts = summary.make_parts(call.hosted, call.service.audit.list(call.hosted.name))
-        call.hosted.page = kept = time.monotonic(), parts
-    return kept[1]
-
-
-def _draw_front(call: CallContext, _: None) -> dict[str, Any]:
-    """Return trade-offs and what they are believed to give."""
-    return steering.draw_front(call.hosted)
-
-
-def _compare(call: CallContext, asked: dict[str, float]) -> dict[str, str]:
-    """Say what another trade-off would change."""
-    known = steering.compare(call.hosted, asked)
-    heads = ["objective", "believed now", "believed then", "by the log, as now", "by the log, then"]
-    table = _page.table("What the trade-off changes", heads, known.rows)
-    return {"table": table, "words": known.words}
-
-
-def _show_decision(call: CallContext, asked: ById) -> dict[str, str]:
-    """Show a decision by its id."""
-    return {"html": summary.show_decision(call.hosted, asked.id)}
+    since, parts = hosted.page
+    if time.monotonic() - since > _FRESH:
+        parts = make_parts(hosted, service.audit.list(hosted.name))
+        hosted.page = time.monotonic(), parts
+    return parts
 
 
 class Pages:
@@ -96,10 +86,12 @@ class Pages:
         caller = find_caller(request, self._service)
         if caller is None:
             return RedirectResponse("/login", 303)
-        for name in self._service.agents:
-            if caller.key is None or caller.key.allows("read", name):
-                return RedirectResponse(f"/page/{name}", 303)
+        for name in self._visible(caller):
+            return RedirectResponse(f"/page/{name}", 303)
         raise Refused(403, "key: expected one with the role read")
+
+    def _visible(self, caller: Caller) -> list[str]:
+        return [name for name in self._service.agents if caller.allows("read", name)]
 
     async def login_form(self, request: Request) -> Response:
         """Ask for a key."""
@@ -108,12 +100,12 @@ class Pages:
     async def login(self, request: Request) -> Response:
         """Begin a session, by a key."""
         address = request.client.host if request.client else ""
-        self._service.sessions.check_tries(address)
+        self._service.logins.check(address)
         body = await read_body(request, most=_SMALL, seconds=self._service.config.limits.seconds)
         given = parse_qs(body.decode("utf-8", "replace")).get("key", [""])[0]
         match = self._service.keys.find(given.strip())
         if match is None:
-            self._service.sessions.note_failure(address)
+            self._service.logins.take(address)
             words = '<p class="warning" role="alert">That is no key of this service.</p>'
             return _html(_page.fill(_HERE / "login.html", message=words), 401)
         response = RedirectResponse("/", 303)
@@ -143,12 +135,8 @@ class Pages:
         name = request.path_params["agent"]
         caller.require("read", name)
         hosted = self._service.agent(name)
-        call = CallContext(self._service, hosted, caller, "")
-        parts = await self._service.readers.perform(partial(_show_parts, call, None))
-        may = caller.key is None or caller.key.allows("admin", name)
-        names = [
-            n for n in self._service.agents if caller.key is None or caller.key.allows("read", n)
-        ]
+        parts = await self._service.readers.perform(partial(_parts, self._service, hosted))
+        names = self._visible(caller)
         others = "".join(
             f'<a href="/page/{quote(other)}"{" aria-current=page" * (other == name)}>'
             f"{_page.text(other)}</a>"
@@ -160,7 +148,7 @@ class Pages:
             _HERE / "page.html",
             name=_page.text(name),
             token=_page.text(caller.token or ""),
-            may="yes" if may else "no",
+            may="yes" if caller.allows("admin", name) else "no",
             others=others,
             logout=logout,
             **parts,

@@ -1,25 +1,35 @@
-"""How many requests a second a key may make."""
+"""How often something may happen, by name: requests of a key, logins that fail of an address."""
 
+import math
 import time
+from collections import OrderedDict
 
 from mogro.service.problems import Refused
 
+_NAMES = 10_000
+
 
 class RateLimit:
-    """So many requests a second for each key, and as many at once."""
+    """So many a second for each name, and some at once: tokens in a bucket; a rate of 0 is none."""
 
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._levels: dict[str, tuple[float, float]] = {}  # tokens left, and when
+    def __init__(self, rate: float, at_once: float, words: str) -> None:
+        self._rate, self._most, self._words = rate, max(at_once, 1.0), words
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when
+
+    def check(self, name: str) -> float:
+        """Return how many more there may be now; refuse if there is none."""
+        now = time.monotonic()
+        level, then = self._levels.get(name, (self._most, now))
+        level = min(self._most, level + (now - then) * self._rate)
+        if self._rate and level < 1:
+            retry = math.ceil((1 - level) / self._rate)
+            raise Refused(429, f"{self._words}; wait {retry} s", retry=retry)
+        return level
 
     def take(self, name: str) -> None:
-        """Count a request, or refuse it."""
-        if not self._rate:
-            return
-        now, most = time.monotonic(), max(self._rate, 1.0)
-        level, then = self._levels.get(name, (most, now))
-        level = min(most, level + (now - then) * self._rate)
-        if level < 1:
-            self._levels[name] = level, now
-            raise Refused(429, f"rate: expected at most {self._rate:g} a second", retry=1)
-        self._levels[name] = level - 1, now
+        """Count one, or refuse it."""
+        if self._rate:
+            self._levels[name] = self.check(name) - 1, time.monotonic()
+            self._levels.move_to_end(name)
+            if len(self._levels) > _NAMES:
+                self._levels.popitem(last=False)

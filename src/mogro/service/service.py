@@ -16,7 +16,7 @@ from mogro.service.keys import KeyRing
 from mogro.service.metrics import Metrics
 from mogro.service.problems import Refused
 from mogro.service.rate_limit import RateLimit
-from mogro.service.sessions import Caller, Sessions
+from mogro.service.sessions import Sessions
 from mogro.service.worker import Readers, Writer
 
 Log = Callable[[Mapping[str, Any]], None]
@@ -30,7 +30,9 @@ class Service:
         config.check(keys=self.keys.required)
         self.config = config
         self.sessions = Sessions()
-        self.rate_limit = RateLimit(config.limits.rate)
+        rate = config.limits.rate
+        self.requests = RateLimit(rate, rate, f"rate: expected at most {rate:g} a second")
+        self.logins = RateLimit(5 / 60, 5, "key: too many that are wrong")  # by address
         self.audit = Audit(os.fspath(config.beside(f"{config.path.stem}.audit.jsonl")))
         self.readers = Readers()
         self.log: Log = log or write_line
@@ -74,11 +76,6 @@ class Service:
         if hosted is None:
             raise Refused(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
         return hosted
-
-    def change(self, caller: Caller, agent: str, what: str, detail: Any = None) -> None:
-        """Note who has changed what."""
-        self.audit.write(caller.name, agent, what, detail)
-        self.log({"event": "change", "by": caller.name, "agent": agent, "what": what})
 
 
 def write_line(fields: Mapping[str, Any]) -> None:

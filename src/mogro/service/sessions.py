@@ -3,7 +3,7 @@
 import hmac
 import secrets
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from mogro.service.keys import Key, KeyRing, Role
@@ -11,8 +11,6 @@ from mogro.service.problems import Refused
 
 _SESSION = 12 * 3600.0  # seconds
 _SESSIONS = 1000
-_TRIES, _PAUSE = 5, 60.0  # logins that may fail within so many seconds, by address
-_ADDRESSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -23,13 +21,17 @@ class Caller:
     key: Key | None
     token: str | None = None
 
+    def allows(self, role: Role, agent: str | None) -> bool:
+        """Tell whether the key may do something; without keys everybody may do everything."""
+        return self.key is None or self.key.allows(role, agent)
+
     def knows(self, agent: str) -> bool:
         """Tell whether the key is one for an agent."""
         return self.key is None or not self.key.agents or agent in self.key.agents
 
     def require(self, role: Role, agent: str | None) -> None:
         """Refuse what the key does not allow."""
-        if self.key is not None and not self.key.allows(role, agent):
+        if not self.allows(role, agent):
             where = "this service" if agent is None else agent
             raise Refused(403, f"key: expected one with the role {role} for {where}")
 
@@ -39,7 +41,6 @@ class Sessions:
 
     def __init__(self) -> None:
         self._open: OrderedDict[str, tuple[str, Key, str, float]] = OrderedDict()
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
 
     def begin(self, name: str, key: Key) -> str:
         """Return the cookie of a new session."""
@@ -61,17 +62,3 @@ class Sessions:
     def end(self, cookie: str) -> None:
         """Log out."""
         self._open.pop(cookie, None)
-
-    def check_tries(self, address: str) -> None:
-        """Refuse an address that has failed too often."""
-        failures = self._failures.get(address, deque())
-        recent = sum(time.monotonic() - then < _PAUSE for then in failures)
-        if recent >= _TRIES:
-            raise Refused(429, "key: too many that are wrong; wait a minute", retry=int(_PAUSE))
-
-    def note_failure(self, address: str) -> None:
-        """Remember that a login has failed."""
-        self._failures.setdefault(address, deque(maxlen=_TRIES)).append(time.monotonic())
-        self._failures.move_to_end(address)
-        while len(self._failures) > _ADDRESSES:
-            self._failures.popitem(last=False)

@@ -83,6 +83,7 @@ function show() {
 }
 
 function makeSliders() {
+  if (names().length < 2) { return; } // nothing to trade
   names().forEach((name, m) => {
     const row = document.createElement("div");
     row.className = "slider";
@@ -93,15 +94,17 @@ function makeSliders() {
     Object.assign(input, { type: "range", id: `weight-${m}`, min: 0, max: 100, step: 1 });
     const output = document.createElement("output");
     output.htmlFor = input.id;
-    input.addEventListener("input", () => {
-      const values = names().map((_, k) => Number(byId(`weight-${k}`).value));
-      if (values.some((value) => value > 0)) {
-        choose(Object.fromEntries(names().map((each, k) => [each, values[k] / 100])));
-      }
-    });
+    input.addEventListener("input", () => { choose(withShare(m, Number(input.value) / 100)); });
     row.append(label, input, output);
     byId("sliders").append(row);
   });
+}
+
+function withShare(m, share) { // the others keep their proportions
+  const now = shares(selected()), others = 1 - now[m], many = now.length - 1;
+  const scaled = now.map((each, k) => (k === m ? share
+    : (1 - share) * (others > 1e-9 ? each / others : 1 / many)));
+  return Object.fromEntries(names().map((name, k) => [name, scaled[k]]));
 }
 
 function makeAxes() {
@@ -119,6 +122,7 @@ function makeAxes() {
 function setSliders() {
   shares(selected()).forEach((share, m) => {
     const input = byId(`weight-${m}`);
+    if (!input) { return; }
     if (input !== document.activeElement) { input.value = Math.round(100 * share); }
     input.parentElement.querySelector("output").textContent = `${(100 * share).toFixed(0)} %`;
   });
@@ -261,13 +265,12 @@ function draw() {
   });
   handle.addEventListener("keydown", step);
   svg.append(handle);
-  svg.addEventListener("pointerdown", (event) => { drag(event); svg.setPointerCapture(event.pointerId); });
-  svg.addEventListener("pointermove", (event) => { if (event.buttons) { drag(event); } });
   picture.replaceChildren(svg);
   if (held) { handle.focus(); }
 }
 
 function drag(event) {
+  if (!front?.points.length) { return; }
   const svg = byId("picture").querySelector("svg"), box = svg.getBoundingClientRect();
   const a = ((event.clientX - box.left) / box.width) * SIZE.width;
   const b = ((event.clientY - box.top) / box.height) * SIZE.height;
@@ -281,11 +284,12 @@ function drag(event) {
 }
 
 function step(event) {
-  const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+  const last = front.points.length - 1;
+  const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -last, End: last }[event.key];
   if (!by) { return; }
   event.preventDefault();
   const place = front.points.indexOf(nearest(selected())) + by;
-  const point = front.points[Math.max(0, Math.min(front.points.length - 1, place))];
+  const point = front.points[Math.max(0, Math.min(last, place))];
   choose({ ...point.weights });
 }
 
@@ -318,7 +322,8 @@ function sortArms() {
 
 function sortBy(event) {
   const head = event.target.closest("#listed th");
-  if (!head || (event.type === "keydown" && event.key !== "Enter")) { return; }
+  if (!head || (event.type === "keydown" && !["Enter", " "].includes(event.key))) { return; }
+  event.preventDefault();
   sorting = { column: head.cellIndex, down: !(sorting?.column === head.cellIndex && sorting.down) };
   sortArms();
   filterArms();
@@ -334,6 +339,11 @@ async function lookUp(event) {
   }
 }
 
+byId("picture").addEventListener("pointerdown", (event) => { // the picture in it is made anew
+  byId("picture").setPointerCapture(event.pointerId);
+  drag(event);
+});
+byId("picture").addEventListener("pointermove", (event) => { if (event.buttons) { drag(event); } });
 byId("apply").addEventListener("click", apply);
 byId("reset").addEventListener("click", reset);
 byId("filter").addEventListener("input", filterArms);

@@ -9,10 +9,9 @@ from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.steering import estimate_recent
+from mogro.service.trade_off import WIDE, estimate_recent
 
 _RECENT = 1000  # decisions
-_WIDE = 1.96
 _NO_NOISE = (
     "What is certain of the front is not known: it takes the noise of rewards, a standard "
     "deviation for each objective (noise, in the file of the service)."
@@ -58,7 +57,7 @@ def show_arms(hosted: HostedAgent) -> str:
         cells = ["not on offer"] * len(names)
         if arm in believed:
             means = np.mean(believed[arm], axis=0)
-            cells = [f"{v:.4g} ± {_WIDE * e:.2g}" for v, e in means.T]
+            cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in means.T]
         rows.append([arm, f"{ever[arm]:,}", f"{recent[arm] / whole:.1%}", *cells])
     heads = ["arm", "chosen", f"of the last {whole:,}", *(f"{name}, believed" for name in names)]
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'

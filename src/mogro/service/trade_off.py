@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
 from mogro.agent.units import Units
@@ -13,9 +14,8 @@ from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
 
-_CHOICES = 40  # of the recent ones, that a trade-off is tried on
-_WIDE = 1.96  # standard errors of an interval of 95 %
-_DAY = 86400.0
+_CHOICES = 100  # of the recent ones, that a trade-off is tried on
+WIDE = 1.96  # standard errors of an interval of 95 %
 
 
 class RecentEstimates(NamedTuple):
@@ -79,49 +79,35 @@ def _point(recent: RecentEstimates, weights: FloatArray) -> dict[str, Any]:
     return {
         "weights": recent.units.named(weights),
         "values": values.tolist(),
-        "errors": (_WIDE * errors).tolist(),
+        "errors": (WIDE * errors).tolist(),
     }
 
 
-class TradeOffComparison(NamedTuple):
-    """What another trade-off would change.
-
-    Attributes
-    ----------
-    rows
-        For every objective: its name, what is believed now and with the other trade-off, and what
-        the log says would have been, as it was and with the other, each with an interval.
-    words
-        How much of it can be trusted, and what is missing.
-    """
-
-    rows: list[list[str]]
-    words: str
-
-
-def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> TradeOffComparison:
-    """Say what another trade-off would change, by beliefs and by the log."""
+def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]:
+    """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
     agent, units = hosted.agent, hosted.agent.config.units
     units.weights(weights)  # it checks them
     now, recent = agent.weights, estimate_recent(hosted)
-    rows = [[name, "", "", "", ""] for name in units.names]
     trade_offs = [each for each in (now, dict(weights)) if each is not None]
+    rows = []
     if recent is not None:
-        for place, each in zip((1, 2)[-len(trade_offs) :], trade_offs, strict=True):
+        for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
             values, errors = recent.under(units.shares(each))
-            for row, value, error in zip(rows, values, _WIDE * errors, strict=True):
-                row[place] = f"{value:.4g} ± {error:.2g}"
+            cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in zip(values, errors, strict=True)]
+            rows.append([f"believed, {label}", *cells])
     try:
         result = what_if(agent, trade_offs)
     except ValueError as error:
-        return TradeOffComparison(rows, f"Not enough data yet: {error}.")
-    logged = list(zip(result.value, result.interval(), strict=True))
-    if now is None:
-        logged.insert(0, (result.as_it_was.value, result.as_it_was.interval()))
-    for place, (values, limits) in enumerate(logged, 3):
-        for row, value, (low, high) in zip(rows, values, limits, strict=True):
-            row[place] = "" if np.isnan(value) else f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    return TradeOffComparison(rows, f"{_verdict(hosted, result)} {result.advice}".strip())
+        words = f"Not enough data yet: {error}."
+    else:
+        words = f"{_verdict(hosted, result)} {result.advice}".strip()
+        logged = list(zip(result.value, result.interval(), strict=True))
+        if now is None:
+            logged.insert(0, (result.as_it_was.value, result.as_it_was.interval()))
+        for label, pair in zip(("as it was", "then"), logged, strict=True):
+            rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
+    table = _page.table("What the trade-off changes", ["", *units.names], rows)
+    return {"table": table, "words": words}
 
 
 def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
@@ -130,7 +116,7 @@ def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
     if not chosen.trusted:
         return f"Not enough data yet{_needed(hosted, float(chosen.effective_size.min()))}."
     if len(result.trade_offs) == 1:
-        return f"By {chosen.rows:,} decisions, with {LEVEL:.0%} confidence."
+        return f"{chosen.rows:,} decisions of the log tell of it; intervals are of {LEVEL:.0%}."
     if result.distinguishable()[0, 1]:
         return f"By {chosen.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
     return f"By {chosen.rows:,} decisions the two cannot be told apart."
@@ -144,5 +130,6 @@ def _needed(hosted: HostedAgent, size: float) -> str:
     if not state.config.timed:
         return f": {size:.0f} decisions tell about it, {MIN_EFFECTIVE_SIZE:.0f} are needed"
     times = state.ledger.gather(state.ledger.live()).time
-    days = (float(times.max()) - float(times.min())) / _DAY * (MIN_EFFECTIVE_SIZE / size - 1)
-    return f": about {days:.1f} days more at this pace"
+    so_far = float(times.max()) - float(times.min())
+    more = _page.duration(so_far * (MIN_EFFECTIVE_SIZE / size - 1))
+    return f": about {more} more at this pace"
