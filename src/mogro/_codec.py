@@ -137,16 +137,28 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
     for name, field in plain.items():
         fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
     for name, code, shape in listed:
-        items, dtype = math.prod(shape), _dtype(code)
+        dtype, end = _dtype(code), start + _bytes(code, shape)
         packed = dtype.char == "?"
-        end = start + ((items + 7) // 8 if packed else dtype.itemsize * items)
         array = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
         if packed:
-            array = np.unpackbits(array, count=items).astype(np.bool_)
-        fields[name], start = array if array.shape == (*shape,) else array.reshape(shape), end
+            array = np.unpackbits(array, count=math.prod(shape)).astype(np.bool_)
+        fields[name], start = array if len(shape) == 1 else array.reshape(shape), end
     if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
     return kind._make(fields.values()), start
+
+
+def end_of(data: bytes) -> int:
+    """Return where the first of what :func:`encode` was given ends."""
+    end = data.index(b"\n")
+    listed = _parse(data[:end].decode())[0].get("arrays", ())
+    return end + 1 + sum(_bytes(code, shape) for _, code, shape in listed)
+
+
+def _bytes(code: str, shape: list[int]) -> int:
+    """Return how many bytes an array takes."""
+    items, dtype = shape[0] if len(shape) == 1 else math.prod(shape), _dtype(code)
+    return (items + 7) // 8 if dtype.char == "?" else dtype.itemsize * items
 
 
 @cache

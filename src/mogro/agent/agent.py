@@ -753,7 +753,7 @@ class Agent:
     def counters(self) -> dict[str, int]:
         """What has happened so far, and how many decisions are held."""
         with self._current():
-            held, done = len(self._state.ledger), len(self._state.ledger.completed)
+            held, done = len(self._state.ledger), self._state.ledger.done
             return asdict(self._state.counters) | {"pending": held - done, "completed": done}
 
     @property
@@ -805,7 +805,8 @@ class Agent:
             record = decision_records.record(self._state, id)
             if self._queue is None:
                 return record
-            block, i = decision_records.find_row(self._state, id)
+            ledger = self._state.ledger
+            block, i = ledger.readable(decision_records.find_row(self._state, id))
             event = self._queue.event(block.position.item(i))
             if not isinstance(event, Decided) or event.id != id or event.evidence is None:
                 return record
@@ -1122,11 +1123,13 @@ class Agent:
         gone = set(ids)
 
         def make(recorded: Collection[str]) -> Erased:
-            held = gone & self._state.ledger.rows.keys()
+            held = {id for id in gone if id in self._state.ledger.rows}
             for id in gone - held - set(recorded):
                 decision_records.find_row(self._state, id)  # raises
-            places = [decision_records.find_row(self._state, id) for id in sorted(held)]
-            return Erased(tuple(sorted(block.serial.item(i) for block, i in places)))
+            rows = [decision_records.find_row(self._state, id) for id in held]
+            return Erased(
+                tuple(sorted(self._state.ledger.gather(np.array(rows, np.intp)).serial.tolist()))
+            )
 
         if self._queue is None:
             with self._lock:

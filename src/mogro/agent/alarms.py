@@ -14,7 +14,7 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent.decision_records import unknown_categories
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
 from mogro.agent.state.accounts import Account
-from mogro.agent.state.ledger import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
+from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State
 
 _CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about

@@ -31,7 +31,7 @@ from mogro.agent.features.encoder import Encoder, as_record
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
-from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM, Block
+from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM
 from mogro.agent.state.state import State
 from mogro.choice import optimism_in_round, values_in_round
 from mogro.policies.persistence import BUILT_IN
@@ -124,18 +124,19 @@ def observed_decision(
     return with_evidence(state, request, Decision(event, state.config, inputs), chance)
 
 
-def find_row(state: State, id: str) -> tuple[Block, int]:
-    """Return where a decision stands in the ledger."""
+def find_row(state: State, id: str) -> int:
+    """Return the row of a decision in the ledger."""
     row = state.ledger.rows.get(id)
     if row is None:
         raise UnknownDecision(f"id: no decision {id!r}; it was never made, or is forgotten")
-    return state.ledger.readable(row)
+    return row
 
 
 def recall(state: State, id: str) -> Decision:
     """Return a decision as the ledger knows it."""
-    block, i = find_row(state, id)
-    ledger, row, flags = state.ledger, state.ledger.rows[id], block.flags.item(i)
+    ledger, row = state.ledger, find_row(state, id)
+    block, i = ledger.readable(row)
+    flags, ((arm,), (context,)) = block.flags.item(i), ledger.records([row])
     event = Decided(
         id,
         ledger.arms[row],
@@ -149,8 +150,8 @@ def recall(state: State, id: str) -> Decision:
         block.time.item(i) if flags & TIMED else None,
         holdout=bool(flags & HOLDOUT),
         subject=block.subject.item(i) or None,
-        record=as_record(ledger.records[row]),
-        context=as_record(ledger.contexts[row]),
+        record=as_record(arm),
+        context=as_record(context),
     )
     return Decision(event, state.config)
 
@@ -166,7 +167,7 @@ def recall_with_inputs(event: Decided, offered: Offered, config: AgentConfig) ->
 def record(state: State, id: str) -> DecisionRecord:
     """Return a decision and what has become of it."""
     names = state.config.units.names
-    block, i = find_row(state, id)
+    block, i = state.ledger.readable(find_row(state, id))
     values, states = block.values[i].tolist(), block.state[i].tolist()
     return DecisionRecord(
         recall(state, id),
@@ -183,34 +184,25 @@ def unknown_categories(state: State, last: int = 0) -> dict[str, dict[str | int,
     """
     features, ledger = state.config.features, state.ledger
     counts: dict[str, Counter[str | int]] = {}
-    for side, texts in ((features.arms, ledger.records), (features.context, ledger.contexts)):
+    given = ledger.records(ledger.live()[-last:].tolist())
+    for side, texts in zip((features.arms, features.context), given, strict=True):
         if isinstance(side, Encoder):
-            given = (texts[row] for row in ledger.live()[-last:].tolist())
-            for text, times in Counter(filter(None, given)).items():
+            for text, times in Counter(filter(None, texts)).items():
                 for name, value in side.unknown(as_record(text) or {}):
                     counts.setdefault(name, Counter())[value] += times
     return {name: dict(counted.most_common()) for name, counted in counts.items()}
 
 
-def view_of(event: Decided, config: AgentConfig) -> FeaturesInContext:
-    """Return the context of a decision, by the configuration that it was made by."""
-    assert event.evidence is not None
-    return config.features.in_context(
-        event.evidence.context if event.context is None else event.context
-    )
-
-
-def offered_arms(event: Decided, offered: Offered, config: AgentConfig) -> ArmSet:
+def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) -> ArmSet:
     """Return the eligible arms on offer to a decision that constraints and budgets left.
 
-    By the configuration that it was made by.
+    In its context, by the configuration that it was made by.
     """
-    evidence, features, numbers = event.evidence, config.features, offered.features
-    assert evidence is not None
+    numbers = offered.features
     if numbers is None:
         assert offered.records is not None
-        numbers = features.encode_arms(offered.records)
-    arms = ArmSet(offered.ids, numbers, view_of(event, config), given=offered.records)
+        numbers = view.features.encode_arms(offered.records)
+    arms = ArmSet(offered.ids, numbers, view, given=offered.records)
     for mask in (evidence.eligible, evidence.allowed):
         arms = arms if mask is None else arms.only(mask)
     return arms
@@ -220,7 +212,8 @@ def stored_inputs(event: Decided, offered: Offered, config: AgentConfig) -> Stor
     """Return what a decision was made of, as a journal holds it."""
     evidence, policy = event.evidence, config.policy
     assert evidence is not None
-    arms = offered_arms(event, offered, config)
+    context = evidence.context if event.context is None else event.context
+    arms = offered_arms(evidence, offered, config.features.in_context(context))
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
     return StoredInputs(

@@ -58,14 +58,15 @@ from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.decision_records import offered_arms, stored_inputs, view_of
-from mogro.agent.events import Decided, Offered, Reconfigured
+from mogro.agent.decision_records import offered_arms, stored_inputs
+from mogro.agent.events import Decided, Event, Evidence, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
+from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
-from mogro.agent.state.ledger import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
+from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
 from mogro.agent.units import Units
 
@@ -104,10 +105,13 @@ def make_log(
     units, ledger = state.units, state.ledger
     rows = ledger.live()
     block = ledger.gather(rows)
-    ids, arms, records, contexts = ([text[r] for r in rows.tolist()] for text in ledger.texts)
+    ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
+    records, contexts = ledger.records(rows.tolist())
     known = [
         _known_columns(
-            Block._make(column[n : n + _ROWS] for column in block), written, state.config, most
+            Block._make(column[n : n + _ROWS] for column in block),
+            contexts[n : n + _ROWS],
+            *(written, state.config, most),
         )
         for n in range(0, max(len(ids), 1), _ROWS)
     ]
@@ -225,15 +229,16 @@ class _KnownRow(NamedTuple):
 
 
 def _known_columns(
-    block: Block, written: JournalRows | None, config: AgentConfig, max_arms: int
+    block: Block,
+    contexts: Sequence[str],
+    written: JournalRows | None,
+    config: AgentConfig,
+    max_arms: int,
 ) -> dict[str, Any]:
     """Return the columns that take a journal, of some decisions."""
     pa, offers, units = need_arrow(), _Offers(config.features), config.units
-    places = zip(block.position.tolist(), block.offer.tolist(), strict=True)
-    rows = [
-        _known_row(position, offer, written, units, offers, max_arms=max_arms)
-        for position, offer in places
-    ]
+    places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
+    rows = [_known_row(*place, written, units, offers, max_arms=max_arms) for place in places]
     vector = pa.list_(pa.float64())
     kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
     values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
@@ -264,17 +269,18 @@ class _Offers:
         self._now = now
         # From other configurations, by their ids.
         self._remappings: dict[int, Remapping | None] = {}
-        self._places: dict[tuple[int, tuple[bytes | None, ...], int], int] = {}
+        self._places: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
 
-    def place(self, event: Decided, offered: Offered, config: AgentConfig) -> int:
+    def place(
+        self, evidence: Evidence, offered: Offered, view: FeaturesInContext, config: AgentConfig
+    ) -> int:
         """Return where the arms are that were on offer to a decision."""
-        assert event.evidence is not None
-        masks = event.evidence.eligible, event.evidence.allowed
+        masks = evidence.eligible, evidence.allowed
         left = tuple(None if mask is None else mask.tobytes() for mask in masks)
-        key = event.offered, left, id(config)
+        key = offered.digest, left, id(config)
         if key not in self._places:
             self._places[key] = len(self.arms)
-            arms, remapping = offered_arms(event, offered, config), self._remapping(config)
+            arms, remapping = offered_arms(evidence, offered, view), self._remapping(config)
             self.arms.append(arms)
             raw, texts = arms.raw, arms.record_texts
             self.features.append(raw if remapping is None else remapping.arms(raw, texts))
@@ -299,6 +305,7 @@ class _Offers:
 def _known_row(
     position: int,
     offer: int,
+    context_record: str,
     written: JournalRows | None,
     units: Units,
     offers: _Offers,
@@ -307,18 +314,18 @@ def _known_row(
 ) -> _KnownRow:
     if written is None or position not in written.decisions:
         return _KnownRow()
-    content, config = written.decisions[position]
-    event, offered = written.journal.decode(content), written.offers.get(offer)
-    if not isinstance(event, Decided) or event.evidence is None:
+    (row, config), offered = written.decisions[position], written.offers.get(offer)
+    evidence = written.journal.evidence(row)
+    if evidence is None:
         return _KnownRow()
-    evidence, view = event.evidence, view_of(event, config)
+    record = as_record(context_record)
+    view = config.features.in_context(evidence.context if record is None else record)
     chance, error = evidence.propensity or (None, None)
     place = believed = None
     if offered is not None:
-        if chance is None and not event.observed:
-            inputs = stored_inputs(event, offered, config)
-            chance, error = propensity_of(event.arm, compute_propensities(inputs, config, event))
-        place = offers.place(event, offered, config)
+        if chance is None:
+            chance, error = _computed_propensity(written.journal.decode(row), offered, config)
+        place = offers.place(evidence, offered, view, config)
         arms = offers.arms[place]
         if len(arms) > max_arms:
             place = None
@@ -337,6 +344,16 @@ def _known_row(
         place,
         None if believed is None else believed.ravel(),
     )
+
+
+def _computed_propensity(
+    event: Event, offered: Offered, config: AgentConfig
+) -> tuple[float | None, float | None]:
+    """Return the propensity of a decision and its error, unless somebody else has made it."""
+    if not isinstance(event, Decided) or event.observed:
+        return None, None
+    inputs = stored_inputs(event, offered, config)
+    return propensity_of(event.arm, compute_propensities(inputs, config, event))
 
 
 def utf8(text: str) -> str:

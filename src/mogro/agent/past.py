@@ -21,7 +21,7 @@ from mogro.agent.features.remapping import Remapping
 from mogro.agent.log import VERSION, need_arrow, utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.request import check_new_id, read_rewards, read_time
-from mogro.agent.state.ledger import TIMED
+from mogro.agent.state.block import TIMED
 from mogro.agent.state.state import State
 from mogro.agent.units import Units
 
@@ -81,9 +81,9 @@ def check_same(past: Past, state: State) -> None:
     rows = state.ledger.rows
     for each in past.decisions:
         decision = each.event.decision
-        if decision.id not in rows:
+        row = rows.get(decision.id)
+        if row is None:
             continue
-        row = rows[decision.id]
         block, i = state.ledger.readable(row)
         time = block.time.item(i) if block.flags.item(i) & TIMED else None
         _check(each, "arm", decision.arm, utf8(state.ledger.arms[row]))

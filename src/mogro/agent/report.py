@@ -14,7 +14,7 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.lift import lifts
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
-from mogro.agent.state.ledger import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
+from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 from mogro.agent.units import Units
@@ -93,7 +93,7 @@ def _lead(state: State) -> str:
     counted, ledger = state.counters, state.ledger
     return (
         f"{counted.decisions:,} decisions so far, {counted.explored:,} of them to explore; "
-        f"{len(ledger) - len(ledger.completed):,} wait for rewards, {len(ledger):,} are held and "
+        f"{len(ledger) - ledger.done:,} wait for rewards, {len(ledger):,} are held and "
         f"on this page. {counted.learned + counted.defaulted:,} rewards were learned, "
         f"{counted.defaulted:,} of them as defaults."
     )

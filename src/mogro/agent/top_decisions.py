@@ -6,7 +6,7 @@ from mogro.agent.decision import Decision, assign_subject, make_decision, make_i
 from mogro.agent.decision_records import recall, with_evidence
 from mogro.agent.errors import InfeasibleConstraints
 from mogro.agent.request import Request
-from mogro.agent.state.ledger import GROUPED
+from mogro.agent.state.block import GROUPED
 from mogro.agent.state.state import State
 
 

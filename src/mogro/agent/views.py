@@ -216,7 +216,7 @@ def _heading(state: State) -> str:
     learned = counters.learned + counters.defaulted
     return (
         f"Agent: {policy}, {counters.decisions} decisions ({counters.explored} to explore), "
-        f"{len(ledger) - len(ledger.completed)} pending, {learned} rewards learned "
+        f"{len(ledger) - ledger.done} pending, {learned} rewards learned "
         f"({counters.defaulted} defaults)"
     )
 

@@ -23,9 +23,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
-from mogro._codec import TAG, decode, encode
+from mogro._codec import TAG, decode, encode, end_of
 from mogro.agent.errors import DamagedJournal, JournalError, NewerJournal
-from mogro.agent.events import KINDS, Decided, Event
+from mogro.agent.events import KINDS, Decided, Event, Evidence
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
@@ -212,20 +212,30 @@ class Journal(ABC):
 
     def decode(self, row: Row, *, evidence: bool = True) -> Event:
         """Return the event of a row, with or without what only a log needs."""
-        position, content, expected = row
         event: Event
-        if kind_of(row) not in KINDS and checksum(position, content) == expected:
-            name = kind_of(row)[:40]
-            raise NewerJournal(f"{self.path}: event {position} is {name!r}, not known here")
         try:
-            if checksum(position, content) != expected:
-                raise ValueError("its checksum does not match")
-            event, end = decode(content, self.types)
-            if evidence and end < len(content) and isinstance(event, Decided):
-                event = event._replace(evidence=decode(content, self.types, end)[0])
+            check_intact(row)
+            event, end = decode(row[1], self.types)
+            if evidence and end < len(row[1]) and isinstance(event, Decided):
+                event = event._replace(evidence=decode(row[1], self.types, end)[0])
         except Exception as error:  # a damaged event can fail in any way
-            raise DamagedJournal(f"{self.path}: event {position} is damaged: {error}") from error
+            raise self._unreadable(row, error) from error
         return event
+
+    def evidence(self, row: Row) -> Evidence | None:
+        """Return what only a log needs of a decision, if there is something."""
+        try:
+            check_intact(row)
+            end = end_of(row[1])
+            return decode(row[1], self.types, end)[0] if end < len(row[1]) else None
+        except Exception as error:
+            raise self._unreadable(row, error) from error
+
+    def _unreadable(self, row: Row, error: Exception) -> JournalError:
+        name, intact = kind_of(row)[:40], checksum(row[0], row[1]) == row[2]
+        if intact and name not in KINDS:
+            return NewerJournal(f"{self.path}: event {row[0]} is {name!r}, not known here")
+        return DamagedJournal(f"{self.path}: event {row[0]} is damaged: {error}")
 
     def remove(self, positions: Iterable[int]) -> None:
         """Delete events."""
@@ -315,6 +325,12 @@ def event_bytes(event: Event) -> bytes:
     if not isinstance(event, Decided) or event.evidence is None:
         return encode(event)
     return encode(event._replace(evidence=None)) + encode(event.evidence)
+
+
+def check_intact(row: Row) -> None:
+    """Refuse a row whose checksum is another."""
+    if checksum(row[0], row[1]) != row[2]:
+        raise ValueError("its checksum does not match")
 
 
 def checksum(position: int, content: bytes) -> int:

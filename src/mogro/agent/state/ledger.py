@@ -7,56 +7,105 @@ every block knows the last event that changed it: so snapshots write only what h
 an agent that goes on.
 """
 
-import copy
 import heapq
 import math
 import sys
-from collections import Counter, deque
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
 from mogro.agent.objective import MISSING, PENDING
+from mogro.agent.state.block import Block, empty_block
 
 _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
-FREE = 255  # no decision lives in this row
-# Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
-# somebody else; it was given a time; served by the baseline; taken over from another agent; it
-# counts for the budgets.
-EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT, IMPORTED = 1, 2, 4, 8, 16, 32, 64
-COUNTED = 128
-
-
-class Block(NamedTuple):
-    """Some rows of the ledger; the last axes are features (p) or objectives (M)."""
-
-    features: FloatArray  # of the arm, as the learner sees them
-    weights: FloatArray  # NaN where none were drawn
-    estimates: FloatArray  # of the arm when it was chosen, as the learner sees them
-    values: FloatArray  # rewards as the user gave them, NaN before
-    stamps: FloatArray  # times of these values, where they matter
-    state: NDArray[np.uint8]
-    time: FloatArray
-    start: FloatArray  # when windows began; infinity before that
-    serial: IntArray  # number of the decision
-    position: IntArray  # number of its event
-    offer: IntArray  # number of the event that wrote down its arms; 0 if none did
-    completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
-    flags: NDArray[np.uint8]
-    subject: IntArray  # a hash of whom it was made for; 0 if nobody said
-
+_LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
+_FIRST_SLOTS = 6  # as a power of two
+_TAG = (1 << 31) - 1  # bits of a hash that an index holds
+_ROW = (1 << 32) - 1
 
 _BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
 
 
-def _arrays(block: Block) -> tuple[NDArray[Any], ...]:
-    return block
+class RowIndex:
+    """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
+
+    An open hash table of eight bytes a slot: part of the hash, and the row. A dict takes four times
+    as much. An entry stands at the place that its hash says, or behind it, before the next gap.
+    """
+
+    def __init__(self, ids: list[str]) -> None:
+        self._ids = ids
+        hashes = np.fromiter(map(hash, ids), np.int64, len(ids)) & _TAG
+        rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, len(ids)))
+        self._fill((hashes[rows] << 32) | (rows + 1))
+
+    def __len__(self) -> int:
+        return self._held
+
+    def __contains__(self, id: str) -> bool:
+        return self.get(id) is not None
+
+    def __reduce__(self) -> tuple[Any, ...]:  # hashes are others in another process
+        return RowIndex, (self._ids,)
+
+    def get(self, id: str) -> int | None:
+        """Return the row of an id; None if there is none."""
+        tag, slots = hash(id) & _TAG, self._slots
+        place = tag << 32 >> self._shift
+        while entry := slots[place]:
+            if entry >> 32 == tag and self._ids[(entry & _ROW) - 1] == id:
+                return (entry & _ROW) - 1
+            place += 1
+        return None
+
+    def add(self, id: str, row: int) -> None:
+        """Note the row of an id that has none."""
+        if 3 * self._held >= 2 << (63 - self._shift):
+            self._fill(np.array(self._slots))
+        slots, entry = self._slots, (hash(id) & _TAG) << 32 | (row + 1)
+        place = entry >> self._shift
+        while slots[place]:
+            place += 1
+        slots[place] = entry
+        self._held += 1
+        if place + 1 == len(slots):  # there is always a gap at the end
+            slots.append(0)
+
+    def remove(self, id: str, row: int) -> None:
+        """Forget the row of an id; what stands behind it moves up, as far as it may."""
+        slots, entry = self._slots, (hash(id) & _TAG) << 32 | (row + 1)
+        place = entry >> self._shift
+        while slots[place] != entry:
+            place += 1
+        gap = place
+        while entry := slots[place := place + 1]:
+            if entry >> self._shift <= gap:
+                slots[gap], gap = entry, place
+        slots[gap] = 0
+        self._held -= 1
+
+    def _fill(self, entries: IntArray) -> None:
+        """Begin anew with some entries (zeros are none), in a table half full at most."""
+        entries = np.sort(entries[entries > 0])
+        bits = max((2 * len(entries)).bit_length(), _FIRST_SLOTS)
+        self._held, self._shift = len(entries), 63 - bits
+        order = np.arange(len(entries))
+        places = np.maximum.accumulate((entries >> self._shift) - order) + order
+        slots = np.zeros(max(1 << bits, int(places.max(initial=0)) + 1) + 1, dtype=np.int64)
+        slots[places] = entries
+        self._slots = array("q", slots.tobytes())
+        tags = entries >> 32
+        alike = np.isin(tags, tags[1:][np.diff(tags) == 0])
+        ids = [self._ids[row] for row in ((entries[alike] & _ROW) - 1).tolist()]
+        if len(set(ids)) < len(ids):
+            raise ValueError("ids: expected different ones")
 
 
 class Ledger:
@@ -71,35 +120,40 @@ class Ledger:
 
     def _begin(self, shape: tuple[int, int, int]) -> None:
         self.shape = shape
-        self.rows: dict[str, int] = {}
         self.ids: list[str] = []
+        self.rows = RowIndex(self.ids)
         self.arms: list[str] = []
-        self.records: list[str] = []  # arms as callers gave them, in JSON; empty if as numbers
-        self.contexts: list[str] = []  # contexts, likewise
-        self.completed: deque[int] = deque()  # rows with nothing pending, in that order
+        # Arms and contexts as callers gave them, in JSON; no lists at all while all were numbers.
+        self._records: tuple[list[str], ...] = ()
+        self.held = 0  # decisions
+        self.done = 0  # of them, those with nothing pending
+        self._done = array("q")  # their rows, in the order of completions
+        self._oldest = 0  # where these begin
         self._free: list[int] = []  # a heap
         self._shared: set[int] = set()  # blocks that others may be reading
         self.references: Counter[int] = Counter()  # to events with arms
         empty = empty_block(1, shape)
-        self._empty = [array[0].copy() for array in _arrays(empty)]
-        width = sum(array.nbytes for array in _arrays(empty))
+        self._empty = [column[0].copy() for column in empty]
+        width = sum(column.nbytes for column in empty)
         self._bits = min(max((_BYTES // width).bit_length() - 1, _MIN_BLOCK), _MAX_BLOCK)
         self._mask = self.block_size - 1
         self.blocks = [empty_block(self.block_size, shape)]
         self.versions = [self.position]  # of the blocks: the last event that changed each
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.held
 
     @property
     def block_size(self) -> int:
         """The number of rows in a block."""
         return 1 << self._bits
 
-    @property
-    def texts(self) -> tuple[list[str], list[str], list[str], list[str]]:
-        """All that rows hold in words."""
-        return self.ids, self.arms, self.records, self.contexts
+    def records(self, rows: Sequence[int]) -> tuple[list[str], list[str]]:
+        """Return arms and contexts of some rows as callers gave them; empty texts if as numbers."""
+        if not self._records:
+            return [""] * len(rows), [""] * len(rows)
+        arms, contexts = ([texts[row] for row in rows] for texts in self._records)
+        return arms, contexts
 
     def add(self, id: str, arm: str, record: str = "", context: str = "") -> tuple[int, Block, int]:
         """Make a row for a new decision and return it and its place; the caller fills it.
@@ -113,11 +167,15 @@ class Ledger:
             if row >> self._bits == len(self.blocks):
                 self.blocks.append(empty_block(self.block_size, self.shape))
                 self.versions.append(self.position)
-            for texts in self.texts:
+            for texts in (self.ids, self.arms, *self._records):
                 texts.append("")
-        self.rows[id] = row
+        self.rows.add(id, row)
+        self.held += 1
         self.ids[row], self.arms[row] = id, sys.intern(arm)  # many decisions choose the same
-        self.records[row], self.contexts[row] = record, context
+        if record or context:
+            self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
+        if self._records:
+            self._records[0][row], self._records[1][row] = record, context
         return row, *self.writable(row)
 
     def writable(self, row: int) -> tuple[Block, int]:
@@ -125,9 +183,21 @@ class Ledger:
         number = row >> self._bits
         if number in self._shared:
             self._shared.discard(number)
-            self.blocks[number] = Block._make(array.copy() for array in self.blocks[number])
+            self.blocks[number] = Block._make(
+                column.copy() if column.flags.writeable else column
+                for column in self.blocks[number]
+            )
         self.versions[number] = self.position
         return self.blocks[number], row & self._mask
+
+    def writable_column(self, row: int, name: str) -> Any:
+        """Return a column of the block of a row, of those that not all blocks have in full."""
+        block, _ = self.writable(row)
+        column = getattr(block, name)
+        if not column.flags.writeable:
+            column = column.copy()
+            self.blocks[row >> self._bits] = block._replace(**{name: column})
+        return column
 
     def readable(self, row: int) -> tuple[Block, int]:
         """Return where a row lies, to read it."""
@@ -135,9 +205,10 @@ class Ledger:
 
     def freeze(self) -> "Ledger":
         """Return the ledger as it is now: it can be read at any time, while this one goes on."""
-        other = copy.copy(self)
+        other = object.__new__(Ledger)
+        other.__dict__ = self.__dict__.copy()
         other.ids, other.arms = self.ids.copy(), self.arms.copy()
-        other.records, other.contexts = self.records.copy(), self.contexts.copy()
+        other._records = tuple(texts.copy() for texts in self._records)
         other.blocks, other.versions = self.blocks.copy(), self.versions.copy()
         self._shared = set(range(len(self.blocks)))
         return other
@@ -147,10 +218,13 @@ class Ledger:
         block, i = self.writable(row)
         self._release(block.position.item(i))
         self.drop_reference(block.offer.item(i))
-        for array, empty in zip(_arrays(block), self._empty, strict=True):
-            array[i] = empty
-        del self.rows[self.ids[row]]
-        for texts in self.texts:
+        column: Any
+        for column, empty in zip(block, self._empty, strict=True):
+            if column.flags.writeable:
+                column[i] = empty
+        self.rows.remove(self.ids[row], row)
+        self.held -= 1
+        for texts in (self.ids, self.arms, *self._records):
             texts[row] = ""
         heapq.heappush(self._free, row)
 
@@ -173,30 +247,42 @@ class Ledger:
 
     def complete(self, row: int, most: float) -> int:
         """Keep a decision with nothing pending; return how many were dropped to make room."""
+        block, i = self.writable(row)
+        block.completed[i] = self.completions
         self.completions += 1
-        self.completed.append(row)
+        self._done.append(row)
+        self.done += 1
         dropped = 0
-        while len(self.completed) > most:
-            self.drop(self.completed.popleft())
+        while self.done > most:
+            self._drop_oldest()
             dropped += 1
         return dropped
+
+    def drop_aged(self, oldest: float) -> int:
+        """Drop completed decisions that are too old, as far as all completed before are, too."""
+        dropped = 0
+        while self.done:
+            block, i = self.readable(self._done[self._oldest])
+            if block.time.item(i) >= oldest:
+                break
+            self._drop_oldest()
+            dropped += 1
+        return dropped
+
+    def _drop_oldest(self) -> None:
+        self.drop(self._done[self._oldest])
+        self._oldest += 1
+        self.done -= 1
+        if self._oldest > _LEFT_OVER and 2 * self._oldest > len(self._done):
+            del self._done[: self._oldest]
+            self._oldest = 0
 
     def reopen(self, row: int) -> None:
         """Have something pending again, of a decision that was completed."""
         block, i = self.writable(row)
         block.completed[i] = -1
-        self.completed.remove(row)
-
-    def drop_aged(self, oldest: float) -> int:
-        """Drop completed decisions that are too old, as far as all completed before are, too."""
-        dropped = 0
-        while self.completed:
-            block, i = self.readable(self.completed[0])
-            if block.time.item(i) >= oldest:
-                break
-            self.drop(self.completed.popleft())
-            dropped += 1
-        return dropped
+        del self._done[self._done.index(row, self._oldest)]
+        self.done -= 1
 
     def pending(self) -> IntArray:
         """Return rows with something pending, in the order of their decisions."""
@@ -223,14 +309,15 @@ class Ledger:
 
     def gather(self, rows: IntArray) -> Block:
         """Return copies of what stands in some rows, (n,)."""
-        part = empty_block(len(rows), self.shape)
+        part = empty_block(len(rows), self.shape, whole=True)
         numbers = rows >> self._bits
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
         for start, stop in pairwise([*starts, len(rows)]):
             chosen = order[start:stop]
             block, inside = self.blocks[numbers[chosen[0]]], rows[chosen] & (self.block_size - 1)
-            for mine, theirs in zip(_arrays(part), _arrays(block), strict=True):
+            mine: Any
+            for mine, theirs in zip(part, block, strict=True):
                 mine[chosen] = theirs[inside]
         return part
 
@@ -241,25 +328,35 @@ class Ledger:
         """
         self.blocks = []
         for texts, part in parts:
-            missing = [""] * (len(self.blocks) * self.block_size - len(self.ids))
-            for mine, theirs in zip(self.texts, texts, strict=True):
-                mine += missing + theirs
+            before, missing = len(self.ids), len(self.blocks) * self.block_size - len(self.ids)
+            if not self._records and any(map(any, texts[2:])):
+                self._records = [""] * before, [""] * before
+            held = self.ids, self.arms, *self._records
+            for mine, theirs in zip(held, texts, strict=False):
+                mine += [""] * missing + theirs
             for start in range(0, len(part.serial), self.block_size):
-                block = empty_block(self.block_size, self.shape)
-                for target, source in zip(_arrays(block), _arrays(part), strict=True):
-                    some = source[start : start + self.block_size]
-                    target[: len(some)] = some
-                self.blocks.append(block)
+                self.blocks.append(self._block(part, start))
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
-        rows = list(range(len(self.ids)))  # shared by all that refer to them
-        self.rows = {id: row for row, id in zip(rows, self.ids, strict=True) if id}
+        self.rows = RowIndex(self.ids)
+        self.held = len(self.rows)
         completed, offer = self.column("completed"), self.column("offer")
         done = np.flatnonzero(completed >= 0)
-        self.completed.extend(rows[row] for row in done[np.argsort(completed[done])].tolist())
+        self._done = array("q", done[np.argsort(completed[done])].astype(np.int64).tobytes())
+        self.done, self._oldest = len(done), 0
         self._free = np.flatnonzero(self.column("serial") < 0).tolist()
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
+
+    def _block(self, part: Block, start: int) -> Block:
+        """Return a block with rows of a part, from one on."""
+        columns = {}
+        for name, target in empty_block(self.block_size, self.shape)._asdict().items():
+            some = getattr(part, name)[start : start + self.block_size]
+            columns[name] = target if target.flags.writeable or not some.any() else target.copy()
+            if columns[name].flags.writeable:
+                columns[name][: len(some)] = some
+        return Block(**columns)
 
     def changed(
         self,
@@ -276,7 +373,8 @@ class Ledger:
         """
         rows = self.live()
         old = self.gather(rows)
-        held = [[texts[row] for row in rows.tolist()] for texts in self.texts]
+        held = [[texts[row] for row in rows.tolist()] for texts in (self.ids, self.arms)]
+        held += self.records(rows.tolist())
         references = self.references
         self._begin((features.shape[1], len(places), len(places) * stamped))
         new = (
@@ -298,24 +396,3 @@ class Ledger:
                     new.stamps[:, n] = old.stamps[:, m]
         self.fill([(held, new)])
         self.references = references
-
-
-def empty_block(rows: int, shape: tuple[int, int, int]) -> Block:
-    """Return a block of free rows for features, objectives and stamped objectives."""
-    size, objectives, stamped = shape
-    return Block(
-        features=np.zeros((rows, size)),
-        weights=np.full((rows, objectives), math.nan),
-        estimates=np.zeros((rows, objectives)),
-        values=np.full((rows, objectives), math.nan),
-        stamps=np.full((rows, stamped), -math.inf),
-        state=np.full((rows, objectives), FREE, dtype=np.uint8),
-        time=np.zeros(rows),
-        start=np.zeros(rows),
-        serial=np.full(rows, -1, dtype=np.int64),
-        position=np.zeros(rows, dtype=np.int64),
-        offer=np.zeros(rows, dtype=np.int64),
-        completed=np.full(rows, -1, dtype=np.int64),
-        flags=np.zeros(rows, dtype=np.uint8),
-        subject=np.zeros(rows, dtype=np.int64),
-    )

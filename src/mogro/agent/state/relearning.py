@@ -14,8 +14,9 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.objective import DEFAULTED, LEARNED
+from mogro.agent.state.block import Block
 from mogro.agent.state.learner import Learner
-from mogro.agent.state.ledger import Block, Ledger
+from mogro.agent.state.ledger import Ledger
 from mogro.agent.units import Units
 from mogro.posterior import Posterior
 
@@ -34,8 +35,7 @@ def remapped_features(
     if new.features == old.features:
         return features, 0
     remapping = Remapping(old.features, new.features)
-    texts = ([each[row] for row in rows.tolist()] for each in (ledger.records, ledger.contexts))
-    features, unsure = remapping.rows(features, *texts)
+    features, unsure = remapping.rows(features, *ledger.records(rows.tolist()))
     return features, forgotten + int(unsure.sum()) if remapping.new_columns.any() else 0
 
 

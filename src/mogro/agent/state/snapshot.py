@@ -28,8 +28,9 @@ from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedSnapshot
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.objective import PENDING, WITHDRAWN
+from mogro.agent.state.block import Block, empty_block
 from mogro.agent.state.counters import Counters
-from mogro.agent.state.ledger import Block, Ledger, empty_block
+from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
 VERSION = 5
@@ -134,8 +135,9 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
         column = getattr(rows, name)
         column[free] = getattr(empty, name)[0]
         arrays[f"ledger.{name}"] = column
-    for name, texts in zip(_TEXTS, ledger.texts, strict=True):
-        raw, sizes = _coded(texts[start:stop])
+    listed = ids, ledger.arms[start:stop], *ledger.records(range(start, stop))
+    for name, texts in zip(_TEXTS, listed, strict=True):
+        raw, sizes = _coded(texts)
         arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
         arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
     return arrays

@@ -22,9 +22,7 @@ from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObject
 from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.state.accounts import Account, Amount, new_accounts
-from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
-from mogro.agent.state.learner import Learner
-from mogro.agent.state.ledger import (
+from mogro.agent.state.block import (
     COUNTED,
     EXPLORED,
     FREE,
@@ -35,8 +33,10 @@ from mogro.agent.state.ledger import (
     TIMED,
     UNIFORM,
     Block,
-    Ledger,
 )
+from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
+from mogro.agent.state.learner import Learner
+from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.relearning import (
     carried,
     kept_defaults,
@@ -169,7 +169,7 @@ class State:
             block.time[i] = made
         block.start[i] = made if event.active else math.inf
         if event.offered:
-            block.offer[i] = event.offered
+            self.ledger.writable_column(row, "offer")[i] = event.offered
             self.ledger.add_reference(event.offered)
         block.flags[i] = (
             EXPLORED * event.exploring
@@ -181,7 +181,7 @@ class State:
             + COUNTED * (event.priced is not None)
         )
         if event.subject is not None:
-            block.subject[i] = event.subject
+            self.ledger.writable_column(row, "subject")[i] = event.subject
         self.counters.decisions = serial + 1
         self.counters.explored += event.exploring
         self.counters.observed += event.observed
@@ -199,7 +199,8 @@ class State:
         """Take over a decision with what has become of it, as that agent has learned it."""
         if not self._decided(event.decision):
             return False
-        row = self.ledger.rows[event.decision.id]
+        row = self.ledger.rows.get(event.decision.id)
+        assert row is not None
         block, i = self.ledger.writable(row)
         block.flags[i] |= IMPORTED
         learned, unobserved, states = [], [], []
@@ -247,7 +248,7 @@ class State:
         refused = self.refusal(event)
         if refused is not None:
             return refused
-        row = self.ledger.rows[event.id]
+        assert row is not None
         block, i = self.ledger.writable(row)
         stored = block.values[i].tolist()
         self._advance(event.time)
@@ -275,7 +276,7 @@ class State:
         number, time = block.serial.item(i), block.time.item(i)
         self.learner.learn(number, block.features[i], np.array(values), None, time)
         self.counters.learned += len(values)
-        self._complete(row, block, i)
+        self._complete(row)
         return Outcome(len(values))
 
     def _store_values(
@@ -387,7 +388,7 @@ class State:
         self.counters.count(before, states)
         self.counters.corrected += len({m for m, _ in (*taken_out, *put_in)})
         if waited.any() and not waits.any():
-            self._complete(row, block, i)
+            self._complete(row)
         return states
 
     def _learned_values(
@@ -501,11 +502,11 @@ class State:
         learner.begin_pending(block.features, block.state == PENDING, block.time)
         self.learner = learner
         self._renew_accounts()
-        waiting, done = set(self.ledger.pending().tolist()), set(self.ledger.completed)
-        for row in self.ledger.live().tolist():
-            if row not in waiting and row not in done:
-                self._complete(row, *self.ledger.writable(row))
-        for row in self.ledger.pending().tolist():  # values may wait for no window any more
+        rows = ledger.live()
+        new = rows[(block.state != PENDING).all(axis=1) & (block.completed < 0)]
+        for row in new.tolist():
+            self._complete(row)
+        for row in ledger.pending().tolist():  # values may wait for no window any more
             self._learn_final(row, *self.ledger.writable(row))
         return int(anew and learned.any(axis=1).sum())
 
@@ -544,7 +545,7 @@ class State:
             self.learner.remove_pending(block.features[i][None], which, np.array([time]))
         self.counters.count(before, states)
         if PENDING not in states:
-            self._complete(row, block, i)
+            self._complete(row)
 
     def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
         units = self.units
@@ -586,7 +587,7 @@ class State:
             block.state[i] = states
             self._recount(block, i, amounts)
             if PENDING not in states:
-                self._complete(row, block, i)
+                self._complete(row)
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
             self._windows.add(end, block.serial.item(i), row)
@@ -634,9 +635,8 @@ class State:
         if before:
             _recount(self.accounts, block.serial.item(i), before, self._amounts(block, i))
 
-    def _complete(self, row: int, block: Block, i: int) -> None:
+    def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
-        block.completed[i] = self.ledger.completions
         self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
 
     def _erased(self, event: events.Erased) -> int:
@@ -652,7 +652,7 @@ class State:
                 closed = [WITHDRAWN if state == PENDING else state for state in states]
                 self._set_outcomes(row, block, i, states, closed, [], unobserved)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
-                self.ledger.completed.remove(row)
+                self.ledger.reopen(row)
                 self.ledger.drop(row)
                 self.counters.forgotten += 1
             dropped += 1

@@ -1,0 +1,61 @@
+"""Some rows of the ledger: columns of numbers, one entry a decision."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro._validation import FloatArray, IntArray
+
+FREE = 255  # no decision lives in this row
+# Flags of a decision: chosen to explore; a uniform draw; one of several chosen together; made by
+# somebody else; it was given a time; served by the baseline; taken over from another agent; it
+# counts for the budgets.
+EXPLORED, UNIFORM, GROUPED, OBSERVED, TIMED, HOLDOUT, IMPORTED = 1, 2, 4, 8, 16, 32, 64
+COUNTED = 128
+
+
+class Block(NamedTuple):
+    """Some rows of the ledger; the last axes are features (p) or objectives (M)."""
+
+    features: FloatArray  # of the arm, as the learner sees them
+    weights: FloatArray  # NaN where none were drawn
+    estimates: FloatArray  # of the arm when it was chosen, as the learner sees them
+    values: FloatArray  # rewards as the user gave them, NaN before
+    stamps: FloatArray  # times of these values, where they matter
+    state: NDArray[np.uint8]
+    time: FloatArray
+    start: FloatArray  # when windows began; infinity before that
+    serial: IntArray  # number of the decision
+    position: IntArray  # number of its event
+    offer: IntArray  # number of the event that wrote down its arms; 0 if none did
+    completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
+    flags: NDArray[np.uint8]
+    subject: IntArray  # a hash of whom it was made for; 0 if nobody said
+
+
+def empty_block(rows: int, shape: tuple[int, int, int], *, whole: bool = False) -> Block:
+    """Return a block of free rows for features, objectives and stamped objectives.
+
+    Unless it is to be ``whole``, columns that few agents use are one zero for all rows, which
+    cannot be written to.
+    """
+    size, objectives, stamped = shape
+    zeros: IntArray = np.zeros(rows, np.int64) if whole else np.broadcast_to(np.int64(0), rows)
+    return Block(
+        features=np.zeros((rows, size)),
+        weights=np.full((rows, objectives), math.nan),
+        estimates=np.zeros((rows, objectives)),
+        values=np.full((rows, objectives), math.nan),
+        stamps=np.full((rows, stamped), -math.inf),
+        state=np.full((rows, objectives), FREE, dtype=np.uint8),
+        time=np.zeros(rows),
+        start=np.zeros(rows),
+        serial=np.full(rows, -1, dtype=np.int64),
+        position=np.zeros(rows, dtype=np.int64),
+        offer=zeros,
+        completed=np.full(rows, -1, dtype=np.int64),
+        flags=np.zeros(rows, dtype=np.uint8),
+        subject=zeros.copy() if whole else zeros,
+    )

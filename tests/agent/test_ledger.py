@@ -1,0 +1,59 @@
+"""Rows by id: the index of the ledger, beside a dict."""
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mogro.agent.state.ledger import RowIndex
+
+
+class Alike(str):
+    """An id whose hash is one of a few: the same as that of others, near theirs, or the last."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return (0, 1, 1 << 25, (1 << 31) - 1)[len(self) % 4]
+
+
+ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(min_size=1, max_size=3)
+
+
+@given(st.lists(ids, max_size=200))
+def test_an_index_is_a_dict(visits: list[str]) -> None:
+    """An id that is there goes, another one comes, in the lowest row that is free."""
+    listed: list[str] = []
+    index, rows = RowIndex(listed), dict[str, int]()
+    for id in visits:
+        if id in rows:
+            row = rows.pop(id)
+            index.remove(id, row)
+            listed[row] = ""
+        else:
+            row = next((row for row, other in enumerate(listed) if not other), len(listed))
+            listed[row:] = [id, *listed[row + 1 :]]
+            index.add(id, row)
+            rows[id] = row
+        assert len(index) == len(rows)
+        assert [index.get(id) for id in visits] == [rows.get(id) for id in visits]
+    for other in (RowIndex(listed), copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
+        assert [other.get(id) for id in visits] == [rows.get(id) for id in visits]
+
+
+def test_many() -> None:
+    listed = [f"visit {n}" for n in range(5000)]
+    index = RowIndex([])
+    index._ids = listed
+    for row, id in enumerate(listed):
+        index.add(id, row)
+    assert [index.get(id) for id in listed] == list(range(5000))
+    assert "visit 5000" not in index
+
+
+def test_ids_that_are_alike_are_refused() -> None:
+    RowIndex(["a", "", "b", ""])
+    with pytest.raises(ValueError, match="different"):
+        RowIndex(["a", "", "b", "a"])
