@@ -6,7 +6,7 @@ program runs its Router, and the "models" are answers that LiteLLM makes up (``m
 without, a loop stands in for the Router that calls the same hook in the same way. Nothing leaves
 this machine.
 
-Run with ``python examples/litellm_router.py``. It needs ``pip install 'mogro[serve]'``.
+Run with ``python examples/litellm_router.py``. It needs ``pip install '.[serve]'``.
 """
 
 import os
@@ -22,7 +22,11 @@ from socket import create_server
 from typing import Any
 
 import mogro
-from mogro.service.client import RemoteAgent, ServiceError
+
+try:
+    from mogro.service.client import RemoteAgent, ServiceError
+except ImportError:
+    sys.exit("This needs the service: pip install '.[serve]' in a checkout.")
 
 SERVICE = """
 port = {port}
