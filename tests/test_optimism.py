@@ -12,6 +12,7 @@ from tests.properties import examples
 import mogro
 from mogro._validation import FloatArray
 from mogro.priors import Flat, Learned, Prior
+from mogro.scalarization import Scalarization
 
 
 def learned(
@@ -191,3 +192,16 @@ def test_weights_that_are_no_numbers_are_refused_by_name(K: int) -> None:
     own.vector = np.array([0.5, np.nan])
     with pytest.raises(ValueError, match="weights: expected finite values"):
         policy.select(arms, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("scalarization", [mogro.RandomWeights(), mogro.RandomChebyshev()])
+def test_copies_of_an_arm_stay_with_the_first(scalarization: Scalarization) -> None:
+    """In the first rounds errors of copies differ by more than estimates: S has large numbers."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        arms = rng.standard_normal((2, 4))[rng.integers(0, 2, 7)]
+        policy = mogro.MOGRO(4, 2, scalarization=scalarization)
+        for _ in range(20):
+            arm = int(policy.select(arms, rng=rng))
+            assert not (arms[:arm] == arms[arm]).all(axis=-1).any()
+            policy.update(arms[arm], arms[arm].sum() + rng.standard_normal(2))

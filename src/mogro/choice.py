@@ -284,7 +284,7 @@ def best_arms(
     else:
         bonus = np.vecdot(_errors(variance * noise[..., None, :], optimism), weights[..., None, :])
     total[..., turn] += bonus
-    arm = _best(total, arms, sizes, rng)
+    arm = _first_copies(arms, _best(total, arms, sizes, rng))
     return arm, _is_another(scores, arm)
 
 
@@ -352,7 +352,7 @@ def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> C
     if optimism is None:
         return Choice(arm, weights, nobody, nobody)
     estimates = priced(beliefs.estimates(arms), theta, arms, prices)
-    greedy = _scores(estimates, weights, scalarization)
+    greedy, arm = _scores(estimates, weights, scalarization), _first_copies(arms, arm)
     return Choice(arm, weights, _is_another(greedy, arm), nobody)
 
 
@@ -505,6 +505,11 @@ def _draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
     if len(different) == 1:
         return int(different[0])
     return int(different[int(rng.random(()) * len(different))])
+
+
+def _first_copies(arms: FloatArray, best: IntArray) -> IntArray:
+    """Return the first copies of the best arms (...): errors of copies round as they please."""
+    return np.asarray((arms == _picked(arms, best)[..., None, :]).all(axis=-1).argmax(axis=-1))
 
 
 def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
