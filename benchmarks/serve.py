@@ -92,9 +92,9 @@ def run_server(place: str) -> None:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from mogro.service.access_control import AccessControl, authenticate, read_body
     from mogro.service.app import make_app
     from mogro.service.config import parse_config
-    from mogro.service.guard import Guard, authenticate, read_body
     from mogro.service.protocol import make_protocol
     from mogro.service.service import Service
 
@@ -108,7 +108,9 @@ def run_server(place: str) -> None:
         return Response(b"{}", media_type="application/json")
 
     whole = make_app(service)
-    empty = Guard(Starlette(routes=[Route("/empty", nothing, methods=["POST"])]), service.config)
+    empty = AccessControl(
+        Starlette(routes=[Route("/empty", nothing, methods=["POST"])]), service.config
+    )
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         chosen = empty if scope.get("path") == "/empty" else whole

@@ -185,7 +185,7 @@ def test_no_key_stands_in_a_file_or_in_the_log(locked: tuple[Running, dict[str, 
     ],
 )
 def test_hosts_and_origins(tmp_path: Path, headers: dict[str, str], status: int) -> None:
-    with running(tmp_path, {"names": ["shop.example"]}) as service:
+    with running(tmp_path, {"allowed_hosts": ["shop.example"]}) as service:
         answer = service.post("decide", {"id": "v1"}, headers=headers)
         assert answer.status == status
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -305,7 +305,11 @@ def test_keys_on_the_command_line(tmp_path: Path) -> None:
     assert "roles: expected some of" in run(
         cli.main, "serve", path, "--add-key", "x", "--roles", "boss"
     ).output  # fmt: skip
+    assert "agents: expected some of ['a'], got ['b']" in run(
+        cli.main, "serve", path, "--add-key", "x", "--agents", "b"
+    ).output  # fmt: skip
     assert run(cli.main, "serve", path, "--remove-key", "phone").exit_code == 0
+    assert "port: expected a number" in run(cli.main, "serve", path, "--port", "70000").output
     assert "name: expected one of []" in run(cli.main, "serve", path, "--remove-key", "no").output
     assert "FILE: expected one" in run(cli.main, "serve").output
 

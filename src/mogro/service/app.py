@@ -19,10 +19,15 @@ from starlette.routing import Route
 from mogro._version import __version__
 from mogro.agent import Agent, ImplausibleTime
 from mogro.service import pages, wire
-from mogro.service.guard import App, Guard, answer, authenticate, find_caller, read_body
-from mogro.service.openapi import describe
+from mogro.service.access_control import AccessControl, App, authenticate, find_caller, read_body
+from mogro.service.error_responses import (
+    RequestRefused,
+    error_body,
+    error_response,
+    http_status,
+)
+from mogro.service.openapi import openapi_document
 from mogro.service.operations import CallContext, Operation, agent_operations
-from mogro.service.problems import Refused, problem_of, status_of
 from mogro.service.service import Service
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -44,12 +49,12 @@ def make_app(service: Service) -> App:
     listed = [*routes.listed(), *pages.routes(service, routes.answered)]
     handlers: Any = {HTTPException: _no_route}
     app = Starlette(routes=listed, lifespan=lifespan, exception_handlers=handlers)
-    return Guard(app, service.config)
+    return AccessControl(app, service.config)
 
 
 async def _no_route(_: Request, error: HTTPException) -> Response:
     words = "path: expected one of /openapi.json" if error.status_code == 404 else error.detail
-    return answer(Refused(error.status_code, words))
+    return error_response(RequestRefused(error.status_code, words))
 
 
 def as_json(body: Any, status: int = 200) -> Response:
@@ -84,11 +89,12 @@ class Routes:
         ]  # fmt: skip
         calls = [(each, self._handler(each)) for each in agent_operations(self._service)]
         pairs = calls + others
-        described = describe([operation for operation, _ in pairs], list(self._service.agents))
+        agents = list(self._service.agents)
+        document = openapi_document([operation for operation, _ in pairs], agents)
 
         async def openapi(request: Request) -> Response:
             authenticate(request, self._service)
-            return as_json(described)
+            return as_json(document)
 
         live = [(each, self._handler(each)) for each in pages.operations()]
         routes = [self._route(*pair) for pair in pairs + live]
@@ -109,7 +115,7 @@ class Routes:
             try:
                 response = await handler(request)
             except Exception as error:
-                response = answer(error)
+                response = error_response(error)
                 if response.status_code == 500:
                     service.log({"event": "error", "call": name, "error": repr(error)})
             seconds = time.perf_counter() - start
@@ -162,7 +168,7 @@ class Routes:
     async def _body(self, request: Request) -> bytes:
         kind = request.headers.get("content-type", "").partition(";")[0]
         if kind.strip().lower() != "application/json":
-            raise Refused(415, "content-type: expected application/json")
+            raise RequestRefused(415, "content-type: expected application/json")
         limits = self._service.config.limits
         return await read_body(request, most=limits.body, seconds=limits.seconds)
 
@@ -172,7 +178,7 @@ class Routes:
             here.caller.require(role, here.hosted.name)
         arms, most = getattr(call, "arms", None), self._service.config.limits.arms
         if isinstance(arms, dict) and len(arms) > most:
-            raise Refused(413, f"arms: expected at most {most}, got {len(arms)}")
+            raise RequestRefused(413, f"arms: expected at most {most}, got {len(arms)}")
         now, clock = getattr(call, "now", None), time.time()
         if now is not None:
             if not clock - _BEHIND <= now <= clock + _AHEAD:
@@ -187,12 +193,12 @@ class Routes:
         calls = self._batch_decoder.decode(await self._body(request)).calls
         most = self._service.config.limits.batch
         if len(calls) > most:
-            raise Refused(413, f"calls: expected at most {most}, got {len(calls)}")
+            raise RequestRefused(413, f"calls: expected at most {most}, got {len(calls)}")
         for call in calls:
             self._check(here, call)
         works = [partial(here.hosted.carry_out, call) for call in calls]
         results = await here.hosted.writer.perform(works)
-        return as_json({"answers": [_single(result) for result in results]})
+        return as_json({"answers": [_batch_answer(result) for result in results]})
 
     async def _log(self, request: Request) -> Response:
         hosted = self._enter(request, "read").hosted
@@ -222,20 +228,20 @@ class Routes:
 
     async def _ready(self, request: Request) -> Response:
         if not self._service.ready:
-            raise Refused(503, "ready: not yet, or no longer", retry=1)
+            raise RequestRefused(503, "ready: not yet, or no longer", retry=1)
         return as_json(wire.ReadyAnswer(ready=True))
 
     async def _metrics(self, request: Request) -> Response:
-        if not self._service.config.open_metrics:
+        if not self._service.config.public_metrics:
             authenticate(request, self._service).require("read", None)
         text = await self._service.readers.perform(self._service.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4")
 
 
-def _single(result: Any) -> dict[str, Any]:
+def _batch_answer(result: Any) -> dict[str, Any]:
     """Return the answer to a call of a batch."""
     if isinstance(result, Exception):
-        return {"status": status_of(result), "body": problem_of(result)}
+        return {"status": http_status(result), "body": error_body(result)}
     return {"status": 200, "body": result}
 
 

@@ -10,7 +10,7 @@ from mogro._files import write_atomically
 from mogro.agent import Agent, Catalogue
 from mogro.agent.features.encoder import read_records
 from mogro.agent.features.feature_map import FeatureMap
-from mogro.service.problems import Refused
+from mogro.service.error_responses import RequestRefused
 
 
 class ArmStore:
@@ -70,7 +70,9 @@ class ArmStore:
 
     def _replace(self, given: dict[str, Any]) -> None:
         if len(given) > self._most:
-            raise Refused(413, f"arms: expected at most {self._most} in all, got {len(given)}")
+            raise RequestRefused(
+                413, f"arms: expected at most {self._most} in all, got {len(given)}"
+            )
         made = self._made(given)
         with write_atomically(self._path) as file:
             file.write(json.dumps(given).encode())

@@ -166,15 +166,15 @@ class RemoteAgent:
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision is really shown."""
-        return self._call(wire.Activate(id=id, now=now), wire.WaitingAnswer).waited
+        return self._call(wire.Activate(id=id, now=now), wire.ActivateAnswer).waited
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all."""
-        return self._call(wire.Withdraw(id=id, now=now), wire.NumberAnswer).count
+        return self._call(wire.Withdraw(id=id, now=now), wire.CountAnswer).count
 
     def expire(self, now: float | None = None) -> int:
         """Close all windows that end by a time."""
-        return self._call(wire.Expire(now=now), wire.NumberAnswer).count
+        return self._call(wire.Expire(now=now), wire.CountAnswer).count
 
     def batch(self, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Make up to 100 calls with one request and one commit, and return an answer each.
@@ -270,15 +270,15 @@ class RemoteAgent:
 
     def put_arms(self, arms: Mapping[str, Any]) -> None:
         """Add arms to the catalogue, or give those that are there other features."""
-        self._ask("PUT", "/arms", wire.NumberAnswer, {"arms": arms})
+        self._ask("PUT", "/arms", wire.CountAnswer, {"arms": arms})
 
     def drop_arms(self, ids: Sequence[str]) -> None:
         """Take arms off the catalogue."""
-        self._ask("DELETE", "/arms", wire.NumberAnswer, wire.DropArms(arms=list(ids)))
+        self._ask("DELETE", "/arms", wire.CountAnswer, wire.DropArms(arms=list(ids)))
 
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions."""
-        return self._ask("POST", "/erase", wire.NumberAnswer, wire.Erase(ids=list(ids))).count
+        return self._ask("POST", "/erase", wire.CountAnswer, wire.Erase(ids=list(ids))).count
 
     def export(self, folder: str | os.PathLike[str]) -> Path:
         """Write the log to ``decisions.parquet`` in a folder, and return the file's path."""

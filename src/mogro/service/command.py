@@ -29,6 +29,8 @@ def run(given: argparse.Namespace) -> None:
     config.host, config.port = given.host or config.host, given.port or config.port
     if given.add_key is not None:
         roles, agents = (part.split(",") if part else [] for part in (given.roles, given.agents))
+        if not config.agents.keys() >= set(agents):
+            raise ValueError(f"agents: expected some of {sorted(config.agents)}, got {agents}")
         print(add_key(config.key_file, given.add_key, roles, agents))
     elif given.remove_key is not None:
         remove_key(config.key_file, given.remove_key)
@@ -79,8 +81,8 @@ def make_server(service: Service) -> uvicorn.Server:
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=bool(config.proxy),
-            forwarded_allow_ips=config.proxy or None,
+            proxy_headers=bool(config.trusted_proxy),
+            forwarded_allow_ips=config.trusted_proxy or None,
             ssl_certfile=str(config.beside(config.certificate)) if config.certificate else None,
             ssl_keyfile=str(config.beside(config.certificate_key)) if config.certificate else None,
             limit_concurrency=config.limits.connections,

@@ -70,7 +70,7 @@ class VectorColumn(Struct, tag="vector", forbid_unknown_fields=True):
 Columns = dict[str, NumberColumn | CategoryColumn | TagsColumn | VectorColumn]
 
 
-class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """What can change in an agent that runs: see :meth:`mogro.Agent.reconfigure`."""
 
     objectives: list[Objective] | UnsetType = UNSET
@@ -89,7 +89,7 @@ class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
 
     def options(self) -> dict[str, Any]:
         """Return what is given, as an agent takes it."""
-        given = {name: getattr(self, name) for name in Settings.__struct_fields__}
+        given = {name: getattr(self, name) for name in AgentSettings.__struct_fields__}
         options = {name: value for name, value in given.items() if value is not UNSET}
         for name in ("arms", "context"):
             if isinstance(options.get(name), dict):
@@ -97,7 +97,7 @@ class Settings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
         return options
 
 
-class AgentSection(Settings, kw_only=True):
+class AgentSection(AgentSettings, kw_only=True):
     """An agent of the service."""
 
     objectives: list[Objective]
@@ -139,12 +139,12 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
     agents: dict[str, AgentSection]
     host: str = "127.0.0.1"
     port: int = 8080
-    names: list[str] = []  # by which clients call this service, beside those of loopback
+    allowed_hosts: list[str] = []  # by which clients call this service, beside those of loopback
     keys: str = ""  # the file with the keys; beside this one by default
     certificate: str = ""
     certificate_key: str = ""
-    proxy: str = ""  # the address of a proxy that is believed about clients and TLS
-    open_metrics: bool = False  # without a key
+    trusted_proxy: str = ""  # the address of a proxy that is believed about clients and TLS
+    public_metrics: bool = False  # without a key
     log: Literal["requests", "changes"] = "requests"
     limits: Limits = Limits()
     personalizer: Personalizer | None = None
@@ -158,7 +158,7 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
     @property
     def secure(self) -> bool:
         """Whether clients come by TLS, here or at a trusted proxy."""
-        return bool(self.certificate or self.proxy)
+        return bool(self.certificate or self.trusted_proxy)
 
     def beside(self, name: str) -> Path:
         """Return the path of a file that is named in this one."""
@@ -180,6 +180,8 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise ValueError(
                     f"agents: expected names of letters, digits, - and _, got {name!r}"
                 )
+        if not 0 <= self.port < 1 << 16:
+            raise ValueError(f"port: expected a number from 0 to 65535, got {self.port}")
         if not (keys or is_loopback(self.host)):
             raise ValueError(
                 f"host: expected a loopback address, as there are no keys, got {self.host!r}; "

@@ -12,8 +12,8 @@ from mogro.service.config import ServiceConfig, parse_config
 
 _TOPICS = ("politics", "sport", "science", "culture", "local")
 _ARTICLES = 40
-_PACE = 25.0  # visits a second
-_WORDS = ("Harbour", "Budget", "Derby", "Comet", "Opera", "Bridge", "Strike", "Market")
+_VISITS_PER_SECOND = 25.0  # visits a second
+_HEADLINE_WORDS = ("Harbour", "Budget", "Derby", "Comet", "Opera", "Bridge", "Strike", "Market")
 
 
 def demo_config(folder: Path, *, port: int) -> ServiceConfig:
@@ -48,7 +48,7 @@ def _articles() -> dict[str, dict[str, Any]]:
     """Return articles: shrill ones are clicked, long and serious ones are read."""
     rng = random.Random(3)
     return {
-        f"{rng.choice(_WORDS)} {rng.choice(_WORDS).lower()} {number}": {
+        f"{rng.choice(_HEADLINE_WORDS)} {rng.choice(_HEADLINE_WORDS).lower()} {number}": {
             "topic": rng.choice(_TOPICS),
             "minutes": round(rng.uniform(2, 14), 1),
             "shrill": round(rng.random(), 2),
@@ -68,7 +68,7 @@ class NewsSite:
         Visits a second.
     """
 
-    def __init__(self, url: str, *, pace: float = _PACE) -> None:
+    def __init__(self, url: str, *, pace: float = _VISITS_PER_SECOND) -> None:
         self._url, self._pace = url, pace
         self._articles, self._rng = _articles(), random.Random(11)
         self._stop = threading.Event()

@@ -10,7 +10,7 @@ from typing import Any
 from mogro.agent import Agent, Alarm
 from mogro.service import wire
 from mogro.service.arms import ArmStore
-from mogro.service.worker import Writer
+from mogro.service.threads import WriterThread
 
 _RECENT = 200  # choices that the page looks back on
 _RECALLED, _ARMS = 20, 1000  # of them from a journal, with so many arms each at most
@@ -24,7 +24,7 @@ class HostedAgent:
     name: str
     agent: Agent
     arms: ArmStore
-    writer: Writer
+    writer: WriterThread
     noise: Any = None  # of rewards, if somebody knows: see Agent.front
     page: tuple[float, dict[str, str]] = (-math.inf, {})  # since when, and its parts
     recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
@@ -45,7 +45,7 @@ class HostedAgent:
                 self._alarms = time.monotonic(), self.agent.alarms()
             return self._alarms[1]
 
-    def recall(self) -> None:
+    def restore_recent(self) -> None:
         """Take the last choices from the journal, after a start."""
         ledger = self.agent.freeze().ledger
         for row in ledger.live()[-_RECALLED:].tolist():

@@ -10,7 +10,7 @@ from mogro.service.operations import Operation
 from mogro.service.wire import ErrorAnswer
 
 _REFERENCE = "#/components/schemas/{name}"
-_WORDS = {
+_DESCRIPTIONS = {
     400: "The body is no JSON.",
     401: "A key is needed.",
     403: "The key does not allow it.",
@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
+def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
     types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
     schemas, components = msgspec.json.schema_components(
@@ -38,7 +38,7 @@ def describe(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str
     for operation in operations:
         asked = known[operation.asks] if operation.asks is not None else None
         body = None if asked is None else _body(asked, components)
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation_object(
             operation, body, known.get(operation.answers), known[ErrorAnswer], agents
         )
     return {
@@ -74,7 +74,7 @@ def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": _REFERENCE.format(name=f"{name}Body")}
 
 
-def _described(
+def _operation_object(
     operation: Operation,
     body: Any,
     answer: Any,
@@ -90,10 +90,10 @@ def _described(
             "description": words,
             "content": {"application/json": {"schema": problem}},
         }
-        for status, words in _WORDS.items()
+        for status, words in _DESCRIPTIONS.items()
     }
     described: dict[str, Any] = {
-        "summary": operation.words,
+        "summary": operation.summary,
         "operationId": f"{operation.method.lower()}{operation.path.replace('/', '_')}".translate(
             str.maketrans("-", "_", "{}")
         ),

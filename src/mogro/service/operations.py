@@ -10,10 +10,10 @@ from mogro.agent import Agent
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
 from mogro.service import personalizer, wire
-from mogro.service.config import Settings
+from mogro.service.config import AgentSettings
+from mogro.service.error_responses import RequestRefused
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
-from mogro.service.problems import Refused
 from mogro.service.service import Service
 from mogro.service.sessions import Caller
 
@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     ----------
     method, path
         By which it is called; ``{agent}`` stands for a name.
-    words
+    summary
         What it does.
     role
         That a key needs, or words about it; None if it needs no key.
@@ -71,7 +71,7 @@ class Operation(NamedTuple):
 
     method: str
     path: str
-    words: str
+    summary: str
     role: Any = None
     asks: Any = None
     answers: Any = None
@@ -84,8 +84,8 @@ class Operation(NamedTuple):
 def agent_operations(service: Service) -> list[Operation]:
     """Return all that can be asked of agents."""
     return [
-        *(_call(kind, writes=True) for kind in get_args(wire.Change)),
-        *(_call(kind, writes=False) for kind in wire.QUESTIONS),
+        *(_call(kind, writes=True) for kind in get_args(wire.WriteCall)),
+        *(_call(kind, writes=False) for kind in wire.READ_CALLS),
         _make("GET", "decision", "read", _show_decision),
         _make("GET", "explanation", "read", _explain),
         _make("GET", "alarms", "read", _show_alarms),
@@ -147,15 +147,15 @@ def _personalizer_operations(service: Service) -> list[Operation]:
     ]  # fmt: skip
 
 
-def _show_decision(here: CallContext, asked: wire.ById) -> wire.RecordAnswer:
+def _show_decision(here: CallContext, asked: wire.DecisionId) -> wire.RecordAnswer:
     """Return a decision and what has become of it."""
-    return wire.recorded(here.agent.decision(asked.id))
+    return wire.record_answer(here.agent.decision(asked.id))
 
 
-def _explain(here: CallContext, asked: wire.ById) -> wire.ExplanationAnswer:
+def _explain(here: CallContext, asked: wire.DecisionId) -> wire.ExplanationAnswer:
     """Say what an arm was chosen over."""
     known = here.agent.explain(here.agent.decision(asked.id).decision)
-    return wire.ExplanationAnswer(wire.decided(known.decision), known.reason, known.rivals)
+    return wire.ExplanationAnswer(wire.decision_answer(known.decision), known.reason, known.rivals)
 
 
 def _show_alarms(here: CallContext, _: None) -> wire.AlarmsAnswer:
@@ -180,14 +180,16 @@ def _show_config(here: CallContext, _: None) -> wire.ConfigAnswer:
     return _config_after(here, Reconfiguration())
 
 
-def _reconfigure(here: CallContext, asked: Settings) -> wire.ConfigAnswer:
+def _reconfigure(here: CallContext, asked: AgentSettings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
     options, config = asked.options(), here.agent.config
     names = ("arms", "context", "interactions")
     size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
     most = here.service.config.limits.features
     if size > most:
-        raise Refused(413, f"arms: expected at most {most} features of the agent, got {size}")
+        raise RequestRefused(
+            413, f"arms: expected at most {most} features of the agent, got {size}"
+        )
     done = here.agent.reconfigure(**options)
     if done.changes:
         here.note("config", asked)
@@ -218,25 +220,25 @@ def _show_arms(here: CallContext, _: None) -> wire.CatalogueAnswer:
     return wire.CatalogueAnswer(dict(here.hosted.arms.given))
 
 
-def _put_arms(here: CallContext, asked: wire.PutArms) -> wire.NumberAnswer:
+def _put_arms(here: CallContext, asked: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
     here.hosted.arms.put(asked.arms)
     here.note("arms", {"put": list(asked.arms)[:100]})
-    return wire.NumberAnswer(len(here.hosted.arms.given))
+    return wire.CountAnswer(len(here.hosted.arms.given))
 
 
-def _drop_arms(here: CallContext, asked: wire.DropArms) -> wire.NumberAnswer:
+def _drop_arms(here: CallContext, asked: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
     here.hosted.arms.drop(asked.arms)
     here.note("arms", {"drop": asked.arms[:100]})
-    return wire.NumberAnswer(len(here.hosted.arms.given))
+    return wire.CountAnswer(len(here.hosted.arms.given))
 
 
-def _erase(here: CallContext, asked: wire.Erase) -> wire.NumberAnswer:
+def _erase(here: CallContext, asked: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
     erased = here.agent.erase(*asked.ids)
     here.note("erase", {"decisions": erased})
-    return wire.NumberAnswer(erased)
+    return wire.CountAnswer(erased)
 
 
 def _describe(here: CallContext, _: None) -> wire.AgentAnswer:

@@ -94,8 +94,8 @@ def _moment(time: float) -> str:
     return str(np.datetime64(int(time), "s")).replace("T", " ")
 
 
-def show_decision(hosted: HostedAgent, id: str) -> str:
-    """Return a decision with its rewards and its explanation."""
+def show_decision(hosted: HostedAgent, id: str) -> dict[str, str]:
+    """Return a decision with its rewards and its explanation, as HTML."""
     record = hosted.agent.decision(id)
     decision = record.decision
     facts = _page.facts(
@@ -110,7 +110,7 @@ def show_decision(hosted: HostedAgent, id: str) -> str:
     try:
         explanation = hosted.agent.explain(decision)
     except ValueError as error:
-        return facts + f'<p class="note">{_page.text(error)}</p>'
+        return {"html": facts + _page.messages([], [str(error)])}
     names = hosted.agent.config.units.names
     heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
     rows = [
@@ -122,4 +122,4 @@ def show_decision(hosted: HostedAgent, id: str) -> str:
         for rival in explanation.rivals
     ]
     why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
-    return facts + why + (_page.table("Other arms", heads, rows) if rows else "")
+    return {"html": facts + why + (_page.table("Other arms", heads, rows) if rows else "")}

@@ -12,15 +12,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mogro import _page
-from mogro.service.guard import COOKIE, authenticate, find_caller, read_body
+from mogro.service.access_control import COOKIE, authenticate, find_caller, read_body
+from mogro.service.error_responses import RequestRefused
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import CallContext, Operation
 from mogro.service.page_parts import make_parts, show_decision
-from mogro.service.problems import Refused
 from mogro.service.service import Service
 from mogro.service.sessions import Caller
 from mogro.service.trade_off import compare, draw_front
-from mogro.service.wire import ById
+from mogro.service.wire import DecisionId
 
 Handler = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "page"
@@ -58,7 +58,7 @@ def operations() -> list[Operation]:
         ("GET", "parts", None, html, lambda call, _: _parts(call.service, call.hosted)),
         ("GET", "front", None, dict[str, Any], lambda call, _: draw_front(call.hosted)),
         ("POST", "compare", dict[str, float], html, lambda call, w: compare(call.hosted, w)),
-        ("GET", "decision", ById, html, lambda call, d: {"html": show_decision(call.hosted, d.id)}),
+        ("GET", "decision", DecisionId, html, lambda call, d: show_decision(call.hosted, d.id)),
     ]
     return [
         Operation(method, f"/page/{{agent}}/{name}", "", "read", asks, answers, work)
@@ -88,7 +88,7 @@ class Pages:
             return RedirectResponse("/login", 303)
         for name in self._visible(caller):
             return RedirectResponse(f"/page/{name}", 303)
-        raise Refused(403, "key: expected one with the role read")
+        raise RequestRefused(403, "key: expected one with the role read")
 
     def _visible(self, caller: Caller) -> list[str]:
         return [name for name in self._service.agents if caller.allows("read", name)]
@@ -159,7 +159,7 @@ class Pages:
         """Return a file that pages load."""
         name = request.path_params["name"]
         if name not in _STATIC:
-            raise Refused(404, f"name: expected one of {sorted(_STATIC)}")
+            raise RequestRefused(404, f"name: expected one of {sorted(_STATIC)}")
         path, kind = _STATIC[name]
         return Response(path.read_bytes(), media_type=kind)
 

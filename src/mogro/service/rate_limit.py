@@ -4,7 +4,7 @@ import math
 import time
 from collections import OrderedDict
 
-from mogro.service.problems import Refused
+from mogro.service.error_responses import RequestRefused
 
 _NAMES = 10_000
 
@@ -23,7 +23,7 @@ class RateLimit:
         level = min(self._most, level + (now - then) * self._rate)
         if self._rate and level < 1:
             retry = math.ceil((1 - level) / self._rate)
-            raise Refused(429, f"{self._words}; wait {retry} s", retry=retry)
+            raise RequestRefused(429, f"{self._words}; wait {retry} s", retry=retry)
         return level
 
     def take(self, name: str) -> None:

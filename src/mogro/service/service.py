@@ -11,13 +11,13 @@ from typing import Any
 from mogro.service.arms import ArmStore
 from mogro.service.audit import Audit
 from mogro.service.config import ServiceConfig
+from mogro.service.error_responses import RequestRefused
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import KeyRing
 from mogro.service.metrics import Metrics
-from mogro.service.problems import Refused
 from mogro.service.rate_limit import RateLimit
 from mogro.service.sessions import Sessions
-from mogro.service.worker import Readers, Writer
+from mogro.service.threads import ReaderPool, WriterThread
 
 Log = Callable[[Mapping[str, Any]], None]
 
@@ -34,7 +34,7 @@ class Service:
         self.requests = RateLimit(rate, rate, f"rate: expected at most {rate:g} a second")
         self.logins = RateLimit(5 / 60, 5, "key: too many that are wrong")  # by address
         self.audit = Audit(os.fspath(config.beside(f"{config.path.stem}.audit.jsonl")))
-        self.readers = Readers()
+        self.readers = ReaderPool()
         self.log: Log = log or write_line
         self.token = secrets.token_urlsafe(32)  # of forms, where there are no keys
         self.ready = False
@@ -57,9 +57,9 @@ class Service:
         except BaseException:
             agent.close()
             raise
-        writer = Writer(agent, waiting=limits.waiting, seconds=limits.seconds)
+        writer = WriterThread(agent, waiting=limits.waiting, seconds=limits.seconds)
         hosted = HostedAgent(name, agent, arms, writer, section.noise)
-        hosted.recall()
+        hosted.restore_recent()
         return hosted
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Service:
         """Return an agent by its name."""
         hosted = self.agents.get(name)
         if hosted is None:
-            raise Refused(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
+            raise RequestRefused(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
         return hosted
 
 

@@ -6,8 +6,8 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from mogro.service.error_responses import RequestRefused
 from mogro.service.keys import Key, KeyRing, Role
-from mogro.service.problems import Refused
 
 _SESSION = 12 * 3600.0  # seconds
 _SESSIONS = 1000
@@ -33,7 +33,7 @@ class Caller:
         """Refuse what the key does not allow."""
         if not self.allows(role, agent):
             where = "this service" if agent is None else agent
-            raise Refused(403, f"key: expected one with the role {role} for {where}")
+            raise RequestRefused(403, f"key: expected one with the role {role} for {where}")
 
 
 class Sessions:

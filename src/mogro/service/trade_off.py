@@ -26,7 +26,7 @@ class RecentEstimates(NamedTuple):
     errors: list[FloatArray]
     units: Units
 
-    def under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def best_under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means (M,) of what the arms give that are best for weights, and their errors."""
         best = [int((self.units.to_learner_units(v) @ weights).argmax()) for v in self.values]
         values = np.mean([v[k] for v, k in zip(self.values, best, strict=True)], axis=0)
@@ -75,7 +75,7 @@ def draw_front(hosted: HostedAgent) -> dict[str, Any]:
 
 
 def _point(recent: RecentEstimates, weights: FloatArray) -> dict[str, Any]:
-    values, errors = recent.under(weights)
+    values, errors = recent.best_under(weights)
     return {
         "weights": recent.units.named(weights),
         "values": values.tolist(),
@@ -92,7 +92,7 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]
     rows = []
     if recent is not None:
         for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
-            values, errors = recent.under(units.shares(each))
+            values, errors = recent.best_under(units.shares(each))
             cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in zip(values, errors, strict=True)]
             rows.append([f"believed, {label}", *cells])
     try:

@@ -91,13 +91,13 @@ class DecisionsAnswer(Struct):
     decisions: list[DecisionAnswer]
 
 
-class NumberAnswer(Struct):
+class CountAnswer(Struct):
     """How many: of objectives withdrawn, windows closed, arms there are, decisions erased."""
 
     count: int
 
 
-class WaitingAnswer(Struct):
+class ActivateAnswer(Struct):
     """Whether a decision was waiting to be activated."""
 
     waited: bool
@@ -214,7 +214,7 @@ class Decide(ChoiceCall, tag="decide"):
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
         """Ask the agent."""
-        return decided(agent.decide(**self.arguments(catalogue)))
+        return decision_answer(agent.decide(**self.arguments(catalogue)))
 
 
 class DecideTop(ChoiceCall, tag="decide-top", kw_only=True):
@@ -229,7 +229,7 @@ class DecideTop(ChoiceCall, tag="decide-top", kw_only=True):
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionsAnswer:
         """Ask the agent."""
         chosen = agent.decide_top(**self.arguments(catalogue))
-        return DecisionsAnswer([decided(each) for each in chosen])
+        return DecisionsAnswer([decision_answer(each) for each in chosen])
 
 
 class Observe(ArmsCall, tag="observe", kw_only=True):
@@ -250,7 +250,7 @@ class Observe(ArmsCall, tag="observe", kw_only=True):
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
         """Tell the agent."""
-        return decided(agent.observe(**self.arguments(catalogue)))
+        return decision_answer(agent.observe(**self.arguments(catalogue)))
 
 
 class DecisionCall(Call, kw_only=True):
@@ -274,17 +274,17 @@ class Reward(DecisionCall, tag="reward", kw_only=True):
 class Activate(DecisionCall, tag="activate"):
     """Say that the arm of a decision is really shown."""
 
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> WaitingAnswer:
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> ActivateAnswer:
         """Tell the agent."""
-        return WaitingAnswer(agent.activate(self.id, now=self.now))
+        return ActivateAnswer(agent.activate(self.id, now=self.now))
 
 
 class Withdraw(DecisionCall, tag="withdraw"):
     """Say that the arm of a decision was not shown after all."""
 
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> NumberAnswer:
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> CountAnswer:
         """Tell the agent."""
-        return NumberAnswer(agent.withdraw(self.id, now=self.now))
+        return CountAnswer(agent.withdraw(self.id, now=self.now))
 
 
 class Expire(Call, tag="expire"):
@@ -293,12 +293,12 @@ class Expire(Call, tag="expire"):
     role: ClassVar[Role] = "reward"
     now: float | None = None
 
-    def carry_out(self, agent: Agent, catalogue: Catalogue) -> NumberAnswer:
+    def carry_out(self, agent: Agent, catalogue: Catalogue) -> CountAnswer:
         """Tell the agent."""
-        return NumberAnswer(agent.expire(self.now))
+        return CountAnswer(agent.expire(self.now))
 
 
-Change = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
+WriteCall = Decide | DecideTop | Observe | Reward | Activate | Withdraw | Expire
 
 
 class FindEstimates(ArmsCall, tag="estimate"):
@@ -352,13 +352,13 @@ class CompareTradeOffs(Call, tag="what-if"):
         return WhatIfAnswer(result.evaluations[0].rows, list(rows), list(result.warnings))
 
 
-QUESTIONS = (FindEstimates, FindFront, FindProbabilities, CompareTradeOffs)
+READ_CALLS = (FindEstimates, FindFront, FindProbabilities, CompareTradeOffs)
 
 
 class Batch(Body):
     """Calls to carry out one after the other, with one commit."""
 
-    calls: Annotated[list[Change], Meta(min_length=1)]
+    calls: Annotated[list[WriteCall], Meta(min_length=1)]
 
 
 class ErrorAnswer(Struct, omit_defaults=True):
@@ -382,7 +382,7 @@ class BatchAnswers(Struct):
     answers: list[BatchAnswer]
 
 
-class ById(Body):
+class DecisionId(Body):
     """A decision, by its id."""
 
     id: Id
@@ -505,16 +505,16 @@ class AuditAnswer(Struct):
     changes: list[ChangeAnswer]
 
 
-def decided(decision: Decision) -> DecisionAnswer:
+def decision_answer(decision: Decision) -> DecisionAnswer:
     """Return a decision as it goes over the wire."""
     return DecisionAnswer(*(getattr(decision, name) for name in DecisionAnswer.__struct_fields__))
 
 
-def recorded(record: DecisionRecord) -> RecordAnswer:
+def record_answer(record: DecisionRecord) -> RecordAnswer:
     """Return a decision with what has become of it."""
     decision = record.decision
     try:
         propensity = decision.propensity, decision.propensity_error
     except ValueError:  # nobody knows any more what it was based on
         propensity = math.nan, math.nan
-    return RecordAnswer(decided(decision), record.rewards, record.status, *propensity)
+    return RecordAnswer(decision_answer(decision), record.rewards, record.status, *propensity)

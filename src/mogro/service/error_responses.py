@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+from starlette.responses import Response
 
 from mogro.agent import errors
 from mogro.service.wire import ErrorAnswer
@@ -11,7 +12,7 @@ _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.\[\]'\" -]{0,80}): ")
 _PATH = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 
 
-class Refused(ValueError):  # noqa: N818
+class RequestRefused(ValueError):  # noqa: N818
     """A request that the service itself refuses.
 
     Attributes
@@ -44,18 +45,18 @@ _NAMES = {400: "NoJSON", 401: "NoKey", 403: "NotAllowed", 404: "NotFound", 405: 
 _NAMES |= {413: "TooLarge", 421: "WrongHost", 429: "TooMany", 503: "Busy", 408: "TooSlow"}
 
 
-def status_of(error: Exception) -> int:
+def http_status(error: Exception) -> int:
     """Return the status of the answer to a request that has failed so; 500 if nobody foresaw it."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
-def problem_of(error: Exception) -> ErrorAnswer:
+def error_body(error: Exception) -> ErrorAnswer:
     """Return what the caller is told of an error."""
-    status = status_of(error)
-    if isinstance(error, Refused):
-        return ErrorAnswer(_NAMES.get(status, "Refused"), str(error), _argument(str(error)))
+    status = http_status(error)
+    if isinstance(error, RequestRefused):
+        return ErrorAnswer(_NAMES.get(status, "RequestRefused"), str(error), _argument(str(error)))
     if isinstance(error, msgspec.ValidationError):
         return _invalid(str(error))
     if isinstance(error, msgspec.DecodeError | UnicodeDecodeError):
@@ -63,6 +64,22 @@ def problem_of(error: Exception) -> ErrorAnswer:
     if status == 500:
         return ErrorAnswer("InternalError", "the service has failed; its log says why")
     return ErrorAnswer(type(error).__name__, str(error), _argument(str(error)))
+
+
+def error_response(error: Exception) -> Response:
+    """Return what a caller is told of an error."""
+    status = http_status(error)
+    headers = {}
+    if isinstance(error, RequestRefused) and error.retry is not None:
+        headers["retry-after"] = str(error.retry)
+    elif status == 503:
+        headers["retry-after"] = "1"
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if status in (408, 413):
+        headers["connection"] = "close"  # else the rest of the body would have to be read
+    body = msgspec.json.encode(error_body(error))
+    return Response(body, status, headers, media_type="application/json")
 
 
 def _argument(message: str) -> str | None:

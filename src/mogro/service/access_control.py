@@ -6,12 +6,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
 from mogro.service.config import ServiceConfig, is_loopback
-from mogro.service.problems import Refused, problem_of, status_of
+from mogro.service.error_responses import RequestRefused, error_response
 from mogro.service.service import Service
 from mogro.service.sessions import Caller
 
@@ -36,7 +34,7 @@ _HEADERS = [
 ]
 
 
-class Guard:
+class AccessControl:
     """Refuses requests that were meant for another host, or come from another site's page.
 
     A page of another site can make a browser send requests to a service on loopback, by a name of
@@ -45,7 +43,7 @@ class Guard:
 
     def __init__(self, app: App, config: ServiceConfig) -> None:
         self._app = app
-        self._names = {name.lower() for name in config.names}
+        self._names = {name.lower() for name in config.allowed_hosts}
         if not is_loopback(config.host):
             self._names.add(config.host.lower())
         self._headers = list(_HEADERS)
@@ -65,8 +63,8 @@ class Guard:
 
         try:
             self._check(scope)
-        except Refused as error:
-            await answer(error)(scope, receive, send_with_headers)
+        except RequestRefused as error:
+            await error_response(error)(scope, receive, send_with_headers)
             return
         await self._app(scope, receive, send_with_headers)
 
@@ -75,12 +73,12 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = _hostname(host)
         if not (is_loopback(name) or name in self._names):
-            raise Refused(421, f"host: expected a name of this service, got {name[:100]!r}")
+            raise RequestRefused(421, f"host: expected a name of this service, got {name[:100]!r}")
         origin = headers.get(b"origin")
         if origin is not None and scope["method"] not in _SAFE:
             given = urlsplit(origin.decode("latin-1").lower())
             if given.netloc != host:
-                raise Refused(403, "origin: expected a page of this service")
+                raise RequestRefused(403, "origin: expected a page of this service")
 
 
 def _hostname(host: str) -> str:
@@ -90,38 +88,22 @@ def _hostname(host: str) -> str:
     return host.partition(":")[0]
 
 
-def answer(error: Exception) -> Response:
-    """Return what a caller is told of an error."""
-    status = status_of(error)
-    headers = {}
-    if isinstance(error, Refused) and error.retry is not None:
-        headers["retry-after"] = str(error.retry)
-    elif status == 503:
-        headers["retry-after"] = "1"
-    if status == 401:
-        headers["www-authenticate"] = "Bearer"
-    if status in (408, 413):
-        headers["connection"] = "close"  # else the rest of the body would have to be read
-    body = msgspec.json.encode(problem_of(error))
-    return Response(body, status, headers, media_type="application/json")
-
-
 async def read_body(request: Request, *, most: int, seconds: float) -> bytes:
     """Return the body of a request, unless it is too long, or too slow."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
-        raise Refused(413, f"body: expected at most {most} bytes, got {length}")
+        raise RequestRefused(413, f"body: expected at most {most} bytes, got {length}")
     try:
         async with asyncio.timeout(seconds):
             chunks, size = [], 0
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > most:
-                    raise Refused(413, f"body: expected at most {most} bytes, got more")
+                    raise RequestRefused(413, f"body: expected at most {most} bytes, got more")
                 chunks.append(chunk)
             return b"".join(chunks)
     except TimeoutError:
-        raise Refused(408, f"body: expected it within {seconds:g} s") from None
+        raise RequestRefused(408, f"body: expected it within {seconds:g} s") from None
 
 
 def find_caller(request: Request, service: Service) -> Caller | None:
@@ -143,10 +125,10 @@ def authenticate(request: Request, service: Service) -> Caller:
     """
     caller = find_caller(request, service)
     if caller is None:
-        raise Refused(401, "key: expected one, as Authorization: Bearer KEY")
+        raise RequestRefused(401, "key: expected one, as Authorization: Bearer KEY")
     if caller.token is not None and service.keys.required and request.method not in _SAFE:
         given = request.headers.get("x-mogro-token", "")
         if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), caller.token.encode()):
-            raise Refused(403, "token: expected that of the session, as X-Mogro-Token")
+            raise RequestRefused(403, "token: expected that of the session, as X-Mogro-Token")
     service.requests.take(caller.name)
     return caller

@@ -1,7 +1,7 @@
 """Threads that carry out what requests ask for, so that the event loop never waits.
 
-A :class:`Writer` is the one thread that changes an agent. All calls that wait when it is free are
-carried out one after the other and committed together: under load a commit is shared by as many
+A :class:`WriterThread` is the one thread that changes an agent. All calls that wait when it is free
+are carried out one after the other and committed together: under load a commit is shared by as many
 requests as come while the one before is on its way to the disk.
 """
 
@@ -14,20 +14,20 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from mogro.agent import Agent
-from mogro.service.problems import Refused
+from mogro.service.error_responses import RequestRefused
 
-_AT_ONCE = 256  # calls with one commit, at most about
+_MAX_CALLS = 256  # calls with one commit, at most about
 Answers = list[Any]  # what calls returned, or the exceptions of those that were refused
 
 
-class _Waiting(NamedTuple):
+class _PendingCalls(NamedTuple):
     calls: Sequence[Callable[[], Any]]
     since: float
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Answers]"
 
 
-class Writer:
+class WriterThread:
     """Carries out the calls that change an agent.
 
     Parameters
@@ -46,18 +46,18 @@ class Writer:
         self.fault: Exception | None = None  # why the last commit failed, if it did
         self.size = 0  # calls that wait or are being carried out
         self._most, self._seconds = waiting, seconds
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[_PendingCalls | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
         """Return the answers to calls, once they are committed."""
         if self.size + len(calls) > self._most:
-            raise Refused(503, f"busy: {self.size} calls wait; try again", retry=1)
+            raise RequestRefused(503, f"busy: {self.size} calls wait; try again", retry=1)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         self.size += len(calls)
-        self._queue.put(_Waiting(calls, time.monotonic(), loop, future))
+        self._queue.put(_PendingCalls(calls, time.monotonic(), loop, future))
         try:
             return await future
         finally:
@@ -75,7 +75,8 @@ class Writer:
             until = time.monotonic() - self._seconds
             due = [call for each in some if each.since >= until for call in each.calls]
             answers = iter(self._carry_out(due))
-            late = Refused(503, f"busy: not begun within {self._seconds:g} s; try again", retry=1)
+            words = f"busy: not begun within {self._seconds:g} s; try again"
+            late = RequestRefused(503, words, retry=1)
             _deliver(
                 [
                     (each, [next(answers) if each.since >= until else late for _ in each.calls])
@@ -83,10 +84,10 @@ class Writer:
                 ]
             )
 
-    def _take(self) -> tuple[list[_Waiting], bool]:
+    def _take(self) -> tuple[list[_PendingCalls], bool]:
         """Wait for calls, and take all that are there; tell whether they are the last ones."""
-        some: list[_Waiting] = []
-        while not some or (len(some) < _AT_ONCE and not self._queue.empty()):
+        some: list[_PendingCalls] = []
+        while not some or (len(some) < _MAX_CALLS and not self._queue.empty()):
             following = self._queue.get()
             if following is None:
                 return some, True
@@ -105,7 +106,7 @@ class Writer:
         return answers
 
 
-def _deliver(pairs: list[tuple[_Waiting, Answers]]) -> None:
+def _deliver(pairs: list[tuple[_PendingCalls, Answers]]) -> None:
     """Hand answers to those who wait, with one message to their loop."""
 
     def hand_over() -> None:
@@ -117,7 +118,7 @@ def _deliver(pairs: list[tuple[_Waiting, Answers]]) -> None:
         pairs[0][0].loop.call_soon_threadsafe(hand_over)
 
 
-class Readers:
+class ReaderPool:
     """A few threads for what takes long and changes nothing; what does not fit is refused."""
 
     def __init__(self, *, threads: int = 2, waiting: int = 16) -> None:
@@ -128,7 +129,7 @@ class Readers:
     async def perform(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns."""
         if self.size >= self._most:
-            raise Refused(503, f"busy: {self.size} requests wait; try again", retry=2)
+            raise RequestRefused(503, f"busy: {self.size} requests wait; try again", retry=2)
         self.size += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, call)
