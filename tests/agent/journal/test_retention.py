@@ -358,3 +358,27 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, shop: str) -> None:
             agent.export(tmp_path / "file")
         assert (saved(agent, tmp_path / "saved"), events(shop)) == before
         agent.export(tmp_path)
+
+
+def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it closes, as well: others would wait."""
+    path = tmp_path / "shop.db"
+    objectives = [mogro.Objective("sales")]
+    options = {"arms": 1, "seed": 7, "retention": mogro.Retention(decisions=5)}
+    agent, away = (mogro.Agent.open(path, objectives, **options) for _ in "12")  # type: ignore[arg-type]
+    for n in range(40):
+        agent.reward(agent.decide({"a": [1.0]}).id, {"sales": float(n)})
+    agent.close()
+    restarts = []
+    plain = CommitQueue._restart
+
+    def restart(self: CommitQueue) -> None:
+        assert isinstance(self._journal, SQLiteJournal)
+        restarts.append(self._journal._connection.in_transaction)
+        plain(self)
+
+    monkeypatch.setattr(CommitQueue, "_restart", restart)
+    away.close()
+    assert restarts == [False]

@@ -13,6 +13,7 @@ from mogro.agent import ImplausibleTime, JournalError, UnknownDecision
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Event, Expired, Offered, PriorLearned, Rewarded, Voided
 from mogro.agent.journal.queue import CommitQueue
+from mogro.agent.journal.snapshots import Snapshots
 from mogro.agent.state.snapshot import write
 from mogro.agent.state.state import State
 
@@ -126,6 +127,47 @@ def test_two_are_voided_at_the_same_time(
         agent.void(second)
         expected = relived(agent.config, without(events, first, second), tmp_path / "c")
         assert saved(agent, tmp_path / "a") == saved(other, tmp_path / "b") == expected
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_others_read_and_write_snapshots_meanwhile(
+    shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    """One that is read just before an event is void does not count; drafts that go are replaced."""
+    with (
+        mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as agent,
+        mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as other,
+    ):
+        go_on(agent, start=0, rounds=30)
+        assert other._queue is not None
+        other._queue._write_snapshot()
+        events = agent.events()
+        void = next(place for place, event in events if isinstance(event, Rewarded))
+        if reads:  # again, and the event is void before that is done
+            plain = CommitQueue._last_state
+
+            def slowly(self: CommitQueue, *about: Any, **options: Any) -> Any:
+                state = plain(self, *about, **options)
+                monkeypatch.setattr(CommitQueue, "_last_state", plain)
+                agent.void(void)
+                return state
+
+            monkeypatch.setattr(CommitQueue, "_last_state", slowly)
+            other._queue._state = None
+        else:  # whoever writes a snapshot deletes what it does not use
+            write = Snapshots.write_block
+
+            def and_another(self: Snapshots, *about: Any) -> None:
+                write(self, *about)
+                self._journal.drop_parts([(1, about[-1].key)])
+
+            monkeypatch.setattr(Snapshots, "write_block", and_another)
+            agent.void(void)
+        expected = relived(agent.config, without(events, void), tmp_path / "c")
+        assert saved(other, tmp_path / "b") == expected
+        assert saved(agent, tmp_path / "a") == expected
+        with mogro.Agent.open(shop) as again:
+            assert saved(again, tmp_path / "d") == expected
 
 
 def test_the_way_back_from_a_clock_that_was_confirmed_by_mistake(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ alone says what happened.
 
 import math
 import os
+import secrets
+import sys
 import threading
 import time
 from collections import deque
@@ -34,7 +36,7 @@ from mogro.agent.events import (
     Voided,
     Withdrawn,
 )
-from mogro.agent.journal.snapshots import Snapshots
+from mogro.agent.journal.snapshots import Draft, Snapshots
 from mogro.agent.journal.tables import Journal, mentions, written
 from mogro.agent.state.snapshot import join
 from mogro.agent.state.state import State
@@ -264,8 +266,8 @@ class CommitQueue:
     def void(self, position: int) -> None:
         """Let everything be as if one event had not happened, from the snapshot before it.
 
-        All events since are applied again while others go on; with the lock held only those that
-        have come meanwhile. A snapshot of the result is where everybody else goes on.
+        All events since are applied again, and the result is written, while others go on; with the
+        lock held only what has come meanwhile. Its snapshot is where everybody else goes on.
         """
         self._check_alone()
         while not self._try_to_void(position):
@@ -287,6 +289,11 @@ class CommitQueue:
                 raise ValueError(f"position: expected an event that is not void, got {position}")
             voids[position] = math.inf
             self._replay_all(state, reader, voids, position)
+        draft = Draft(state.position, -secrets.randbelow(1 << 62) - 1)
+        for number in range(len(state.ledger.blocks)):
+            with self._transaction():
+                self._snapshots.write_block(state.ledger, number, draft)
+            time.sleep(_GIVE_WAY)
         with self._transaction():
             if _voids(self._journal, state.position):
                 return False
@@ -294,9 +301,8 @@ class CommitQueue:
             self._replace(state)
             self._state = state
             self.apply(Voided(position))
-            state.ledger.versions = [state.position] * len(state.ledger.versions)  # write them all
-            self._snapshots.begin(state)
-            self._snapshots.finish()
+            self._snapshots.begin(state, draft)
+            self._snapshots.step(sys.maxsize)
         return True
 
     def _replay_all(self, state: State, journal: Journal, voids: Voids, position: int) -> None:
@@ -454,8 +460,11 @@ class CommitQueue:
         """Begin with the last snapshot, or with nothing."""
         self._connection = self._journal.connections
         state = self._last_state(self._journal)
+        self._voids = _voids(self._journal, state.position)
+        while self._voids and 0 < state.position < self._journal.index().position:
+            state = self._last_state(self._journal)  # others go on: there is one without the event
+            self._voids = _voids(self._journal, state.position)
         position = state.position
-        self._voids = _voids(self._journal, position)
         self._snapshots.cancel()
         self._snapshots.follow(position)
         self._replace(state)
@@ -479,6 +488,8 @@ class CommitQueue:
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
+        with self.current():  # so that there is little left to read with the lock of all held
+            pass
         with self._transaction() as state:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)

@@ -11,22 +11,38 @@ that are held, and the last. They are listed with the snapshot, and deleted a fe
 """
 
 import json
-import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from mogro._validation import IntArray
 from mogro.agent.journal.tables import LISTS, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
+from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
 _PIECE = 1 << 18  # bytes of the head
 _DELETED = 256  # events with one commit, at most
 _LISTED = 4096  # events to be deleted in one part
+
+
+class Draft(NamedTuple):
+    """Blocks of a state that is not yet that of the journal, to be written while others go on.
+
+    Attributes
+    ----------
+    position
+        Of the last event in it.
+    key
+        Below 0, and nobody else's: under which they are written, where others have a position.
+    """
+
+    position: int
+    key: int
 
 
 class Snapshots:
@@ -60,10 +76,22 @@ class Snapshots:
         self.next = self._journal.last_started() + self._every  # somebody else may have taken one
         return position >= self.next
 
-    def begin(self, state: State) -> None:
-        """Begin a snapshot of a state; nothing is written yet."""
+    def write_block(self, ledger: Ledger, number: int, draft: Draft) -> None:
+        """Write a block for a snapshot that is begun later."""
+        self._journal.write_part(number + 1, draft.key, snapshot.block(ledger, number))
+
+    def begin(self, state: State, draft: Draft | None = None) -> None:
+        """Begin a snapshot of a state; nothing is written yet.
+
+        Blocks that have not changed are those of the last one, or of a draft, as far as nobody has
+        deleted them.
+        """
         last, frozen = self._journal.index(), state.freeze()
         position, ledger = frozen.position, frozen.ledger
+        if draft is not None:
+            there = self._journal.parts_at(draft.key)
+            blocks = [draft.key * (part in there) for part in range(1, len(ledger.blocks) + 1)]
+            last = replace(last, position=draft.position, blocks=blocks)
         content = snapshot.head(frozen)
         starts = range(0, len(content), _PIECE)
         blocks = [*last.blocks, *[0] * len(ledger.blocks)][: len(ledger.blocks)]
@@ -99,12 +127,6 @@ class Snapshots:
             self._journal.write_index(self._index)
             self._index = None
             self._unused = self._journal.unused_parts()
-
-    def finish(self) -> None:
-        """Write all that is left of a snapshot, and delete what it takes the place of."""
-        self.step(sys.maxsize)
-        self._journal.drop_parts(self._unused)
-        self._unused.clear()
 
     def cancel(self) -> None:
         """Leave it: the last one counts."""

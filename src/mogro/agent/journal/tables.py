@@ -54,7 +54,7 @@ class SnapshotIndex:
     pieces
         How many the head was cut into.
     blocks
-        Where to find each: positions of the snapshots that wrote them.
+        Where to find each: positions of the snapshots that wrote them; below 0, keys of drafts.
     deleted
         The position up to which all events that could go have gone, or are listed.
     """
@@ -277,6 +277,14 @@ class Journal(ABC):
             *(self._agent, LISTS, index.position),
         )
         return {(part, position) for part, position in versions} - set(index.parts)
+
+    def parts_at(self, position: int) -> set[int]:
+        """Return the parts of snapshots that are written under a position."""
+        rows = self._query(
+            "SELECT part FROM mogro_snapshots WHERE agent = ? AND position = ?",
+            *(self._agent, position),
+        )
+        return {part for (part,) in rows}
 
     def listed(self) -> tuple[int, int, list[int]] | None:
         """Return part, position and content of a list of events that can be deleted now."""
