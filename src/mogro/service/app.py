@@ -20,12 +20,7 @@ from mogro._version import __version__
 from mogro.agent import Agent, ImplausibleTime
 from mogro.service import pages, wire
 from mogro.service.access_control import AccessControl, App, authenticate, find_caller, read_body
-from mogro.service.error_responses import (
-    RequestRefused,
-    error_body,
-    error_response,
-    http_status,
-)
+from mogro.service.error_responses import RequestRefused, batch_answer, error_response
 from mogro.service.openapi import openapi_document
 from mogro.service.operations import CallContext, Operation, agent_operations
 from mogro.service.service import Service
@@ -198,7 +193,7 @@ class Routes:
             self._check(here, call)
         works = [partial(here.hosted.carry_out, call) for call in calls]
         results = await here.hosted.writer.perform(works)
-        return as_json({"answers": [_batch_answer(result) for result in results]})
+        return as_json({"answers": [batch_answer(result) for result in results]})
 
     async def _log(self, request: Request) -> Response:
         hosted = self._enter(request, "read").hosted
@@ -212,7 +207,7 @@ class Routes:
 
     async def _agents(self, request: Request) -> Response:
         caller = authenticate(request, self._service)
-        names = [name for name in self._service.agents if caller.knows(name)]
+        names = [name for name in self._service.agents if caller.key.covers(name)]
         return as_json(wire.AgentsAnswer(names, __version__))
 
     async def _audit(self, request: Request) -> Response:
@@ -223,7 +218,7 @@ class Routes:
         health = await asyncio.to_thread(_health, self._service)
         caller = find_caller(request, self._service)
         known = health.agents.items() if caller is not None else ()  # names are not for everybody
-        health.agents = {name: state for name, state in known if caller and caller.knows(name)}
+        health.agents = {name: state for name, state in known if caller and caller.key.covers(name)}
         return as_json(health, 503 if health.status == "failing" else 200)
 
     async def _ready(self, request: Request) -> Response:
@@ -236,13 +231,6 @@ class Routes:
             authenticate(request, self._service).require("read", None)
         text = await self._service.readers.perform(self._service.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4")
-
-
-def _batch_answer(result: Any) -> dict[str, Any]:
-    """Return the answer to a call of a batch."""
-    if isinstance(result, Exception):
-        return {"status": http_status(result), "body": error_body(result)}
-    return {"status": 200, "body": result}
 
 
 def _write_parquet(agent: Agent) -> BinaryIO:

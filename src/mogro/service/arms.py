@@ -31,14 +31,14 @@ class ArmStore:
     def __init__(self, agent: Agent, path: Path, first: Mapping[str, Any], *, most: int) -> None:
         self._agent, self._path, self._most = agent, path, most
         self._lock = threading.Lock()
-        self._given: dict[str, Any] = dict(first)
+        self.given: Mapping[str, Any] = dict(first)  # as they were sent
         if path.exists():
             try:
-                self._given = json.loads(path.read_text(encoding="utf-8"))
+                self.given = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise ValueError(f"{path}: not a catalogue: {error}") from None
         self._features: FeatureMap = agent.config.features
-        self._catalogue = self._made(self._given)
+        self._catalogue = self._made(self.given)
 
     @property
     def catalogue(self) -> Catalogue:
@@ -46,27 +46,22 @@ class ArmStore:
         features = self._agent.config.features
         if features is not self._features:
             with self._lock:
-                self._catalogue, self._features = self._made(self._given), features
+                self._catalogue, self._features = self._made(self.given), features
         return self._catalogue
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """The arms as they were sent."""
-        return self._given
 
     def put(self, arms: Mapping[str, Any]) -> None:
         """Add arms, or give those that are there other features."""
         with self._lock:
-            self._replace({**self._given, **arms})
+            self._replace({**self.given, **arms})
 
     def drop(self, ids: Collection[str]) -> None:
         """Take arms off offer."""
         with self._lock:
-            missing = [arm for arm in ids if arm not in self._given]
+            missing = [arm for arm in ids if arm not in self.given]
             if missing:
                 raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
             gone = set(ids)
-            self._replace({arm: x for arm, x in self._given.items() if arm not in gone})
+            self._replace({arm: x for arm, x in self.given.items() if arm not in gone})
 
     def _replace(self, given: dict[str, Any]) -> None:
         if len(given) > self._most:
@@ -76,7 +71,7 @@ class ArmStore:
         made = self._made(given)
         with write_atomically(self._path) as file:
             file.write(json.dumps(given).encode())
-        self._given, self._catalogue = given, made
+        self.given, self._catalogue = given, made
 
     def _made(self, given: Mapping[str, Any]) -> Catalogue:
         features = self._agent.config.features

@@ -35,16 +35,21 @@ T = TypeVar("T")
 _decoder: Any = functools.cache(wire.decoder)
 
 
-class ChoiceOptions(TypedDict, total=False):
-    """Keywords of :meth:`mogro.Agent.probabilities`; eligible arms may come by their ids, too."""
+class OfferOptions(TypedDict, total=False):
+    """Keywords of all that arms are on offer for; eligible ones may come by their ids, too."""
 
     context: Any
-    weights: Any
     eligible: Any
+    now: float | None
+
+
+class ChoiceOptions(OfferOptions, total=False):
+    """Keywords of :meth:`mogro.Agent.probabilities`."""
+
+    weights: Any
     at_least: Mapping[str, float] | None
     at_most: Mapping[str, float] | None
     certainty: float
-    now: float | None
 
 
 class DecideOptions(ChoiceOptions, total=False):
@@ -55,15 +60,12 @@ class DecideOptions(ChoiceOptions, total=False):
     subject: str | None
 
 
-class ObserveOptions(TypedDict, total=False):
+class ObserveOptions(OfferOptions, total=False):
     """Keywords of :meth:`mogro.Agent.observe`."""
 
-    context: Any
     rewards: Mapping[str, float] | None
     propensity: float | None
     id: str | None
-    eligible: Any
-    now: float | None
 
 
 class ServiceError(ConnectionError):

@@ -76,7 +76,6 @@ def make_server(service: Service) -> uvicorn.Server:
             port=config.port,
             http=make_protocol(config.limits.seconds),
             ws="none",
-            loop="asyncio",
             lifespan="on",
             log_config=None,
             access_log=False,
@@ -88,6 +87,5 @@ def make_server(service: Service) -> uvicorn.Server:
             limit_concurrency=config.limits.connections,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=_LAST,
-            backlog=2048,
         )
     )

@@ -191,16 +191,14 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
             raise ValueError("certificate: expected certificate_key with it, or neither")
         wanted = self.personalizer
         if wanted is not None:
-            if wanted.agent not in self.agents:
-                raise ValueError(
-                    f"personalizer.agent: expected one of {sorted(self.agents)}, "
-                    f"got {wanted.agent!r}"
-                )
-            names = [objective.name for objective in self.agents[wanted.agent].objectives]
-            if wanted.objective not in names:
-                raise ValueError(
-                    f"personalizer.objective: expected one of {names}, got {wanted.objective!r}"
-                )
+            _check_known("agent", wanted.agent, sorted(self.agents))
+            objectives = self.agents[wanted.agent].objectives
+            _check_known("objective", wanted.objective, [each.name for each in objectives])
+
+
+def _check_known(name: str, value: str, known: list[str]) -> None:
+    if value not in known:
+        raise ValueError(f"personalizer.{name}: expected one of {known}, got {value!r}")
 
 
 def read_config(path: str | os.PathLike[str]) -> ServiceConfig:

@@ -1,6 +1,7 @@
 """What a caller is told when something goes wrong: one place, one table."""
 
 import re
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
@@ -80,6 +81,13 @@ def error_response(error: Exception) -> Response:
         headers["connection"] = "close"  # else the rest of the body would have to be read
     body = msgspec.json.encode(error_body(error))
     return Response(body, status, headers, media_type="application/json")
+
+
+def batch_answer(result: Any) -> dict[str, Any]:
+    """Return the answer to a call of a batch."""
+    if isinstance(result, Exception):
+        return {"status": http_status(result), "body": error_body(result)}
+    return {"status": 200, "body": result}
 
 
 def _argument(message: str) -> str | None:

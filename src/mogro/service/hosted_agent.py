@@ -34,7 +34,7 @@ class HostedAgent:
     def carry_out(self, call: wire.Call) -> Any:
         """Return the answer to a call, and remember what was on offer."""
         answer = call.carry_out(self.agent, self.arms.catalogue)
-        if isinstance(call, wire.Decide | wire.DecideTop):
+        if isinstance(call, wire.DecideCall):
             self.recent.append((call.arms, call.context))
         return answer
 

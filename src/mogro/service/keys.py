@@ -39,10 +39,13 @@ class Key(Struct, forbid_unknown_fields=True, frozen=True):
     roles: list[Role]
     agents: list[str] = []
 
+    def covers(self, agent: str | None) -> bool:
+        """Tell whether it is for an agent, or for the whole service."""
+        return not self.agents or agent in self.agents
+
     def allows(self, role: Role, agent: str | None) -> bool:
         """Tell whether it may do something, with an agent or with the service."""
-        here = not self.agents or agent in self.agents
-        return here and (role in self.roles or "admin" in self.roles)
+        return self.covers(agent) and not {role, "admin"}.isdisjoint(self.roles)
 
 
 class KeyRing:
@@ -71,7 +74,7 @@ class KeyRing:
     def find(self, given: str) -> tuple[str, Key] | None:
         """Return a key with its name; every comparison takes the same time."""
         self._refresh()
-        digest, match = _hash(given), None
+        digest, match = hash_secret(given), None
         for name, key in self._keys.items():
             if hmac.compare_digest(digest, key.hash):
                 match = name, key
@@ -110,7 +113,7 @@ def add_key(path: Path, name: str, roles: list[Role], agents: list[str]) -> str:
             raise ValueError(f"roles: expected some of {', '.join(ROLES)}, got {role!r}")
     keys = _read(path)
     secret = secrets.token_urlsafe(32)
-    keys[name] = Key(_hash(secret), roles or ["admin"], agents)
+    keys[name] = Key(hash_secret(secret), roles or ["admin"], agents)
     _write(path, keys)
     return secret
 
@@ -155,5 +158,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
-def _hash(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+def hash_secret(secret: str) -> str:
+    """Return what is kept of a key or a cookie."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

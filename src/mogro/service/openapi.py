@@ -74,22 +74,18 @@ def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": _REFERENCE.format(name=f"{name}Body")}
 
 
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
 def _operation_object(
-    operation: Operation,
-    body: Any,
-    answer: Any,
-    problem: dict[str, Any],
-    agents: Sequence[str],
+    operation: Operation, body: Any, answer: Any, problem: Any, agents: Sequence[str]
 ) -> dict[str, Any]:
-    content = {"application/json": {"schema": answer}} if answer is not None else {"*/*": {}}
     good: dict[str, Any] = {"description": "As asked."}
     if operation.good != 204:
-        good["content"] = content
+        good["content"] = {"*/*": {}} if answer is None else _json(answer)
     bad = {
-        str(status): {
-            "description": words,
-            "content": {"application/json": {"schema": problem}},
-        }
+        str(status): {"description": words, "content": _json(problem)}
         for status, words in _DESCRIPTIONS.items()
     }
     described: dict[str, Any] = {
@@ -113,10 +109,7 @@ def _operation_object(
     if parameters:
         described["parameters"] = [{**each, "required": True} for each in parameters]
     if body is not None:
-        described["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": body}},
-        }
+        described["requestBody"] = {"required": True, "content": _json(body)}
     if operation.role is not None:
         described["security"] = [{"key": []}]
         described["description"] = f"Role: {operation.role}."

@@ -46,11 +46,9 @@ def show_arms(hosted: HostedAgent) -> str:
     history = [ledger.arms[row] for row in ledger.live().tolist()]
     ever, recent = Counter(history), Counter(history[-_RECENT:])
     believed: dict[str, list[FloatArray]] = {}
-    tried = estimate_recent(hosted)
-    if tried is not None:
-        for ids, values, errors in zip(tried.arms, tried.values, tried.errors, strict=True):
-            for arm, value, error in zip(ids, values, errors, strict=True):
-                believed.setdefault(arm, []).append(np.stack([value, error]))
+    for each in estimate_recent(hosted):
+        for arm, value, error in zip(each.arms, each.values, each.errors, strict=True):
+            believed.setdefault(arm, []).append(np.stack([value, error]))
     rows = []
     whole = max(recent.total(), 1)
     for arm in sorted({*believed, *ever}, key=lambda arm: (-recent[arm], -ever[arm], arm)):

@@ -91,7 +91,7 @@ class Pages:
         raise RequestRefused(403, "key: expected one with the role read")
 
     def _visible(self, caller: Caller) -> list[str]:
-        return [name for name in self._service.agents if caller.allows("read", name)]
+        return [name for name in self._service.agents if caller.key.allows("read", name)]
 
     async def login_form(self, request: Request) -> Response:
         """Ask for a key."""
@@ -143,14 +143,14 @@ class Pages:
             for other in names
             if len(names) > 1
         )
-        logout = "" if caller.key is None else '<button id="logout" type="button">Log out</button>'
+        logout = '<button id="logout" type="button">Log out</button>'
         filled = _page.fill(
             _HERE / "page.html",
             name=_page.text(name),
             token=_page.text(caller.token or ""),
-            may="yes" if caller.allows("admin", name) else "no",
+            may="yes" if caller.key.allows("admin", name) else "no",
             others=others,
-            logout=logout,
+            logout=logout * self._service.keys.required,
             **parts,
         )
         return _html(filled)

@@ -1,13 +1,15 @@
 """What a trade-off would do: by what is believed now, and by what the log can tell."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
+from mogro.agent import Estimates
 from mogro.agent.units import Units
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
@@ -18,40 +20,30 @@ _CHOICES = 100  # of the recent ones, that a trade-off is tried on
 WIDE = 1.96  # standard errors of an interval of 95 %
 
 
-class RecentEstimates(NamedTuple):
-    """Arms on offer and what is believed of them, for some recent choices."""
-
-    arms: list[tuple[str, ...]]
-    values: list[FloatArray]  # (K, M) each, in the user's units
-    errors: list[FloatArray]
-    units: Units
-
-    def best_under(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return means (M,) of what the arms give that are best for weights, and their errors."""
-        best = [int((self.units.to_learner_units(v) @ weights).argmax()) for v in self.values]
-        values = np.mean([v[k] for v, k in zip(self.values, best, strict=True)], axis=0)
-        return values, np.mean([e[k] for e, k in zip(self.errors, best, strict=True)], axis=0)
-
-
-def estimate_recent(hosted: HostedAgent) -> RecentEstimates | None:
-    """Return what is believed of the arms of recent choices; None if there are none.
+def estimate_recent(hosted: HostedAgent) -> list[Estimates]:
+    """Return what is believed of the arms of recent choices.
 
     Without any since the service was started, the catalogue stands for them where it can.
     """
-    agent, units = hosted.agent, hosted.agent.config.units
+    agent, recent = hosted.agent, []
     choices = list(hosted.recent)[-_CHOICES:]
     if not choices and hosted.arms.given and agent.config.context is None:
         choices = [(None, None)]
-    recent = RecentEstimates([], [], [], units)
     for arms, context in choices:
-        try:
-            known = agent.estimate(hosted.arms.catalogue if arms is None else arms, context=context)
-        except ValueError:  # from before a change of the settings
-            continue
-        recent.arms.append(known.arms)
-        recent.values.append(known.values)
-        recent.errors.append(known.errors)
-    return recent if recent.arms else None
+        offered = hosted.arms.catalogue if arms is None else arms
+        with suppress(ValueError):  # from before a change of the settings
+            recent.append(agent.estimate(offered, context=context))
+    return recent
+
+
+def _expect(
+    recent: list[Estimates], units: Units, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return means (M,) of what the arms give that are best for weights, and their errors."""
+    best = [int((units.to_learner_units(each.values) @ weights).argmax()) for each in recent]
+    pairs = list(zip(recent, best, strict=True))
+    values = np.mean([each.values[k] for each, k in pairs], axis=0)
+    return values, np.mean([each.errors[k] for each, k in pairs], axis=0)
 
 
 def draw_front(hosted: HostedAgent) -> dict[str, Any]:
@@ -64,20 +56,20 @@ def draw_front(hosted: HostedAgent) -> dict[str, Any]:
         "choices": 0,
     }
     recent = estimate_recent(hosted)
-    if recent is None:
+    if not recent:
         return answer
     grid = read_trade_offs(None, units)
-    answer["points"] = [_point(recent, weights) for weights in grid]
-    answer["choices"] = len(recent.arms)
+    answer["points"] = [_point(recent, units, weights) for weights in grid]
+    answer["choices"] = len(recent)
     if now is not None:
-        answer["current"] = _point(recent, units.shares(now))
+        answer["current"] = _point(recent, units, units.shares(now))
     return answer
 
 
-def _point(recent: RecentEstimates, weights: FloatArray) -> dict[str, Any]:
-    values, errors = recent.best_under(weights)
+def _point(recent: list[Estimates], units: Units, weights: FloatArray) -> dict[str, Any]:
+    values, errors = _expect(recent, units, weights)
     return {
-        "weights": recent.units.named(weights),
+        "weights": units.named(weights),
         "values": values.tolist(),
         "errors": (WIDE * errors).tolist(),
     }
@@ -90,9 +82,9 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]
     now, recent = agent.weights, estimate_recent(hosted)
     trade_offs = [each for each in (now, dict(weights)) if each is not None]
     rows = []
-    if recent is not None:
+    if recent:
         for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
-            values, errors = recent.best_under(units.shares(each))
+            values, errors = _expect(recent, units, units.shares(each))
             cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in zip(values, errors, strict=True)]
             rows.append([f"believed, {label}", *cells])
     try:

@@ -203,13 +203,18 @@ class ChoiceCall(ArmsCall):
     now: float | None = None
 
 
-class Decide(ChoiceCall, tag="decide"):
-    """Choose an arm."""
+class DecideCall(ChoiceCall):
+    """A choice that is made: it has an id."""
 
     role: ClassVar[Role] = "decide"
     id: Id | None = None
     activate: bool = True
     subject: Id | None = None
+
+
+class Decide(DecideCall, tag="decide"):
+    """Choose an arm."""
+
     sticky: bool = False
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionAnswer:
@@ -217,14 +222,10 @@ class Decide(ChoiceCall, tag="decide"):
         return decision_answer(agent.decide(**self.arguments(catalogue)))
 
 
-class DecideTop(ChoiceCall, tag="decide-top", kw_only=True):
+class DecideTop(DecideCall, tag="decide-top", kw_only=True):
     """Choose several arms."""
 
-    role: ClassVar[Role] = "decide"
     top: Annotated[int, Meta(ge=1, le=1000)]
-    id: Id | None = None
-    activate: bool = True
-    subject: Id | None = None
 
     def carry_out(self, agent: Agent, catalogue: Catalogue) -> DecisionsAnswer:
         """Ask the agent."""
