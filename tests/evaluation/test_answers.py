@@ -60,8 +60,8 @@ def test_as_it_was(path: Path) -> None:
     found = what_if(path, 2, objectives=["click"])
     with Agent.open(path) as agent:
         clicks = agent.log()["reward_click"].to_numpy()[:390]
-    assert found.as_it_was.value == pytest.approx(clicks.mean())
-    assert found.as_it_was.error == pytest.approx(clicks.std(ddof=1) / np.sqrt(390))
+    assert found.logged.value == pytest.approx(clicks.mean())
+    assert found.logged.error == pytest.approx(clicks.std(ddof=1) / np.sqrt(390))
     assert "as it was" in str(found)
 
 

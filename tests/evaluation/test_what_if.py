@@ -117,7 +117,7 @@ def test_a_few_rows_tell_nothing_apart() -> None:
         features=np.zeros((n, 2, 1)),
     )
     found = mogro.what_if(table, 1)
-    assert found.sizes[0, 1] == pytest.approx(5)
+    assert found.effective_sizes[0, 1] == pytest.approx(5)
     assert not found.distinguishable().any()
 
 

@@ -43,7 +43,7 @@ class AgentLog:
         In all.
     notes
         What is left out, and why.
-    pace
+    decision_rate
         Decisions of use in a unit of time; NaN where no time is known.
     """
 
@@ -64,7 +64,7 @@ class AgentLog:
             last = max(last, float(times.max(initial=-np.inf)))
             self._missing |= any(np.isnan(numbers(batch, name)[usable]).any() for name in rewards)
         self._usable, self.rows = int(counts[0]), int(counts.sum())
-        self.pace = self._usable / (last - first) if last > first else np.nan
+        self.decision_rate = self._usable / (last - first) if last > first else np.nan
         reasons_left = zip(counts[1:], EXCLUSIONS, strict=True)
         self.notes = tuple(f"{count:,} rows {words}" for count, words in reasons_left if count)
         self._arms: dict[str, int] = {}  # numbers of those met so far
@@ -83,7 +83,7 @@ class AgentLog:
             if records is not None:
                 yield records
 
-    def weighted(
+    def target_rows(
         self, records: LogRecords, wanted: TargetProbabilities, *, predictions: bool
     ) -> Rows:
         """Return what an estimate needs of some rows."""
@@ -102,7 +102,7 @@ class AgentLog:
             rows = weighted_rows(rewards, logged, values, errors=uncertain)
         return replace(rows, arms=self._numbered(records), mass=None)
 
-    def as_it_was(self, records: LogRecords) -> Rows:
+    def logged_rows(self, records: LogRecords) -> Rows:
         """Return what an estimate of the logged choices themselves needs of some rows."""
         every = np.ones(len(records))
         rows = weighted_rows(records.rewards[:, self.judged], every, every)

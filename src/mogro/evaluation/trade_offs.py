@@ -84,33 +84,33 @@ class WhatIf:
         One for each.
     covariance
         Of all estimates, (W * M, W * M), trade-off after trade-off.
-    sizes
+    effective_sizes
         Effective numbers of rows in which two trade-offs differ, (W, W).
     units
         The objectives that were judged.
-    as_it_was
+    logged
         What the logged choices themselves were worth.
     model
         By the model: values (W, M) and intervals of 95 % (W, M, 2) that a linear model with a
         learned prior gives which has learned the whole log. It answers where weights are few, and
         is right as far as rewards are linear in the features. None where a log has no features.
-    differing, arms
+    differing, arms_on_offer
         For each pair of trade-offs, the share of decisions in which they differ, and the mean
         number of arms on offer there, (W, W).
-    pace
+    decision_rate
         Decisions in a unit of time; NaN where no time is known.
     """
 
     trade_offs: tuple[dict[str, float], ...]
     evaluations: tuple[Evaluation, ...]
     covariance: FloatArray
-    sizes: FloatArray
+    effective_sizes: FloatArray
     units: Units
-    as_it_was: Evaluation
+    logged: Evaluation
     model: tuple[FloatArray, FloatArray] | None
     differing: FloatArray
-    arms: FloatArray
-    pace: float
+    arms_on_offer: FloatArray
+    decision_rate: float
 
     @property
     def value(self) -> FloatArray:
@@ -154,7 +154,7 @@ class WhatIf:
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
             there = error > 0
-            if there.any() and self.sizes[i, j] >= MIN_ROWS:
+            if there.any() and self.effective_sizes[i, j] >= MIN_ROWS:
                 steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
@@ -258,26 +258,26 @@ class WhatIf:
         """
         values, size = self.value if self.model is None else self.model[0], len(self.trade_offs)
         gaps = np.abs(values[first] - values[second])
-        noises = self.as_it_was.error * np.sqrt(self.as_it_was.rows)
+        noises = self.logged.error * np.sqrt(self.logged.rows)
         differing, level = float(self.differing[first, second]), 1 - 0.1 / (size * (size - 1))
-        there, needs = self.as_it_was.rows, []
-        enough = there * MIN_ROWS / max(self.sizes[first, second], _ROUNDING)
+        rows, needs = self.logged.rows, list[DecisionsNeeded]()
+        enough = rows * MIN_ROWS / max(self.effective_sizes[first, second], _ROUNDING)
         for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
             gap, name = float(gaps[m]), self.units.names[m]
-            about = {"level": level, "power": power}
+            test = {"level": level, "power": power}
             drawn = decisions_needed(
                 gap,
                 noise=noises[m],
-                arms=round(self.arms[first, second]),
+                arms=round(self.arms_on_offer[first, second]),
                 epsilon=epsilon,
                 differing=differing,
-                **about,
+                **test,
             )
             needs.append(DecisionsNeeded(drawn, epsilon, name))
             error = float(self._difference_error(first, second)[m])
             if error > 0:
-                as_it_is = there * (error * standard_errors(**about) / gap) ** 2
-                needs.append(DecisionsNeeded(math.ceil(max(as_it_is, enough) - there), 0.0, name))
+                unchanged = rows * (error * standard_errors(**test) / gap) ** 2
+                needs.append(DecisionsNeeded(math.ceil(max(unchanged, enough) - rows), 0.0, name))
         return min(needs, default=None)
 
     @property
@@ -290,7 +290,7 @@ class WhatIf:
         ends = " from ".join(format_weights(self.trade_offs[place]) for place in (0, last))
         if need is None:
             return f"The model does not tell {ends}."
-        time = need.decisions / self.pace
+        time = need.decisions / self.decision_rate
         span = f" for {time / _DAY:.3g} days" if time > 0.1 * _DAY else f" for {time:.3g}"
         how = f"{100 * need.epsilon:.2g} % uniform draws" if need.epsilon else "Going on as it is"
         return (
@@ -303,8 +303,8 @@ class WhatIf:
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
         heads = [f"{name:<30}" for name in self.units.names]
         lines.append("  ".join([f"{'weights':<28}", *heads, "size"]))
-        was = self.as_it_was
-        lines.append(_line("as it was", was.value, was.interval(), f"{was.rows}"))
+        logged = self.logged
+        lines.append(_line("as it was", logged.value, logged.interval(), f"{logged.rows}"))
         bounds = self.interval()
         for place, (weights, each) in enumerate(
             zip(self.trade_offs, self.evaluations, strict=True)

@@ -103,18 +103,18 @@ def what_if(
         side_by_side = np.hstack([spread.influences(some) for spread, some in judged])
         products += side_by_side.T @ side_by_side
         pairs.add_weights(np.stack([some.weights for _, some in judged]))
-    *evaluations, as_it_was = (agent_log.named(spread.result()) for spread in spreads)
+    *evaluations, logged = (agent_log.named(spread.result()) for spread in spreads)
     return WhatIf(
         tuple(agent_log.units.named(weights) for weights in vectors),
         tuple(evaluations),
         _rescaled_covariance(products, evaluations),
         pairs.effective_sizes,
         Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
-        as_it_was,
+        logged,
         model.answer(),
-        pairs.differing / as_it_was.rows,
+        pairs.differing / logged.rows,
         pairs.arms,
-        agent_log.pace,
+        agent_log.decision_rate,
     )
 
 
@@ -221,8 +221,8 @@ def _chunks(
     for records in log.records():
         values, on_offer = read_estimates(records, log.units)
         chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
-        rows = [log.weighted(records, each, predictions=True) for each in chosen]
-        yield records, chosen, [*rows, log.as_it_was(records)]
+        rows = [log.target_rows(records, each, predictions=True) for each in chosen]
+        yield records, chosen, [*rows, log.logged_rows(records)]
 
 
 def _rescaled_covariance(products: FloatArray, evaluations: list[Evaluation]) -> FloatArray:

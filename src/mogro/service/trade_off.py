@@ -95,7 +95,7 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]
         words = f"{_verdict(hosted, result)} {result.advice}".strip()
         logged = list(zip(result.value, result.interval(), strict=True))
         if now is None:
-            logged.insert(0, (result.as_it_was.value, result.as_it_was.interval()))
+            logged.insert(0, (result.logged.value, result.logged.interval()))
         for label, pair in zip(("as it was", "then"), logged, strict=True):
             rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
     table = _page.table("What the trade-off changes", ["", *units.names], rows)
