@@ -136,9 +136,9 @@ def test_with_a_half_life_it_is_learned_at_least_once_in_it() -> None:
     policy = mogro.MOGRO(6, 2, prior=Learned(GROUPS), half_life=20.0)
     learned = []
     for count, (row, reward) in enumerate(zip(x, y, strict=True), 1):
-        before = policy.posterior._due.max()
+        before = policy.posterior.save_state()["due"].max()
         policy.update(row, reward)
-        if policy.posterior._due.max() > before:
+        if policy.posterior.save_state()["due"].max() > before:
             learned.append(count)
     assert max(np.diff(learned)) <= 31  # observations that are left of all: 20 / log 2, and one
 
@@ -235,7 +235,7 @@ def test_large_posteriors_learn_one_objective_after_the_other(
     posterior = Posterior(6, 2, prior=Learned(GROUPS))
     posterior.learn(x, y, np.array([1.0, 0.5]) * np.ones(y.shape) if apart else None)
     at_once = posterior.evidence()
-    monkeypatch.setattr("mogro.posterior._LARGE", 1)
+    monkeypatch.setattr("mogro._evidence._LARGE", 1)
     np.testing.assert_array_equal(posterior.evidence(), at_once)
     posterior.learn_prior(at_once)
     np.testing.assert_array_equal(posterior.evidence(), at_once)  # not due: those in force

@@ -71,7 +71,7 @@ def root_mean_squares(x: FloatArray) -> FloatArray:
 
 def sizes_of(posterior: Posterior) -> FloatArray:
     """Return the root mean squares of features to which a flat prior is relative, (d,)."""
-    sizes = np.where(posterior._precision > 1e-120, posterior._precision, 0.0) / FLAT
+    sizes = np.where(posterior._fit.precision > 1e-120, posterior._fit.precision, 0.0) / FLAT
     return np.asarray(np.sqrt(np.broadcast_to(sizes, (1, posterior.dim))[0]))
 
 
@@ -101,10 +101,11 @@ def assert_same(
     size = np.sqrt(np.einsum("...ii->...i", expected.V))
     bound = size[..., :, None] * size[..., None, :]
     assert (np.abs(posterior.V - expected.V) <= 1e-13 * (len(x) + 1) * bound).all()
-    for name in ("n", "_y2", "_precision"):
+    for name in ("n", "y2"):
         np.testing.assert_allclose(getattr(posterior, name), getattr(expected, name), rtol=1e-9)
+    np.testing.assert_allclose(posterior._fit.precision, expected._fit.precision, rtol=1e-9)
     assert_inverse(posterior)
-    reward = np.sqrt(expected._y2.max(initial=0)) or 1.0
+    reward = np.sqrt(expected.y2.max(initial=0)) or 1.0
     off = x @ (posterior.theta - expected.theta).T / reward
     assert np.abs(off).max(initial=0) <= 10.0**-digits
     assert np.abs(posterior.noise - expected.noise).max(initial=0) <= 10.0**-digits * reward**2
@@ -117,12 +118,12 @@ def assert_inverse(posterior: Posterior) -> None:
     """
     _assert_inverse(posterior, at_least=1e-4)
     renewed = posterior.copy()
-    renewed._renew()
+    renewed._fit.renew()
     _assert_inverse(renewed, at_least=0.0)
 
 
 def _assert_inverse(posterior: Posterior, *, at_least: float) -> None:
-    precisions = np.broadcast_to(posterior._precision, (len(posterior.S), posterior.dim))
+    precisions = np.broadcast_to(posterior._fit.precision, (len(posterior.S), posterior.dim))
     for S, V, precision in zip(posterior.S, posterior.V, precisions, strict=True):
         precise = V + np.diag(precision)
         size = np.sqrt(np.diag(precise))
@@ -148,7 +149,7 @@ def test_sums_are_those_of_the_history(case: tuple[FloatArray, FloatArray]) -> N
         for found, expected, bound in (
             (posterior.V[0], x.T @ x, np.abs(x).T @ np.abs(x)),
             (posterior.b, y.T @ x, np.abs(y).T @ np.abs(x)),
-            (posterior._y2, np.square(y).sum(axis=0), np.square(y).sum(axis=0)),
+            (posterior.y2, np.square(y).sum(axis=0), np.square(y).sum(axis=0)),
         ):
             assert (np.abs(found - expected) <= 1e-14 * len(x) * bound).all()
 
@@ -181,7 +182,7 @@ def test_updates_are_a_block_in_any_order(case: tuple[FloatArray, FloatArray], s
         halves.update(*observation)
     sequence = updated(x, y)
     for posterior in (halves, sequence):
-        posterior._renew()  # sizes of features are those of the last renewal
+        posterior._fit.renew()  # sizes of features are those of the last renewal
     for posterior in (shuffled, halves, sequence):
         assert_same(block, posterior, x)
 
@@ -267,7 +268,7 @@ def test_estimates_do_not_depend_on_when_they_were_renewed(batch: tuple[int, ...
         for posterior in (often, seldom):
             posterior.update(x, y)
         if n % 7 == 0:
-            often._renew()
+            often._fit.renew()
         if n > 8:
             effects, others = (each.theta * [1, 10, 10, 10] for each in (often, seldom))
             np.testing.assert_allclose(effects, others, rtol=0, atol=1e-9 * np.abs(others).max())
@@ -366,7 +367,7 @@ def test_at_first_estimates_are_near_those_of_least_norm(
         for direction in directions[spans < 1e-14] * sizes:
             assert direction @ posterior.S[0] @ direction > 1e5
         largest, renewed = np.abs(y[:n]).max(), posterior.copy()
-        renewed._renew()
+        renewed._fit.renew()
         for fitted, bar in ((posterior, 1e-3), (renewed, 1e-6)):
             assert np.isfinite(fitted.theta).all()
             near = np.abs(x[:n] @ (fitted.theta - expected.theta).T).max()
@@ -516,14 +517,14 @@ def test_objectives_observed_apart_are_separate_posteriors(
     else:
         for observation in zip(x, y, weights, strict=True):
             posterior.update(*observation)
-        posterior._renew()
+        posterior._fit.renew()
     for m in range(y.shape[1]):
         seen, alone = observed[:, m], Posterior(x.shape[1], 1)
         root = np.sqrt(weights[seen, m])[:, None]
         if seen.any():
             alone.learn(root * x[seen], root * y[seen, m : m + 1])
-        alone._n = np.asarray(weights[:, m].sum())  # of the noise: what observations weigh
-        alone._renew()
+        alone._fit.n = np.asarray(weights[:, m].sum())  # of the noise: what observations weigh
+        alone._fit.renew()
         alone.separate()
         part = with_objectives(posterior, [m])
         assert_same(alone, part, root * x[seen])
@@ -557,7 +558,7 @@ def assert_weighted_fit(
     else:
         expected = least_squares.minimum_norm(x, y, sizes=sizes, weights=weights)
     root, renewed = np.sqrt(weights)[:, None], posterior.copy()
-    renewed._renew()
+    renewed._fit.renew()
     prior = 0.0 if isinstance(posterior.prior, Fixed) else felt(root * x / sizes)
     for fitted, bar in ((posterior, 1e-3), (renewed, 1e-6)):
         off = np.abs(root * (x @ (fitted.theta - expected.theta).T)).max()
@@ -599,7 +600,7 @@ def test_decay_is_weighted_least_squares(prior: Prior, half_life: float) -> None
                 posterior.V[learner, 0], (seen * weights[:, None]).T @ seen, atol=1e-12
             )
             np.testing.assert_allclose(
-                posterior._y2[learner], weights @ np.square(rewards), rtol=1e-10
+                posterior.y2[learner], weights @ np.square(rewards), rtol=1e-10
             )
             if n >= 10 and half_life > 0.5:  # else rank and noise hang on the last digits
                 alone = one_of(posterior, learner)
@@ -610,9 +611,9 @@ def one_of(posterior: Posterior, learner: int) -> Posterior:
     """Return one learner of a batch (R,)."""
     alone = Posterior(posterior.dim, posterior.objectives, prior=posterior.prior)
     state = posterior.save_state()
-    since = {"since": state["since"]}
+    counts = {name: state[name] for name in ("updates", "held")}
     alone.load_state(
-        {name: array[learner] for name, array in state.items() if name not in since} | since
+        {name: array[learner] for name, array in state.items() if name not in counts} | counts
     )
     return alone
 
@@ -681,7 +682,7 @@ def test_observations_that_are_taken_out_leave_the_others(prior: Prior, seed: in
     every.learn(x, y, weights)
     expected.learn(x[cut:], y[cut:], weights[cut:])
     left = without(every, x[:cut], y[:cut], weights[:cut])
-    for name in ("n", "V", "b", "y2", "_uses", "_count"):
+    for name in ("n", "V", "b", "y2", "_uses", "_seen"):
         wanted = getattr(expected, name)
         np.testing.assert_allclose(getattr(left, name), wanted, rtol=1e-9, atol=1e-9)
     assert left.theta == pytest.approx(expected.theta, abs=1e-4)
@@ -731,7 +732,7 @@ def test_features_of_a_linear_map_and_objectives_of_other_units(prior: Prior) ->
     weights = np.repeat([[0.0, 1.0, 1.0]], 60, axis=0)
     expected.learn(now, np.column_stack([y[:, 0], -3 * y[:, 1], y[:, 0]]), weights)
     for fitted in (expected, made):
-        fitted._renew()
+        fitted._fit.renew()
     assert_same(expected, made, now)
 
 
@@ -775,7 +776,7 @@ def test_objectives_in_other_units_with_a_fixed_prior(
     factors = rng.choice([-2.0, 0.01, 1.0, 30.0], len(places))
     prior = Fixed(0.5, mean=np.asarray(mean).tolist())
     expected = updated(x, factors * y[:, places], prior)
-    expected._renew()
+    expected._fit.renew()
     expected.separate()
     posterior = with_objectives(updated(x, y, prior), places, factors)
     assert_same(expected, posterior, x, digits=9)
@@ -861,7 +862,7 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
     posterior = updated(np.eye(3), np.ones((3, 2)))
     before = posterior.save_state()
     with pytest.raises(ValueError, match="missing"):
-        posterior.load_state({name: array for name, array in before.items() if name != "sums"})
+        posterior.load_state({name: array for name, array in before.items() if name != "past"})
     for other in (Posterior(3, 3), Posterior(2, 2), Posterior(3, 2, batch=(2,))):
         with pytest.raises(ValueError, match="shape"):
             posterior.load_state(other.save_state())

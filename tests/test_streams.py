@@ -64,6 +64,21 @@ def test_some_learners_draw_and_the_others_do_not_notice(
             assert np.array_equal(values[row], draw(alone[learner], (1, *shape))[0])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rounds_of_all_and_draws_of_some_may_alternate(seed: int) -> None:
+    """Also where all are in step again after a block in which they were not."""
+    rng, streams = np.random.default_rng(seed), Streams(generators((3,)), ahead=True)
+    alone = [Streams([g], ahead=True) for g in generators((3,))]
+    for _ in range(60):
+        number, rounds = int(rng.integers(5, 600)), int(rng.integers(1, 6))
+        chosen = np.arange(3) if rng.random() < 0.8 else rng.permutation(3)[:2]
+        for _ in range(rounds):
+            part = streams if len(chosen) == 3 else streams.take(chosen)
+            values = part.random((len(chosen), number))
+            for row, learner in zip(values, chosen.tolist(), strict=True):
+                np.testing.assert_array_equal(row, alone[learner].random((1, number))[0])
+
+
 @given(batch=batches, steps=st.lists(st.tuples(kinds, shapes), max_size=6))
 def test_drawing_ahead_does_not_depend_on_the_batch(
     batch: tuple[int, ...], steps: list[tuple[Draw, tuple[int, ...]]]

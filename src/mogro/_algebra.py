@@ -115,14 +115,22 @@ def largest(numbers: FloatArray) -> float:
     """Return the largest of some numbers; of a few in less time."""
     if numbers.size == 1:
         return float(numbers.item())
-    return max(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.max())
+    return (
+        max(numbers.ravel().tolist())
+        if numbers.size <= _FEW
+        else float(np.maximum.reduce(numbers, axis=None))
+    )
 
 
 def smallest(numbers: FloatArray) -> float:
     """Return the smallest of some numbers; of a few in less time."""
     if numbers.size == 1:
         return float(numbers.item())
-    return min(numbers.ravel().tolist()) if numbers.size <= _FEW else float(numbers.min())
+    return (
+        min(numbers.ravel().tolist())
+        if numbers.size <= _FEW
+        else float(np.minimum.reduce(numbers, axis=None))
+    )
 
 
 def rounding(dim: int) -> float:
@@ -139,3 +147,9 @@ def distinct(arms: FloatArray, rows: IntArray) -> IntArray:
     for row, features in zip(rows.tolist(), listed, strict=True):
         first.setdefault(features.tobytes(), row)
     return np.fromiter(first.values(), np.int64, len(first))
+
+
+def arms_in_turn(arms: int, turn: int, at_once: int) -> slice:
+    """Return which of many arms a round looks at: some, evenly spaced, the next round others."""
+    every = -(-arms // at_once)
+    return slice(turn % every, None, every)

@@ -4,13 +4,14 @@ All of it is done to the sums, and exact: what was never observed is a zero. S a
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mogro._algebra import diagonals
 from mogro._validation import FloatArray
-from mogro.posterior import STATE, Posterior
-from mogro.priors import Learned, Prior
+from mogro.posterior import Posterior
+from mogro.priors import Prior
 
 _ROUNDING = 1e-9  # a weight below is what is left of observations that were taken out
 
@@ -23,30 +24,29 @@ def corrected(
     The changes of their weights, ``n``, of their weighted rewards, ``y``, and of the squares of
     these, ``y2``, are of shape (M,). For one learner.
     """
-    before, other = posterior.copy(), posterior.copy()
+    other = posterior.copy()
     if (n != n[0]).any():
-        before.separate()
         other.separate()
-    each = (n, y, y2)
+    fit, d = other._fit, other.dim
     if other.apart:
-        each = (n[:, None], y[:, None], y2[:, None])
-    weight: FloatArray = np.asarray(each[0][..., 0] if other.apart else n[0])
-    other._n = other._n + weight
-    left = np.asarray(other._n > _ROUNDING)  # otherwise nothing is, but for rounding
-    d, sums = other.dim, other._sums
+        weight, y, y2 = n, y[:, None], y2[:, None]
+    else:
+        weight = n[0]
+    before, sums, fit.n = fit.frozen(), fit.sums.copy(), np.asarray(fit.n + weight)
+    left = np.asarray(fit.n > _ROUNDING)  # otherwise nothing is, but for rounding
     sums[..., :d, :d] += weight[..., None, None] * np.outer(x, x)
-    sums[..., d:, :d] += each[1][..., None] * x
-    diagonals(sums)[..., d:] = np.maximum(diagonals(sums)[..., d:] + each[2], 0)
-    sums *= left[..., None, None]
-    other._n = other._n * left
-    if isinstance(other.prior, Learned):
+    sums[..., d:, :d] += y[..., None] * x
+    diagonals(sums)[..., d:] = np.maximum(diagonals(sums)[..., d:] + y2, 0)
+    fit.n = fit.n * left
+    fit.set_sums(sums * left[..., None, None])
+    if other._groups is not None:
         uses = other._uses + weight[..., None] * (x != 0)
         other._uses = np.maximum(uses, 0) * left[..., None]
-        other._count, other._looks_in = np.maximum(other._count + np.sign(weight), 0), 0
-    other._renew()
-    fitted = other._theta @ x
-    residual = before._residual(other._theta) + each[2] - (2 * each[1] - each[0] * fitted) * fitted
-    other._set_residual(residual * left[..., None])
+        other._seen = np.maximum(other._seen + np.sign(weight), 0)
+    fit.renew()
+    fitted = fit.theta @ x
+    residual = before.residual(fit.theta) + y2 - (2 * y - weight[..., None] * fitted) * fitted
+    fit.set_residual(residual * left[..., None])
     return other
 
 
@@ -56,10 +56,11 @@ def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterio
     ``V`` is the sum of x x' of these, (*batch, G, d, d), and ``n`` says how many, (*batch, G).
     """
     other = posterior.copy()
-    V_now = other._V
-    V_now += V.reshape(V_now.shape)
-    other._n = other._n + n.reshape(np.shape(other._n))
-    other._renew()
+    fit, d = other._fit, other.dim
+    sums, fit.n = fit.sums.copy(), fit.n + n.reshape(np.shape(fit.n))
+    sums[..., :d, :d] += V.reshape(*np.shape(fit.n), d, d)
+    fit.set_sums(sums)
+    fit.renew()
     return other
 
 
@@ -70,26 +71,28 @@ def without(posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatAr
     """
     other = posterior.copy()
     other.separate()
-    before, d = other.copy(), other.dim
+    fit, d = other._fit, other.dim
+    before, sums = fit.copy(), fit.sums.copy()
     for m in range(other.objectives):
         both = np.column_stack([x, y[:, m]])
         removed = (weights[:, m, None] * both).T @ both
-        other._sums[m] -= removed
-        other._n[m] -= weights[:, m].sum()
-        if isinstance(other.prior, Learned):
+        sums[m] -= removed
+        fit.n[m] -= weights[:, m].sum()
+        if other._groups is not None:
             other._uses[m] -= weights[:, m] @ (x != 0)
-            other._count[m] -= np.sign(weights[:, m]).sum()
-        gone = diagonals(other._sums[m])[:d] <= _ROUNDING * diagonals(removed)[:d]
-        nothing = other._n[m] <= _ROUNDING * before._n[m]
+            other._seen[m] -= np.sign(weights[:, m]).sum()
+        gone = diagonals(sums[m])[:d] <= _ROUNDING * diagonals(removed)[:d]
+        nothing = fit.n[m] <= _ROUNDING * before.n[m]
         vanished = np.append(gone, False) | nothing
-        other._sums[m][vanished], other._sums[m][:, vanished] = 0, 0
-        other._n[m] *= not nothing
-    for array in (diagonals(other._sums), other._uses, other._count):
+        sums[m][vanished], sums[m][:, vanished] = 0, 0
+        fit.n[m] *= not nothing
+    for array in (diagonals(sums), other._uses, other._seen):
         np.maximum(array, 0, out=array)
-    other._renew()
-    errors = weights * np.square(y - x @ other._theta[:, 0].T)
-    left = before._residual(other._theta) - errors.sum(axis=0)[:, None]
-    other._set_residual(left * (other._n > 0)[:, None])
+    fit.set_sums(sums)
+    fit.renew()
+    errors = weights * np.square(y - x @ fit.theta[:, 0].T)
+    left = before.residual(fit.theta) - errors.sum(axis=0)[:, None]
+    fit.set_residual(left * (fit.n > 0)[:, None])
     return other
 
 
@@ -111,28 +114,31 @@ def reshaped(
     other.separate()
     new, old = _matched(places)
     factor, d = factors[new, None, None], known.dim
-    sums = known._sums[old]
+    fit, sums, n = other._fit, known._fit.sums[old], known._fit.n[old]
     b = factor * (sums[:, d:, :d] @ matrix.T)
-    other._sums[new] = np.block(
+    made = np.zeros_like(fit.sums)
+    made[new] = np.block(
         [
             [matrix @ sums[:, :d, :d] @ matrix.T, np.swapaxes(b, 1, 2)],
             [b, factor**2 * sums[:, d:, d:]],
         ]
     )
-    other._n[new] = known._n[old]
-    if isinstance(prior, Learned):
-        n, counted = known._n[old, None], isinstance(known.prior, Learned)
-        uses = known._uses[old] if counted else n * (diagonals(sums)[:, :d] > 0)
+    fit.set_sums(made)
+    fit.n[new] = n
+    if other._groups is not None:
+        uses, seen = n[:, None] * (diagonals(sums)[:, :d] > 0), n
+        if known._groups is not None:
+            uses, seen = known._uses[old], known._seen[old]
         several = np.count_nonzero(matrix, axis=1) > 1  # a number that was moved: seldom zero
-        other._uses[new] = np.where(several, n, uses @ (matrix != 0).T)
-        other._count[new] = known._count[old] if counted else known._n[old]
-        _learn_prior_again(other)
-    other._renew()
-    theta = known._theta.copy()
-    theta[old] = other._theta[new] @ matrix / factor
-    residual = np.zeros_like(other._squares)
-    residual[new] = factor[..., 0] ** 2 * known._residual(theta)[old]
-    other._set_residual(residual)
+        other._uses[new] = np.where(several, n[:, None], uses @ (matrix != 0).T)
+        other._seen[new] = seen
+        other._due = other._seen.copy()
+    fit.renew()
+    theta = known._fit.theta.copy()
+    theta[old] = fit.theta[new] @ matrix / factor
+    residual = np.zeros_like(fit.squares)
+    residual[new] = factor[..., 0] ** 2 * known._fit.residual(theta)[old]
+    fit.set_residual(residual)
     return other
 
 
@@ -147,26 +153,23 @@ def with_objectives(
     other = Posterior(dim, len(places), prior=posterior.prior, batch=posterior.batch)
     known.separate()
     other.separate()
+    known._fit.set_sums(known._fit.sums)
     new, old = _matched(places)
     factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(places))[:, None]
-    before = (slice(None),) * len(posterior.batch)
-    for name in STATE:
-        getattr(other, name)[(*before, new)] = getattr(known, name)[(*before, old)]
-    other._squares *= factor**2
-    for array in (other._sums, other._solution):
+    before: Any = (slice(None),) * len(posterior.batch)
+    made, fit = other.arrays(), other._fit
+    for name, kept in known.arrays().items():
+        made[name][(*before, new)] = kept[(*before, old)]
+    fit.squares *= factor**2
+    for array in (made["past"], made["solution"]):
         array[..., dim:, :] *= factor[..., None]
-    other._sums[..., dim:] *= factor[..., None]
-    other._mean *= factor[..., None]
+    made["past"][..., dim:] *= factor[..., None]
+    fit.mean *= factor[..., None]
     if not posterior.prior.relative:  # the mean of the prior is not in the unit of the rewards
-        scaled = other.copy()
-        other._renew()
-        other._set_residual(scaled._residual(other._theta))
+        scaled = fit.copy()
+        fit.renew()
+        fit.set_residual(scaled.residual(fit.theta))
     return other
-
-
-def _learn_prior_again(posterior: Posterior) -> None:
-    if isinstance(posterior.prior, Learned):
-        posterior._due = np.asarray(posterior._count)
 
 
 def _matched(places: Sequence[int | None]) -> tuple[list[int], list[int]]:

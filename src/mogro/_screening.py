@@ -57,8 +57,8 @@ def shared_variances(
     errors = np.sqrt(np.maximum(np.einsum("...ii->...i", S), 0))
     if factors is not None:
         errors *= np.sqrt(factors)[..., None]
-    largest = float((errors @ np.abs(turned)).max()) ** 2
-    return values, rounding(dim * dim) * largest
+    largest = np.vecdot(errors, np.abs(turned).max(axis=-1)[..., None, :]).max()
+    return values, rounding(dim * dim) * float(largest) ** 2
 
 
 def clearly_best(scores: FloatArray, slack: float) -> tuple[IntArray, IntArray]:

@@ -177,6 +177,7 @@ class _Blocks:
         self.drawn = np.zeros(len(generators), dtype=np.intp)
         self.in_step: int | None = 0  # what everyone has used, while it is the same
         self.left = 0  # numbers that everyone has left, at least
+        self.rounds: list[FloatArray] = []  # the same numbers by rounds of all, the last one first
 
     def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
         if self.left < number:
@@ -202,10 +203,17 @@ class _Blocks:
     def next_of_all(self, number: int) -> FloatArray:
         """Return draws of everyone, while all have used as many and have enough left."""
         assert self.in_step is not None
-        start = self.in_step
-        self.in_step = stop = start + number
+        start, self.in_step = self.in_step, self.in_step + number
         self.left -= number
-        return self.rows[:, start:stop]
+        if start == number:  # the second round of as many: let those of a round lie side by side
+            count, rounds, each = len(self.rows), 1 + self.left // number, self.rows.shape[2:]
+            whole = self.rows[:, start : start + rounds * number]
+            whole = whole.reshape(count, rounds, number, *each)
+            self.rounds = list(np.moveaxis(whole, 1, 0).copy()[::-1])
+        if self.rounds and self.rounds[-1].shape[1] == number:
+            return self.rounds.pop()
+        self.rounds = []
+        return self.rows[:, start : self.in_step]
 
     def _count(self) -> None:
         if self.in_step is not None:

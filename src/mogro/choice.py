@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
-from mogro._algebra import distinct, matvec, rounding, vecmat
+from mogro._algebra import arms_in_turn, distinct, matvec, rounding, vecmat
 from mogro._screening import (
     clearly_best,
     is_shared,
@@ -29,7 +29,7 @@ from mogro._validation import (
     without_warnings,
 )
 from mogro.beliefs import Beliefs, covariance, take, take_arms, variances
-from mogro.exploration import Exploration, ExplorationContext, arms_in_turn
+from mogro.exploration import Exploration, ExplorationContext
 from mogro.scalarization import (
     FixedWeights,
     RandomWeights,
@@ -331,8 +331,11 @@ def _screened_optimism(
     width = np.vecdot(_errors(beliefs.noise, optimism), weights)
     S = covariance(beliefs.expected.W[..., 0, :, :])
     squares, error = shared_variances(arms[..., turn, :], S, width * width)
-    total = scores.copy()
-    total[:, turn] += np.sqrt(squares, out=squares)
+    total = np.sqrt(squares, out=squares)
+    total += scores[:, turn]
+    if total.size < scores.size:
+        total, some = scores.copy(), total
+        total[:, turn] = some
     arm, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
     top, chosen = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, arm)
     behind = top - chosen - _EQUAL_SCORES * np.maximum(np.abs(top), np.abs(chosen))

@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mogro._algebra import largest, smallest
-from mogro._screening import clearly_best, is_shared, shared_variances
+from mogro._algebra import arms_in_turn, largest, smallest
+from mogro._screening import clearly_best, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import (
@@ -273,11 +273,25 @@ class ExplorationCache:
         self._version = -1
         self._outside: FloatArray | None = None  # vectors orthogonal to known spans, (..., d, G)
         self._looks = 0  # that found nothing to explore
+        self._known: dict[int, FloatArray] = {}  # arms known without a threshold, by the first
+
+    def _begin(self, version: int) -> None:
+        """Forget what was known before S may have grown."""
+        if version != self._version:
+            self._version, self._outside, self._looks, self._known = version, None, 0, {}
+
+    def knows(self, arms: FloatArray, first: int, version: int) -> bool:
+        """Tell whether every one of these arms, the first of which is at some place, is known."""
+        self._begin(version)
+        return first in self._known and np.array_equal(self._known[first], arms)
+
+    def note_known(self, arms: FloatArray, first: int) -> None:
+        """Note that these arms are known."""
+        self._known[first] = arms.copy()
 
     def covers(self, arms: FloatArray, version: int) -> bool:
         """Tell whether it is certain that no learner has to explore arms (..., K, d)."""
-        if version != self._version:
-            self._version, self._outside, self._looks = version, None, 0
+        self._begin(version)
         if self._outside is None:
             return False
         if not self._outside.size:
@@ -315,24 +329,22 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known = beliefs.expected
+    known, batch, wide = beliefs.expected, beliefs.batch, arms[..., None, :, :]
+    W = known.W
     if threshold is None:
         looked_at = arms_to_test(arms.shape[-2], arms.shape[-1], known, step)
         if looked_at is None:
             return None
-    elif cache is not None and cache.covers(arms, known.version):
-        return None
-    batch, wide, W = beliefs.batch, arms[..., None, :, :], known.W
-    if threshold is None:
-        some = arms[..., looked_at, :]
+        some, first = arms[..., looked_at, :], looked_at.start
+        if cache is not None and cache.knows(some, first, known.version):
+            return None
         _check_squares(some)
-        if batch and _clearly_known(some, W):
-            return None
-        spread = variances(some, W)
-        if largest(spread) <= UNKNOWN_VARIANCE:
-            return None
-        needs = spread.max(axis=-2) / UNKNOWN_VARIANCE
+        needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
+        if cache is not None and largest(needs) <= 1:
+            cache.note_known(some, first)
     else:
+        if cache is not None and cache.covers(arms, known.version):
+            return None
         _check_squares(arms)
         S = covariance(_in_units_of_the_arms(W, wide))
         needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold
@@ -368,20 +380,6 @@ def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slic
     if smallest(known.n) < _SEEN_PER_FEATURE * dim:
         return arms_in_turn(arms, step, _ARMS_A_ROUND)
     return None if step % _TEST_EVERY else arms_in_turn(arms, step // _TEST_EVERY, _ARMS_A_ROUND)
-
-
-def _clearly_known(arms: FloatArray, W: FloatArray) -> bool:
-    """Tell whether it is clear at a glance that nobody has to explore; see _screening."""
-    if not is_shared(arms) or W.shape[-3] != 1:
-        return False
-    needs, error = shared_variances(arms, covariance(W[..., 0, :, :]))
-    return bool(needs.max() + 2 * error < UNKNOWN_VARIANCE)
-
-
-def arms_in_turn(arms: int, turn: int, at_once: int) -> slice:
-    """Return which of many arms a round looks at: some, evenly spaced, the next round others."""
-    every = -(-arms // at_once)
-    return slice(turn % every, None, every)
 
 
 def _in_units_of_the_arms(W: FloatArray, arms: FloatArray) -> FloatArray:

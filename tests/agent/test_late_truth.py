@@ -28,7 +28,7 @@ def make(objectives: list[mogro.Objective], **options: Any) -> mogro.Agent:
 def assert_equal(late: mogro.Agent, prompt: mogro.Agent) -> None:
     """Expect that both know the same of everything, but for how often something was corrected."""
     known, wanted = (agent._state.learner for agent in (late, prompt))
-    assert known.observed._y2.ravel() == pytest.approx(wanted.observed._y2.ravel(), rel=1e-9)
+    assert known.observed.y2.ravel() == pytest.approx(wanted.observed.y2.ravel(), rel=1e-9)
     for sums in ("n", "V", "b"):
         got, expected = (getattr(each.observed, sums) for each in (known, wanted))
         got, expected = np.broadcast_arrays(got, expected)
@@ -150,7 +150,7 @@ def test_a_late_value_does_what_one_in_time_would_have_done(
         seen = expected.errors < 1e6
         assert estimated.errors[seen] == pytest.approx(expected.errors[seen], rel=close)
         for agent in agents:
-            agent._state.learner.observed._renew()
+            agent._state.learner.observed._fit.renew()
         assert agents[0].theta == pytest.approx(agents[1].theta, rel=1e-9, abs=1e-9)
     assert (agents[0].counters["corrected"] == 0) == ("not" in cell or "stays" in cell)
 
@@ -281,7 +281,7 @@ def test_a_condition_that_comes_with_what_it_allows(prior: Prior, together: bool
     posterior = agent._state.learner.observed
     assert agent.observations == {"click": 1.0, "dwell": 1.0}
     assert posterior.b[:, 0] == pytest.approx([1.0, 3.0])
-    assert posterior._y2.ravel() == pytest.approx([1.0, 9.0])
+    assert posterior.y2.ravel() == pytest.approx([1.0, 9.0])
     assert np.isfinite(agent.theta).all()
 
 

@@ -68,7 +68,7 @@ def test_a_log_is_one_update_after_the_other(
         one.update(*observation)
     other.learn(x[:first], y[:first])
     other.learn(x[first:], y[first:])
-    for name in ("n", "V", "_sums", "_y2"):
+    for name in ("n", "V", "b", "y2"):
         ours, theirs = getattr(one.posterior, name), getattr(other.posterior, name)
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12)
     expected, weights = fitted(prior, x, y, 7.0)

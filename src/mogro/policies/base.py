@@ -467,9 +467,10 @@ class LinearPolicy(ABC):
     def _read_features(self, features: ArrayLike) -> FloatArray:
         """Check the shape of the arms on offer."""
         arms = as_floats(features, "features")
-        if arms.ndim == 2 and arms.shape[1] == self.dim and arms.shape[0] > 0:
+        if arms.ndim < 2 or arms.shape[-1] != self.dim or arms.shape[-2] == 0:
+            check_shape(arms, "features", (..., "K", self.dim))
+        if arms.ndim == 2:
             return arms
-        check_shape(arms, "features", (..., "K", self.dim))
         leading = arms.shape[:-2]
         if len(leading) > len(self.batch) or any(
             size not in (1, wanted)
