@@ -512,6 +512,10 @@ def _draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
 
 def _first_copies(arms: FloatArray, best: IntArray) -> IntArray:
     """Return the first copies of the best arms (...): errors of copies round as they please."""
+    if best.ndim == 0 and arms.ndim == 2:
+        near = (arms[:best, -1] == arms[best, -1]).nonzero()[0]  # seldom any: less than a scan
+        copies = near[(arms[near] == arms[best]).all(axis=-1)] if near.size else near
+        return copies[0] if copies.size else best
     return np.asarray((arms == _picked(arms, best)[..., None, :]).all(axis=-1).argmax(axis=-1))
 
 

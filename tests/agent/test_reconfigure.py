@@ -104,7 +104,7 @@ def assert_same(agent: mogro.Agent, other: mogro.Agent, digits: float = 1e-9) ->
     mine, theirs = (each._state.learner for each in (agent, other))
     assert agent.feature_names == other.feature_names
     assert agent.observations == pytest.approx(other.observations, rel=digits)
-    for name in ("n", "V", "b", "y2", "_uses", "_count"):
+    for name in ("n", "V", "b", "y2", "_uses", "_seen"):
         one, two = np.broadcast_arrays(
             *(getattr(each.observed, name).squeeze() for each in (mine, theirs))
         )
