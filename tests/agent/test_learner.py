@@ -75,9 +75,9 @@ def check(learner: Learner, slow: Slow, objectives: int) -> None:
             assert (variances[unknown] > 1e4 / values[known].max()).all()
 
 
-def make(roots: tuple[int, ...] = (0, 1), size: int = 3, **options: Any) -> Learner:
+def make(first_conditions: tuple[int, ...] = (0, 1), size: int = 3, **options: Any) -> Learner:
     usual: dict[str, Any] = {"prior": mogro.priors.Flat(), "half_life": None, "explores": True}
-    return Learner(size, roots, **(usual | options))
+    return Learner(size, first_conditions, **(usual | options))
 
 
 @pytest.mark.slow

@@ -523,9 +523,7 @@ class Agent:
         >>> agent.unknown_categories()
         {'topic': {'war': 1}}
         """
-        with self._current():
-            state = self._state.freeze()
-        return decision_records.unknown_categories(state)
+        return decision_records.unknown_categories(self.freeze())
 
     def observe(
         self,
@@ -607,8 +605,7 @@ class Agent:
         """
         check_id(id)
         event = Activated(id, read_time(now, self._clock, needed=self._config.windowed))
-        new: bool = self._perform(lambda: self._commit_at(event, now))
-        return new
+        return bool(self._perform(lambda: self._commit_at(event, now)))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all: nothing is learned from it.
@@ -617,8 +614,7 @@ class Agent:
         """
         check_id(id)
         event = Withdrawn(id, read_time(now, needed=False))
-        count: int = self._perform(lambda: self._commit_at(event, now))
-        return count
+        return int(self._perform(lambda: self._commit_at(event, now)))
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -689,10 +685,8 @@ class Agent:
         """
         when = read_time(now, self._clock, needed=True)
         assert when is not None
-        event = Expired(when)
         commit = self._commit if confirm else partial(self._commit_at, now=now)
-        closed: int = self._perform(lambda: commit(event))
-        return closed
+        return int(self._perform(lambda: commit(Expired(when))))
 
     @property
     def config(self) -> AgentConfig:
@@ -862,9 +856,7 @@ class Agent:
         [{'id': 'visit 1', 'arm': 'a', 'reward_sales': 4.0, 'status_sales': 'learned'}]
         """
         if self._queue is None:
-            with self._lock:
-                state = self._state.freeze()
-            return make_log(state, None, max_arms=max_arms, rewards=rewards)
+            return make_log(self.freeze(), None, max_arms=max_arms, rewards=rewards)
         with self._queue.view() as (state, journal):
             written = read_journal_rows(state, journal, self._queue.config)
         return make_log(state, written, max_arms=max_arms, rewards=rewards)
@@ -1019,8 +1011,7 @@ class Agent:
             if weights is not None:
                 named = config.units.named(config.units.weights(weights))
             time = read_time(now, self._clock, needed=config.timed)
-            self._check_step(time, now)
-            self._commit(Reconfigured({"weights": named}, time))
+            self._commit_at(Reconfigured({"weights": named}, time), now)
 
         self._perform(work)
 
@@ -1085,11 +1076,10 @@ class Agent:
             differing = find_changes(self._config, changes)
             if not differing:
                 return Reconfiguration()
-            time = read_time(now, needed=False)
-            self._check_step(time, now)
             if self._queue is not None:
                 self._queue.know(self._config.reconfigured(differing).types)
-            done: Reconfiguration = self._commit(Reconfigured(differing, time))
+            event = Reconfigured(differing, read_time(now, needed=False))
+            done: Reconfiguration = self._commit_at(event, now)
             return done
 
         return self._perform(work)
@@ -1127,9 +1117,7 @@ class Agent:
             for id in gone - held - set(recorded):
                 decision_records.find_row(self._state, id)  # raises
             rows = [decision_records.find_row(self._state, id) for id in held]
-            return Erased(
-                tuple(sorted(self._state.ledger.gather(np.array(rows, np.intp)).serial.tolist()))
-            )
+            return Erased(tuple(sorted(self._state.ledger.column("number")[rows].tolist())))
 
         if self._queue is None:
             with self._lock:
@@ -1260,9 +1248,7 @@ class Agent:
                 return self._past_log(agent)
         if not isinstance(past, Agent):
             return past
-        with past._current():
-            state = past._state.freeze()
-        return make_log(state, None, max_arms=0, rewards="learned")
+        return make_log(past.freeze(), None, max_arms=0, rewards="learned")
 
     def _take_over(self, past: PastDecision) -> bool:
         """Let happen what is not known yet of a decision elsewhere, and tell whether there was."""
@@ -1279,9 +1265,7 @@ class Agent:
         returns.
         """
         place = folder_or_file(path, "path")
-        with self._current():
-            state = self._state.freeze()
-        write(place, state)
+        write(place, self.freeze())
 
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
@@ -1343,18 +1327,13 @@ class Agent:
             return self._state.learner.theta
 
     def _read(self, question: Question, *, written: bool = True) -> Request:
-        """Check what is asked for; what is refused once more, by the latest objectives.
-
-        The arms are to be ``written`` down, if there is a journal.
-        """
-        about, config = (self._clock, written and self._queue is not None), self._config
-        try:
-            return read_request(question, config, self._arm_reader(config), *about)
-        except ValueError:
-            if self._queue is None:
-                raise
-        with self._current():
-            return read_request(question, self._config, self._arm_reader(self._config), *about)
+        """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
+        keeps = written and self._queue is not None
+        return self._by_latest(
+            lambda config: read_request(
+                question, config, self._arm_reader(config), self._clock, keeps
+            )
+        )
 
     def _arm_reader(self, config: AgentConfig) -> ArmReader:
         """Return what reads arms by a configuration."""
@@ -1367,13 +1346,17 @@ class Agent:
 
     def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name, in the same way."""
+        return self._by_latest(lambda config: read_rewards(values, config.units, name))
+
+    def _by_latest(self, read: Callable[[AgentConfig], T]) -> T:
+        """Read by the configuration known here; what it refuses, by the latest in the journal."""
         try:
-            return read_rewards(values, self._state.units, name)
+            return read(self._config)
         except ValueError:
             if self._queue is None:
                 raise
         with self._current():
-            return read_rewards(values, self._state.units, name)
+            return read(self._config)
 
     def _last_arms(self) -> LastArms | None:
         """Return the arms on offer at the last decision that has them on record."""
@@ -1399,7 +1382,9 @@ class Agent:
                 self._refused += 1
                 raise
 
-    def _commit_at(self, event: Activated | Withdrawn | Rewarded | Expired, now: Any) -> Any:
+    def _commit_at(
+        self, event: Activated | Withdrawn | Rewarded | Expired | Reconfigured, now: float | None
+    ) -> Any:
         """Let an event of a time happen, unless that is far from the latest so far."""
         self._check_step(event.time, now)
         return self._commit(event)

@@ -154,7 +154,7 @@ def _uniform(state: State, block: Block) -> Alarm | None:
     share = 1 - (1 - config.epsilon) * (1 - config.policy.epsilon)
     since = block.position > max(state.changes, default=0)  # it may have been another before
     mine = since & (block.flags & _ELSEWHERE == 0)
-    subjects = np.where(block.subject > 0, block.subject, -1 - block.serial)[mine]
+    subjects = np.where(block.subject > 0, block.subject, -1 - block.number)[mine]
     once = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
     count, n = int((block.flags[mine][once] & UNIFORM > 0).sum()), len(once)
     if not _is_off(count - n * share, n * share * (1 - share), 1.0):

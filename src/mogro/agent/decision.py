@@ -421,14 +421,14 @@ def decided(
     priced: Priced | None = None,
 ) -> Decided:
     """Return the event by which the arm at a place is chosen."""
-    arms = inputs.arms
+    arms, seen = inputs.arms, inputs.arms.arm(place)
     record, context = arms.records(place)
     return Decided(
         id,
         arms.id(place),
-        arms.learned(place),
+        arms.learned(place) if arms.view.contextual else seen,
         weights,
-        inputs.beliefs.theta.dot(arms.arm(place)),
+        inputs.beliefs.theta.dot(seen),
         exploring,
         uniform,
         grouped,
@@ -498,8 +498,8 @@ def _priced(inputs: DecisionInputs, choice: Choice, place: int, config: AgentCon
 
 def unused_id(state: State) -> tuple[int, str]:
     """Return an id for a new decision, and its number."""
-    number = state.numbers
-    while (id := f"{state.config.seed}-{number}") in state.ledger.rows:
+    number = state.ids_made
+    while state.ledger.rows.get(id := f"{state.config.seed}-{number}") is not None:
         number += 1
     return number, id
 

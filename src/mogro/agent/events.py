@@ -142,8 +142,8 @@ class Decided(NamedTuple):
     exploring, uniform, grouped
         Whether it was chosen to explore; whether it was a uniform draw; whether it is one of
         several chosen together.
-    number
-        Of the id, if the agent made it up.
+    id_number
+        That in the id, if the agent made it up.
     time
         If the caller gave one.
     evidence
@@ -172,7 +172,7 @@ class Decided(NamedTuple):
     exploring: bool
     uniform: bool
     grouped: bool
-    number: int | None
+    id_number: int | None
     time: float | None
     evidence: Evidence | None = None
     active: bool = True

@@ -377,7 +377,7 @@ def _outcomes(
         defaulted &= ~came
     values = np.where(defaulted, math.nan if default is None else default, values)
     for i in np.flatnonzero(defaulted).tolist() if state.defaults else ():
-        values[i] = state.defaults.get((block.serial.item(i), name), values[i])
+        values[i] = state.defaults.get((block.number.item(i), name), values[i])
     late = (states == MISSING) & came
     known = np.isin(states, (LEARNED, DEFAULTED)) | (late & (rewards == "received"))
     status = np.array([*STATUS, "late"], dtype=object)[np.where(late, len(STATUS), states)]

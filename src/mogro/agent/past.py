@@ -93,7 +93,7 @@ def check_same(past: Past, state: State) -> None:
             m = state.units.index[name]
             here: float | None = block.values.item(i, m)
             if each.status[name] == "defaulted" and block.state.item(i, m) == DEFAULTED:
-                here = state.defaults.get((block.serial.item(i), name), state.units.defaults[m])
+                here = state.defaults.get((block.number.item(i), name), state.units.defaults[m])
                 _check(each, f"reward_{name}", value, here)
             elif each.status[name] == "learned" and state.units.revise[m] is None and here == here:
                 _check(each, f"reward_{name}", value, here)

@@ -63,7 +63,7 @@ class Units:
         # Conditions first.
         self.order = sorted(range(len(self)), key=lambda m: (len(self._chain(m)), m))
         # Every objective with its first condition, which stands for it where exploration is due.
-        self.roots: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
+        self.first_conditions: tuple[int, ...] = tuple(self._chain(m)[-1] for m in range(len(self)))
         # Nothing has a window or a condition: every value is final when it comes.
         self.at_once = self.nearest == math.inf and not any(c is not None for c in self.conditions)
         self.limits = tuple(

@@ -215,7 +215,7 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
-    query(shop, "UPDATE mogro_agents SET version = 3")
+    query(shop, "UPDATE mogro_agents SET version = 4")
     with pytest.raises(NewerJournal, match=r": of version 3, known here is 2"):
         mogro.Agent.open(shop)
 

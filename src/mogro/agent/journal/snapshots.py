@@ -162,7 +162,7 @@ def _unneeded(state: State, deleted: int) -> IntArray:
     last event stays: it tells others that they are behind.
     """
     ledger, first = state.ledger, deleted + 1
-    held = [block.position[block.serial >= 0] for block in ledger.blocks]
+    held = [block.position[block.number >= 0] for block in ledger.blocks]
     needed = np.concatenate([*held, np.array([*ledger.references, *state.changes], np.int64)])
     unneeded = np.ones(state.position - first, dtype=np.bool_)
     unneeded[needed[(needed >= first) & (needed < state.position)] - first] = False

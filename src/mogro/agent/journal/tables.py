@@ -29,7 +29,7 @@ from mogro.agent.events import KINDS, Decided, Event, Evidence
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
-VERSION = 2  # of the tables, and of events in them
+VERSION = 3  # of the tables, and of events in them
 ROWS = 4096  # events read at a time
 LISTS = -1_000_000  # parts up to here list events
 

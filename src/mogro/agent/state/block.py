@@ -27,9 +27,9 @@ class Block(NamedTuple):
     state: NDArray[np.uint8]
     time: FloatArray
     start: FloatArray  # when windows began; infinity before that
-    serial: IntArray  # number of the decision
-    position: IntArray  # number of its event
-    offer: IntArray  # number of the event that wrote down its arms; 0 if none did
+    number: IntArray  # of the decision, in their order
+    position: IntArray  # of its event
+    offer: IntArray  # position of the event that wrote down its arms; 0 if none did
     completed: IntArray  # when nothing was pending any more, in the order of completions; else -1
     flags: NDArray[np.uint8]
     subject: IntArray  # a hash of whom it was made for; 0 if nobody said
@@ -52,7 +52,7 @@ def empty_block(rows: int, shape: tuple[int, int, int], *, whole: bool = False) 
         state=np.full((rows, objectives), FREE, dtype=np.uint8),
         time=np.zeros(rows),
         start=np.zeros(rows),
-        serial=np.full(rows, -1, dtype=np.int64),
+        number=np.full(rows, -1, dtype=np.int64),
         position=np.zeros(rows, dtype=np.int64),
         offer=zeros,
         completed=np.full(rows, -1, dtype=np.int64),

@@ -40,7 +40,7 @@ class Learner:
     ----------
     size
         p, the number of features as the learner sees them.
-    roots
+    first_conditions
         For every objective, the one that calls for exploration in its place: itself, or the first
         of its conditions.
     prior
@@ -54,20 +54,24 @@ class Learner:
     def __init__(
         self,
         size: int,
-        roots: Sequence[int],
+        first_conditions: Sequence[int],
         *,
         prior: Prior,
         half_life: HalfLife | None,
         explores: bool,
     ) -> None:
-        self.observed = Posterior(size, len(roots), prior=prior)
+        self.observed = Posterior(size, len(first_conditions), prior=prior)
         self.cache = ExplorationCache()
         self._period = (half_life.updates or half_life.time) if half_life else None
         self._by_number = half_life is not None and half_life.updates is not None
         # To which weights refer: the latest time seen, or the last decision that was learned from.
         self.latest = -math.inf
         self._explores = explores
-        self._roots = None if list(roots) == list(range(len(roots))) else np.array(roots)
+        self._first_conditions = (
+            None
+            if list(first_conditions) == list(range(len(first_conditions)))
+            else np.array(first_conditions)
+        )
         self._pending = [0]  # how many are in flight, (G,)
         self._sums: FloatArray = np.zeros((1, size, size))  # of x x' of these; never changed
         self._recent: dict[int, FloatArray] = {}  # the last ones, not in the sums yet
@@ -110,8 +114,8 @@ class Learner:
             recent = list(self._recent.values())
             expected = _Expected(expected, self._sums, recent, self._pending)
         expected.version += self._losses << 32
-        if self._roots is not None and self.observed.apart:
-            expected = _PosteriorOfRoots(expected, self._roots)
+        if self._first_conditions is not None and self.observed.apart:
+            expected = _PosteriorOfConditions(expected, self._first_conditions)
         beliefs.expected = expected
         return beliefs
 
@@ -414,15 +418,15 @@ class _Expected:
         return getattr(self._posterior, name)
 
 
-class _PosteriorOfRoots:
+class _PosteriorOfConditions:
     """What is known of the conditions of objectives, in their place."""
 
-    def __init__(self, whole: FrozenPosterior, roots: IntArray) -> None:
-        self._whole, self._roots = whole, roots
+    def __init__(self, whole: FrozenPosterior, first_conditions: IntArray) -> None:
+        self._whole, self._first_conditions = whole, first_conditions
         self.version = whole.version
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied
             raise AttributeError(name)
         value = getattr(self._whole, name)
-        return value if isinstance(value, bool) else value[self._roots]
+        return value if isinstance(value, bool) else value[self._first_conditions]

@@ -290,18 +290,18 @@ class Ledger:
 
     def live(self) -> IntArray:
         """Return all rows in use, in the order of their decisions."""
-        return self._where([block.serial >= 0 for block in self.blocks])
+        return self._where([block.number >= 0 for block in self.blocks])
 
     def numbered(self, numbers: Sequence[int]) -> list[int]:
         """Return the rows of decisions by their numbers, as far as they are held."""
         wanted = np.array(numbers, dtype=np.int64)
-        rows: list[int] = self._where([np.isin(b.serial, wanted) for b in self.blocks]).tolist()
+        rows: list[int] = self._where([np.isin(b.number, wanted) for b in self.blocks]).tolist()
         return rows
 
     def _where(self, masks: list[Any]) -> IntArray:
         """Return the rows where masks of the blocks are true, in the order of their decisions."""
         rows = np.flatnonzero(np.concatenate(masks))
-        return rows[np.argsort(self.column("serial")[rows], kind="stable")]
+        return rows[np.argsort(self.column("number")[rows], kind="stable")]
 
     def column(self, name: str) -> Any:
         """Return what stands in all rows under a name of :class:`Block`."""
@@ -334,7 +334,7 @@ class Ledger:
             held = self.ids, self.arms, *self._records
             for mine, theirs in zip(held, texts, strict=False):
                 mine += [""] * missing + theirs
-            for start in range(0, len(part.serial), self.block_size):
+            for start in range(0, len(part.number), self.block_size):
                 self.blocks.append(self._block(part, start))
         self.blocks = self.blocks or [empty_block(self.block_size, self.shape)]
         self.versions = [self.position] * len(self.blocks)
@@ -344,7 +344,7 @@ class Ledger:
         done = np.flatnonzero(completed >= 0)
         self._done = array("q", done[np.argsort(completed[done])].astype(np.int64).tobytes())
         self.done, self._oldest = len(done), 0
-        self._free = np.flatnonzero(self.column("serial") < 0).tolist()
+        self._free = np.flatnonzero(self.column("number") < 0).tolist()
         offers, counts = np.unique(offer[offer > 0], return_counts=True)
         self.references.update(dict(zip(offers.tolist(), counts.tolist(), strict=True)))
 

@@ -50,13 +50,13 @@ def kept_defaults(
     block: Block, defaults: Mapping[tuple[int, str], float], old: Units, new: Units
 ) -> dict[tuple[int, str], float]:
     """Return what was learned as a default that is another one now, of decisions held."""
-    held = set(block.serial.tolist())
+    held = set(block.number.tolist())
     kept = {key: value for key, value in defaults.items() if key[0] in held}
     for m, name in enumerate(old.names):
         default, place = old.defaults[m], new.index.get(name)
         if default is not None and place is not None and new.defaults[place] != default:
-            for serial in block.serial[block.state[:, m] == DEFAULTED].tolist():
-                kept.setdefault((serial, name), default)
+            for number in block.number[block.state[:, m] == DEFAULTED].tolist():
+                kept.setdefault((number, name), default)
     return kept
 
 
@@ -68,9 +68,9 @@ def learned_rewards(
     defaulted = block.state == DEFAULTED
     values = np.where(defaulted, usual, block.values)
     if defaults:
-        rows = {serial: n for n, serial in enumerate(block.serial.tolist())}
-        for (serial, name), value in defaults.items():
-            n, m = rows.get(serial), units.index.get(name)
+        rows = {number: n for n, number in enumerate(block.number.tolist())}
+        for (number, name), value in defaults.items():
+            n, m = rows.get(number), units.index.get(name)
             if n is not None and m is not None and defaulted[n, m]:
                 values[n, m] = value
     return np.where(defaulted | (block.state == LEARNED), values, math.nan)
@@ -100,9 +100,9 @@ def carried(
     :func:`mogro._derived_posteriors.with_objectives`.
     """
     rest = learner.observed
-    if len(block.serial):
+    if len(block.number):
         values, learned = observations(block, config.units, defaults)
-        weights = learner.weights(block.serial, block.time)[:, None] * learned
+        weights = learner.weights(block.number, block.time)[:, None] * learned
         rest = without(rest, block.features, values, weights)
     matrix = Remapping(config.features, new.features).matrix
     return reshaped(rest, matrix, places, factors, new.prior)
@@ -110,7 +110,7 @@ def carried(
 
 def learn_again(learner: Learner, block: Block, values: FloatArray, learned: BoolArray) -> None:
     """Let a learner know decisions, too, by the weights that they have for it."""
-    weights = learner.weights(block.serial, block.time)[:, None] * learned
+    weights = learner.weights(block.number, block.time)[:, None] * learned
     rows = np.flatnonzero(learned.any(axis=1))
     for start in range(0, len(rows), _CHUNK):
         some = rows[start : start + _CHUNK]

@@ -33,7 +33,7 @@ from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
-VERSION = 5
+VERSION = 6
 
 
 def write(path: str | os.PathLike[str], state: State) -> None:
@@ -91,7 +91,7 @@ def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
         last, changes, offers = 0, [], {}
     arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
     numbers = {
-        "numbers": state.numbers,
+        "ids_made": state.ids_made,
         "position": last,
         "changes": changes,
         "completions": state.ledger.completions,
@@ -110,7 +110,7 @@ def _saved_defaults(state: State) -> Arrays:
     """Return what was learned of held decisions as a default that is another one now."""
     held: set[int] = set()
     if state.defaults:
-        held.update(state.ledger.gather(state.ledger.live()).serial.tolist())
+        held.update(state.ledger.gather(state.ledger.live()).number.tolist())
     kept = [
         (number, state.units.index[name], default)
         for (number, name), default in state.defaults.items()
@@ -129,7 +129,7 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
         ids.pop()
     stop = start + len(ids)
     rows = ledger.gather(np.arange(start, stop))
-    free, empty = rows.serial < 0, empty_block(1, ledger.shape)
+    free, empty = rows.number < 0, empty_block(1, ledger.shape)
     arrays: Arrays = {}
     for name in Block._fields:
         column = getattr(rows, name)
@@ -189,7 +189,7 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
 
 def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
     counted = dict(numbers)
-    state.numbers = _whole(counted.pop("numbers"))
+    state.ids_made = _whole(counted.pop("ids_made"))
     state.position = state.ledger.position = _whole(counted.pop("position"))
     state.changes = [_whole(place) for place in counted.pop("changes")]
     completions = _whole(counted.pop("completions"))
@@ -231,11 +231,11 @@ def _load_ledger(
     """Fill a ledger, of so many decisions made and completed."""
     ledger.completions = completions
     ledger.fill(_checked_rows(arrays, ledger.shape) for arrays in parts)
-    used = ledger.column("serial") >= 0
+    used = ledger.column("number") >= 0
     if len(ledger.rows) != used.sum():
         raise ValueError("decisions and their ids do not fit together")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
-    for name, which, most in (("serial", used, decisions), ("completed", done, completions)):
+    for name, which, most in (("number", used, decisions), ("completed", done, completions)):
         numbers = np.sort(ledger.column(name)[which])
         if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= most).any():
             raise ValueError("the numbers of its decisions are not in order")
@@ -251,7 +251,7 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
         if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
             raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
     block = Block(**columns)  # type: ignore[arg-type]
-    used = block.serial >= 0
+    used = block.number >= 0
     if [bool(id) for id in ids] != used.tolist():
         raise ValueError("decisions and their ids do not fit together")
     if any(len(each) != len(ids) for each in texts):

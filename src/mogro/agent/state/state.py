@@ -64,7 +64,7 @@ class State:
         self.counters = Counters()
         self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
-        self.numbers = 0  # of ids that the agent made up
+        self.ids_made = 0  # of ids that the agent made up
         self.position = 0  # of the last event
         self.changes: list[int] = []  # positions of events that changed the configuration
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
@@ -91,8 +91,8 @@ class State:
         """Go on as if an event had not happened; an id that was made up for it stays taken."""
         self.position += 1
         self.ledger.position = self.position
-        if isinstance(event, events.Decided) and event.number is not None:
-            self.numbers = max(self.numbers, event.number + 1)
+        if isinstance(event, events.Decided) and event.id_number is not None:
+            self.ids_made = max(self.ids_made, event.id_number + 1)
 
     def learn_prior(self) -> None:
         """Learn the prior anew if it is due, where no event says what came of it."""
@@ -134,7 +134,7 @@ class State:
             block, i = self.ledger.readable(row)
             before, after = (self._amounts(block, i, each) for each in (None, states))
             if before:
-                _recount(accounts, block.serial.item(i), before, after)
+                _recount(accounts, block.number.item(i), before, after)
         return accounts
 
     def spending(
@@ -145,15 +145,15 @@ class State:
         self._spend(copies, event, self.counters.decisions + before)
         return copies
 
-    def _spend(self, accounts: list[Account], event: events.Decided, serial: int) -> None:
+    def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
         priced, time = event.priced, 0.0 if event.time is None else event.time
         for place, account in enumerate(accounts if priced is not None else ()):
             assert priced is not None
             expected = self._expected(account.budget, event.estimates)
-            account.decide(serial, expected, priced, place, time)
+            account.decide(number, expected, priced, place, time)
 
     def _decided(self, event: events.Decided) -> bool:
-        if event.id in self.ledger.rows:
+        if self.ledger.rows.get(event.id) is not None:
             return False
         self._advance(event.time)
         made = 0.0 if event.time is None else event.time
@@ -163,7 +163,7 @@ class State:
             block.weights[i] = event.weights
         block.estimates[i] = event.estimates
         block.state[i] = PENDING
-        block.serial[i] = serial = self.counters.decisions
+        block.number[i] = number = self.counters.decisions
         block.position[i] = self.position
         if event.time is not None:
             block.time[i] = made
@@ -182,17 +182,17 @@ class State:
         )
         if event.subject is not None:
             self.ledger.writable_column(row, "subject")[i] = event.subject
-        self.counters.decisions = serial + 1
+        self.counters.decisions = number + 1
         self.counters.explored += event.exploring
         self.counters.observed += event.observed
-        if event.number is not None and event.number >= self.numbers:
-            self.numbers = event.number + 1
+        if event.id_number is not None and event.id_number >= self.ids_made:
+            self.ids_made = event.id_number + 1
         end = made + (self.units.nearest if event.active else self.config.timeout)
         if end < math.inf:
-            self._windows.add(end, serial, row)
-        self.learner.add_pending(serial, block.features[i], made)
+            self._windows.add(end, number, row)
+        self.learner.add_pending(number, block.features[i], made)
         if self.accounts:
-            self._spend(self.accounts, event, serial)
+            self._spend(self.accounts, event, number)
         return True
 
     def _imported(self, event: events.Imported) -> bool:
@@ -273,7 +273,7 @@ class State:
         if not units.standard:
             scales = zip(values, units.offsets, units.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
-        number, time = block.serial.item(i), block.time.item(i)
+        number, time = block.number.item(i), block.time.item(i)
         self.learner.learn(number, block.features[i], np.array(values), None, time)
         self.counters.learned += len(values)
         self._complete(row)
@@ -354,7 +354,7 @@ class State:
         ``old`` are the values before. What follows from the affected objectives by conditions is
         decided anew, too: it may be learned, taken out, or waited for again. Return its states.
         """
-        units, start, serial = self.units, block.start.item(i), block.serial.item(i)
+        units, start, number = self.units, block.start.item(i), block.number.item(i)
         before, values = block.state[i].tolist(), block.values[i].tolist()
         states: list[int] = before.copy()
         for m in units.order:
@@ -366,21 +366,21 @@ class State:
                 states[m] = PENDING
         units.resolve(states, values, start, self.time)
         amounts = self._amounts(block, i)
-        was = self._learned_values(before, old, serial)
+        was = self._learned_values(before, old, number)
         for m in affected:
-            self.defaults.pop((serial, units.names[m]), None)
-        now = self._learned_values(states, values, serial)
+            self.defaults.pop((number, units.names[m]), None)
+        now = self._learned_values(states, values, number)
         taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
         x, time = block.features[i], block.time.item(i)
         if taken_out or put_in:
-            self.learner.correct(serial, x, taken_out, put_in, time)
+            self.learner.correct(number, x, taken_out, put_in, time)
         waited, waits = (np.array(each) == PENDING for each in (before, states))
         if (waited & ~waits).any():
             self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
         if (waits & ~waited).any():
             self.learner.restore_pending(x, waits & ~waited, time)
-            self._windows.add(units.next_closing(states, start, self.time), serial, row)
+            self._windows.add(units.next_closing(states, start, self.time), number, row)
             if not waited.any():
                 self.ledger.reopen(row)
         block.state[i] = states
@@ -392,14 +392,14 @@ class State:
         return states
 
     def _learned_values(
-        self, states: list[int], values: list[float], serial: int
+        self, states: list[int], values: list[float], number: int
     ) -> dict[int, float]:
         """Return what was learned of a decision, by objective, as the learner sees it."""
         units, learned = self.units, {}
         for m, state in enumerate(states):
             value: float | None = values[m]
             if state == DEFAULTED:
-                value = self.defaults.get((serial, units.names[m]), units.defaults[m])
+                value = self.defaults.get((number, units.names[m]), units.defaults[m])
             if state in (LEARNED, DEFAULTED):
                 assert value is not None
                 learned[m] = (value - units.offsets[m]) / units.slopes[m]
@@ -432,7 +432,7 @@ class State:
         block.start[i] = start
         states = self._learn_final(row, block, i)
         end = self.units.next_closing(states, start, -math.inf)
-        self._windows.add(end, block.serial.item(i), row)
+        self._windows.add(end, block.number.item(i), row)
         return True
 
     def _withdrawn(self, event: events.Withdrawn) -> int | ValueError:
@@ -494,9 +494,9 @@ class State:
         self.config, self.units = config, units
         ledger.changed(places, factors, features, stamped=units.stamped)
         block = ledger.gather(ledger.live())
-        self.counters.missing += places.count(None) * len(block.serial)
+        self.counters.missing += places.count(None) * len(block.number)
         values, learned = observations(block, units, self.defaults)
-        learner.begin_after(before, block.serial[learned.any(axis=1)], self.time)
+        learner.begin_after(before, block.number[learned.any(axis=1)], self.time)
         if anew:
             learn_again(learner, block, values, learned)
         learner.begin_pending(block.features, block.state == PENDING, block.time)
@@ -538,7 +538,7 @@ class State:
         time = block.time.item(i)
         if learned:
             values, which = self._inward(learned)
-            self.learner.learn(block.serial.item(i), block.features[i], values, which, time)
+            self.learner.learn(block.number.item(i), block.features[i], values, which, time)
         if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
             which[0, unobserved] = True
@@ -590,7 +590,7 @@ class State:
                 self._complete(row)
                 continue
             end = self.units.next_closing(states, block.start.item(i), now)
-            self._windows.add(end, block.serial.item(i), row)
+            self._windows.add(end, block.number.item(i), row)
         return closing.resolved
 
     def _renew_accounts(self) -> None:
@@ -624,7 +624,7 @@ class State:
         if value == value:
             return Amount(budget.sign * value, False)
         if states[m] == DEFAULTED:
-            key = block.serial.item(i), budget.objective
+            key = block.number.item(i), budget.objective
             default = self.defaults.get(key, self.units.defaults[m])
             assert default is not None
             return Amount(budget.sign * default, False)
@@ -633,7 +633,7 @@ class State:
     def _recount(self, block: Block, i: int, before: list[Amount | None]) -> None:
         """Count for the budgets what has become of a decision."""
         if before:
-            _recount(self.accounts, block.serial.item(i), before, self._amounts(block, i))
+            _recount(self.accounts, block.number.item(i), before, self._amounts(block, i))
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
@@ -692,7 +692,7 @@ def new_learner(config: AgentConfig) -> Learner:
     """Return a learner that knows nothing."""
     return Learner(
         config.size,
-        config.units.roots,
+        config.units.first_conditions,
         prior=config.prior,
         half_life=config.half_life,
         explores=config.policy.exploration is not None,
@@ -719,14 +719,14 @@ def _is_untouched(block: Block, i: int) -> bool:
 
 def _recount(
     accounts: list[Account],
-    serial: int,
+    number: int,
     before: list[Amount | None],
     after: list[Amount | None],
 ) -> None:
     """Count in accounts what has become of a decision."""
     for account, old, new in zip(accounts, before, after, strict=True):
         if old != new:
-            account.change(serial, old, new)
+            account.change(number, old, new)
 
 
 def _unknown(id: str) -> UnknownDecision:

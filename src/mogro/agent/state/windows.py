@@ -39,12 +39,12 @@ class Windows:
     """The closing times of all decisions that wait: a heap, so that looking is cheap."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, int]] = []  # time, serial number, row
+        self._heap: list[tuple[float, int, int]] = []  # time, number of the decision, row
 
-    def add(self, end: float, serial: int, row: int) -> None:
+    def add(self, end: float, number: int, row: int) -> None:
         """Note when something of a decision closes, if ever."""
         if end < math.inf:
-            heapq.heappush(self._heap, (end, serial, row))
+            heapq.heappush(self._heap, (end, number, row))
 
     def drop(self, now: float) -> None:
         """Forget the times up to now."""
@@ -60,9 +60,9 @@ class Windows:
         states: dict[int, list[int]] = {}
         steps: list[tuple[int, Resolved]] = []
         while due:
-            end, serial, row = heapq.heappop(due)
+            end, number, row = heapq.heappop(due)
             block, i = ledger.readable(row)
-            if block.serial.item(i) != serial:
+            if block.number.item(i) != number:
                 continue  # completed before, and forgotten
             waiting = states.setdefault(row, block.state[i].tolist())
             start = block.start.item(i)
@@ -76,7 +76,7 @@ class Windows:
                 states[row] = states.pop(row)  # in this order, whatever is out of date in the heap
             later = units.next_closing(waiting, start, end)
             if later <= now:
-                heapq.heappush(due, (later, serial, row))
+                heapq.heappush(due, (later, number, row))
         return _collect(states, steps, ledger, units)
 
     def _due(self, now: float) -> list[tuple[float, int, int]]:
@@ -103,7 +103,7 @@ def find_windows(ledger: Ledger, units: Units, activation_timeout: float) -> Win
         end = units.next_closing(states, start, -math.inf)
         if start == math.inf and PENDING in states:
             end = part.time.item(n) + activation_timeout
-        windows.add(end, part.serial.item(n), row)
+        windows.add(end, part.number.item(n), row)
     return windows
 
 
@@ -112,7 +112,7 @@ def _collect(
 ) -> Closing:
     places = [ledger.writable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
-    numbers = np.array([block.serial.item(i) for block, i in places], dtype=np.int64)
+    numbers = np.array([block.number.item(i) for block, i in places], dtype=np.int64)
     times = np.array([block.time.item(i) for block, i in places])
     shape = len(steps), len(units)
     values: FloatArray = np.zeros(shape)
