@@ -13,7 +13,7 @@ from tests.properties import examples
 
 import mogro
 from mogro.agent import Outcome
-from mogro.agent.report import Held
+from mogro.agent.report import HeldDecisions
 from mogro.priors import Prior
 
 Revise = Literal["last", "max"] | None
@@ -253,7 +253,7 @@ def test_counters_log_and_report_agree() -> None:
         mail = [each for each in mail if each[0] > n]
     for arrival, id, values in sorted(mail, key=lambda each: each[0]):
         agent.reward(id, values, now=arrival)
-    counted, held = agent.counters, Held(agent.freeze())
+    counted, held = agent.counters, HeldDecisions(agent.freeze())
     shown = sum((Counter(held.status(m)) for m in range(3)), Counter[str]())
     assert min(counted["late"], counted["corrected"], counted["unmet"], counted["missing"]) > 5
     for name in ("learned", "defaulted", "missing", "unmet", "withdrawn", "late"):

@@ -61,7 +61,7 @@ def make_parts(
     front
         Of these arms, maybe with what is certain about them.
     """
-    held = Held(state)
+    held = HeldDecisions(state)
     arms, listed = _arms(held, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
     expected = held.units.to_user_units(held.block.estimates)
@@ -99,7 +99,7 @@ def _lead(state: State) -> str:
     )
 
 
-class Held:
+class HeldDecisions:
     """The decisions that an agent holds, in periods."""
 
     def __init__(self, state: State) -> None:
@@ -179,7 +179,7 @@ class Held:
         return words
 
 
-def _objectives(held: Held) -> str:
+def _objectives(held: HeldDecisions) -> str:
     counts = [held.status(m) for m in range(len(held.units))]
     rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
     kinds = ["pending", "learned", "defaulted", *rare]
@@ -219,7 +219,7 @@ def _shown(mean: tuple[float, float, float]) -> str:
     return f"{value:.4g}" if np.isnan(low) else _page.interval(value, (low, high))
 
 
-def _lift(held: Held) -> str:
+def _lift(held: HeldDecisions) -> str:
     """Return what the agent adds to its baseline, as a table; nothing without a holdout."""
     if not held.lifts:
         return ""
@@ -244,7 +244,7 @@ def _whose(offered: LastArms) -> str:
     )
 
 
-def _over_time(held: Held, values: FloatArray, caption: str) -> str:
+def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     """Draw a column of values (n, M) for every objective, over time; the baseline beside it."""
     kinds, out = {"": np.ones(len(held), dtype=np.bool_)}, held.has(HOLDOUT)
     if out.any():
@@ -256,7 +256,7 @@ def _over_time(held: Held, values: FloatArray, caption: str) -> str:
     return "".join(drawn)
 
 
-def _arms(held: Held, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
+def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None) -> tuple[str, str]:
     """Draw how often arms were chosen and where they are, and list those of the front."""
     chosen = held.arms
     total = max(sum(chosen.values()), 1)
@@ -325,7 +325,7 @@ def _picture(units: Units, estimates: Estimates, values: FloatArray, members: li
     )
 
 
-def _exploration(held: Held) -> str:
+def _exploration(held: HeldDecisions) -> str:
     series = []
     for label, flag in (("to explore", EXPLORED), ("uniform draws", UNIFORM)):
         flags = np.where(held.has(HOLDOUT), np.nan, 100.0 * held.has(flag))
@@ -333,7 +333,7 @@ def _exploration(held: Held) -> str:
     return lines("Decisions that were not greedy", series, x=held.label, y="% of decisions")
 
 
-def _features(held: Held, state: State) -> str:
+def _features(held: HeldDecisions, state: State) -> str:
     """Return the features by what their usual variation changes."""
     if len(held) < 2:
         return "<p>Nothing is known yet.</p>"

@@ -216,14 +216,14 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 def test_a_newer_journal(shop: str) -> None:
     opened(shop).close()
     query(shop, "UPDATE mogro_agents SET version = 4")
-    with pytest.raises(NewerJournal, match=r": of version 3, known here is 2"):
+    with pytest.raises(NewerJournal, match=r": of version 4, known here is 3"):
         mogro.Agent.open(shop)
 
 
 def test_an_older_journal(shop: str) -> None:
     opened(shop).close()
     query(shop, "UPDATE mogro_agents SET version = 1")
-    with pytest.raises(JournalError, match=r": of version 1, which is no longer read, only 2"):
+    with pytest.raises(JournalError, match=r": of version 1, which is no longer read, only 3"):
         mogro.Agent.open(shop)
 
 

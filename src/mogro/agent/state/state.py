@@ -537,7 +537,7 @@ class State:
         self._recount(block, i, amounts)
         time = block.time.item(i)
         if learned:
-            values, which = self._inward(learned)
+            values, which = self._learner_values(learned)
             self.learner.learn(block.number.item(i), block.features[i], values, which, time)
         if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
@@ -547,7 +547,9 @@ class State:
         if PENDING not in states:
             self._complete(row)
 
-    def _inward(self, learned: list[tuple[int, float]]) -> tuple[FloatArray, BoolArray | None]:
+    def _learner_values(
+        self, learned: list[tuple[int, float]]
+    ) -> tuple[FloatArray, BoolArray | None]:
         units = self.units
         values = [0.0] * len(units)
         for m, value in learned:
