@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mogro.agent.state import ledger
 from mogro.agent.state.ledger import RowIndex
 
 
@@ -23,8 +25,14 @@ ids = st.text("ab", min_size=1, max_size=7).map(Alike) | st.text(min_size=1, max
 
 
 @given(st.lists(ids, max_size=200))
-def test_an_index_is_a_dict(visits: list[str]) -> None:
+@pytest.mark.parametrize("recent", [0, 3])
+def test_an_index_is_a_dict(recent: int, visits: list[str]) -> None:
     """An id that is there goes, another one comes, in the lowest row that is free."""
+    with patch.object(ledger, "_RECENT", recent):
+        _live(visits)
+
+
+def _live(visits: list[str]) -> None:
     listed: list[str] = []
     index, rows = RowIndex(listed), dict[str, int]()
     for id in visits:

@@ -27,6 +27,7 @@ _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
 
 _LEFT_OVER = 4096  # rows of dropped decisions, at the head of those completed
 _FIRST_SLOTS = 6  # as a power of two
+_RECENT = 1024  # ids in a dict beside the table of an index
 _TAG = (1 << 31) - 1  # bits of a hash that an index holds
 _ROW = (1 << 32) - 1
 
@@ -36,18 +37,21 @@ _BY_OBJECTIVE = ("weights", "estimates", "values", "stamps", "state")
 class RowIndex:
     """The rows of ids, which are in a list at these rows; a row that is free has an empty one.
 
-    An open hash table of eight bytes a slot: part of the hash, and the row. A dict takes four times
-    as much. An entry stands at the place that its hash says, or behind it, before the next gap.
+    The last ones are in a dict. Others are in an open hash table of eight bytes a slot, a fourth of
+    what a dict takes: part of the hash, and the row. An entry stands at the place that its hash
+    says, or behind it, before the next gap.
     """
 
     def __init__(self, ids: list[str]) -> None:
         self._ids = ids
+        self._recent: dict[str, int] = {}
+        self._absent: str | None = None  # the last id that was asked for in vain
         hashes = np.fromiter(map(hash, ids), np.int64, len(ids)) & _TAG
         rows = np.flatnonzero(np.fromiter(map(bool, ids), np.bool_, len(ids)))
         self._fill((hashes[rows] << 32) | (rows + 1))
 
     def __len__(self) -> int:
-        return self._held
+        return self._held + len(self._recent)
 
     def __contains__(self, id: str) -> bool:
         return self.get(id) is not None
@@ -57,30 +61,29 @@ class RowIndex:
 
     def get(self, id: str) -> int | None:
         """Return the row of an id; None if there is none."""
+        row = self._recent.get(id)
+        if row is not None or id is self._absent:
+            return row
         tag, slots = hash(id) & _TAG, self._slots
         place = tag << 32 >> self._shift
         while entry := slots[place]:
             if entry >> 32 == tag and self._ids[(entry & _ROW) - 1] == id:
                 return (entry & _ROW) - 1
             place += 1
+        self._absent = id
         return None
 
     def add(self, id: str, row: int) -> None:
         """Note the row of an id that has none."""
-        if 3 * self._held >= 2 << (63 - self._shift):
-            self._fill(np.array(self._slots))
-        slots, entry = self._slots, (hash(id) & _TAG) << 32 | (row + 1)
-        place = entry >> self._shift
-        while slots[place]:
-            place += 1
-        slots[place] = entry
-        self._held += 1
-        if place + 1 == len(slots):  # there is always a gap at the end
-            slots.append(0)
+        self._recent[id], self._absent = row, None
+        if len(self._recent) > _RECENT:
+            self._settle()
 
     def remove(self, id: str, row: int) -> None:
         """Forget the row of an id; what stands behind it moves up, as far as it may."""
-        slots, entry = self._slots, (hash(id) & _TAG) << 32 | (row + 1)
+        if self._recent.pop(id, None) is not None:
+            return
+        slots, entry = self._slots, _entry(id, row)
         place = entry >> self._shift
         while slots[place] != entry:
             place += 1
@@ -90,6 +93,23 @@ class RowIndex:
                 slots[gap], gap = entry, place
         slots[gap] = 0
         self._held -= 1
+
+    def _settle(self) -> None:
+        """Move the last ids into the table."""
+        entries = [_entry(id, row) for id, row in self._recent.items()]
+        self._recent = {}
+        if 3 * (self._held + len(entries)) > 2 << (63 - self._shift):
+            self._fill(np.concatenate([self._slots, np.array(entries)]))
+            return
+        slots = self._slots
+        for entry in entries:
+            place = entry >> self._shift
+            while slots[place]:
+                place += 1
+            slots[place] = entry
+            if place + 1 == len(slots):  # there is always a gap at the end
+                slots.append(0)
+        self._held += len(entries)
 
     def _fill(self, entries: IntArray) -> None:
         """Begin anew with some entries (zeros are none), in a table half full at most."""
@@ -106,6 +126,10 @@ class RowIndex:
         ids = [self._ids[row] for row in ((entries[alike] & _ROW) - 1).tolist()]
         if len(set(ids)) < len(ids):
             raise ValueError("ids: expected different ones")
+
+
+def _entry(id: str, row: int) -> int:
+    return (hash(id) & _TAG) << 32 | (row + 1)
 
 
 class Ledger:
