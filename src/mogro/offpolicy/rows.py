@@ -14,7 +14,7 @@ _SLACK = 1e-6  # by how much probabilities may exceed 1, or their sum miss it
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of a log as :class:`Sums` adds them; made by the two functions of this module.
+    """Some rows of a log as :func:`estimate` reads them; made by two functions of this module.
 
     Attributes
     ----------
