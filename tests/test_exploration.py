@@ -577,3 +577,28 @@ def test_arms_changed_in_place_are_other_arms() -> None:
         assert explore(policy, x) == [0]
         x[0] = 0.0, 1.0
         assert explore(policy, x) == [0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_arms_that_were_known_need_no_look(seed: int) -> None:
+    """Whatever arms come, and whatever fades, in place or not, the answer is that of a look."""
+    rng = np.random.default_rng(seed)
+    dim, batch = 3, ((), (2,))[seed % 2]
+    posterior, cache, explored = Posterior(dim, 1, batch=batch), ExplorationCache(), 0
+    arms = rng.standard_normal((150, dim))
+    for step in range(120):
+        if rng.random() < 0.05:
+            arms[rng.integers(150)] *= 10.0  # in place
+        if rng.random() < 0.05:
+            posterior.decay(0.01)
+        beliefs = posterior.beliefs()
+        found, fresh = (
+            needed_exploration(arms, beliefs, None, step=step, cache=each) for each in (cache, None)
+        )
+        assert (found is None) == (fresh is None)
+        if found is not None and fresh is not None:
+            np.testing.assert_array_equal(found.learners, fresh.learners)
+            explored += 1
+        chosen = arms[rng.integers(0, 150, batch)]
+        posterior.update(chosen, rng.standard_normal((*batch, 1)))
+    assert 0 < explored < 120

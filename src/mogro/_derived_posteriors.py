@@ -32,7 +32,7 @@ def corrected(
         weight, y, y2 = n, y[:, None], y2[:, None]
     else:
         weight = n[0]
-    before, sums, fit.n = fit.frozen(), fit.sums.copy(), np.asarray(fit.n + weight)
+    before, sums, fit.n = fit.frozen(), fit.sums().copy(), np.asarray(fit.n + weight)
     left = np.asarray(fit.n > _ROUNDING)  # otherwise nothing is, but for rounding
     sums[..., :d, :d] += weight[..., None, None] * np.outer(x, x)
     sums[..., d:, :d] += y[..., None] * x
@@ -57,7 +57,7 @@ def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterio
     """
     other = posterior.copy()
     fit, d = other._fit, other.dim
-    sums, fit.n = fit.sums.copy(), fit.n + n.reshape(np.shape(fit.n))
+    sums, fit.n = fit.sums().copy(), fit.n + n.reshape(np.shape(fit.n))
     sums[..., :d, :d] += V.reshape(*np.shape(fit.n), d, d)
     fit.set_sums(sums)
     fit.renew()
@@ -72,7 +72,7 @@ def without(posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatAr
     other = posterior.copy()
     other.separate()
     fit, d = other._fit, other.dim
-    before, sums = fit.copy(), fit.sums.copy()
+    before, sums = fit.copy(), fit.sums().copy()
     for m in range(other.objectives):
         both = np.column_stack([x, y[:, m]])
         removed = (weights[:, m, None] * both).T @ both
@@ -114,9 +114,9 @@ def reshaped(
     other.separate()
     new, old = _matched(places)
     factor, d = factors[new, None, None], known.dim
-    fit, sums, n = other._fit, known._fit.sums[old], known._fit.n[old]
+    fit, sums, n = other._fit, known._fit.sums()[old], known._fit.n[old]
     b = factor * (sums[:, d:, :d] @ matrix.T)
-    made = np.zeros_like(fit.sums)
+    made = np.zeros_like(fit.sums())
     made[new] = np.block(
         [
             [matrix @ sums[:, :d, :d] @ matrix.T, np.swapaxes(b, 1, 2)],
@@ -153,7 +153,7 @@ def with_objectives(
     other = Posterior(dim, len(places), prior=posterior.prior, batch=posterior.batch)
     known.separate()
     other.separate()
-    known._fit.set_sums(known._fit.sums)
+    known._fit.set_sums(known._fit.sums())
     new, old = _matched(places)
     factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(places))[:, None]
     before: Any = (slice(None),) * len(posterior.batch)

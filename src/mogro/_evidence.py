@@ -38,7 +38,7 @@ def renewed_precisions(
     fit: Regression, uses: FloatArray, groups: IntArray, due: BoolArray
 ) -> FloatArray:
     """Return Lambda (..., d) as it makes most likely what was observed, where it is due."""
-    V, b, y2, renewed = fit.V, fit.b[..., 0, :], fit.y2[..., 0], fit.learned.copy()
+    V, b, y2, renewed = fit.V(), fit.b()[..., 0, :], fit.y2()[..., 0], fit.learned.copy()
 
     def found(at: Any) -> FloatArray:
         return precisions(

@@ -74,32 +74,29 @@ class Regression:
         self.precision: FloatArray = np.ones((*lead, d))  # Lambda
         self._growth: FloatArray = np.ones(lead)  # of det(V + Lambda) since it was looked at
         self._updates, self._held = 0, 0  # how many; rows in use
+        self._period = max(_RENEW_EVERY, 2 * d)
         self._flat = prior.relative and not learned
         self._centre_at = {int(d * each) for each in _CENTRE_AT} if self._flat else set()
         self._complete = False  # whether each feature has been seen, or needs no look
         self.renew()
 
-    @property
-    def sums(self) -> FloatArray:
-        """Sums of z z' over all observations, (..., d + m, d + m)."""
-        if not self._held:
-            return self._past
-        return self._past + outer_sums(self._rows[..., : self._held, :])
+    def sums(self, where: Any = ...) -> FloatArray:
+        """Return the sums of z z' over all observations, (..., d + m, d + m), of all or some."""
+        past: FloatArray = self._past[where]
+        held = self._held
+        return past + outer_sums(self._rows[where][..., :held, :]) if held else past
 
-    @property
-    def V(self) -> FloatArray:  # noqa: N802
-        """Sums of x x', (..., d, d)."""
-        return self.sums[..., : self.dim, : self.dim]
+    def V(self, where: Any = ...) -> FloatArray:  # noqa: N802
+        """Return the sums of x x', (..., d, d)."""
+        return self.sums(where)[..., : self.dim, : self.dim]
 
-    @property
     def b(self) -> FloatArray:
-        """Sums of y x', (..., m, d)."""
-        return self.sums[..., self.dim :, : self.dim]
+        """Return the sums of y x', (..., m, d)."""
+        return self.sums()[..., self.dim :, : self.dim]
 
-    @property
     def y2(self) -> FloatArray:
-        """Sums of y^2, (..., m)."""
-        return diagonals(self.sums)[..., self.dim :]
+        """Return the sums of y^2, (..., m)."""
+        return diagonals(self.sums())[..., self.dim :]
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
@@ -121,7 +118,7 @@ class Regression:
         self._rows[..., self._held, :] = z
         self._held += 1
         if self._held == _BLOCK:
-            self.set_sums(self.sums)
+            self.set_sums(self.sums())
         product = matvec(solution, x)
         part, errors = product[..., :d], product[..., d:]  # W x, theta x - y
         errors -= y
@@ -136,7 +133,7 @@ class Regression:
         change = outer(product, gain)
         self.solution = np.subtract(solution, change, out=change)
         self._growth, self._updates = self._growth * growth, self._updates + 1
-        if self._updates % max(_RENEW_EVERY, 2 * d) == 0:
+        if self._updates % self._period == 0:
             self.renew()
             return
         if self._updates in self._centre_at:
@@ -148,7 +145,7 @@ class Regression:
         """Learn from blocks (..., n, d + m)."""
         before, x, y = self.frozen(), z[..., : self.dim], z[..., self.dim :]
         self.n = self.n + (weight * np.ones(z.shape[:-1])).sum(axis=-1)
-        self.set_sums(self.sums + outer_sums(z))
+        self.set_sums(self.sums() + outer_sums(z))
         self.renew()
         residuals = y - x @ self.theta.mT
         self.set_residual(before.residual(self.theta) + np.square(residuals).sum(axis=-2))
@@ -157,7 +154,7 @@ class Regression:
         """Weigh all observations down by factors (...)."""
         row, matrix = factor[..., None], factor[..., None, None]
         self.n = self.n * factor
-        self.set_sums(self.sums * matrix)
+        self.set_sums(self.sums() * matrix)
         self.squares, self.precision = self.squares * row, self.precision * row
         self.solution = self.solution.copy()
         self.W[...] /= np.sqrt(matrix)  # the prior fades with the sums
@@ -175,7 +172,7 @@ class Regression:
             each = np.expand_dims(getattr(self, name), axis)
             setattr(other, name, np.repeat(each, m, axis))
         places = alone(d, m)
-        other._past = self.sums[..., places[:, :, None], places[:, None, :]]
+        other._past = self.sums()[..., places[:, :, None], places[:, None, :]]
         other._rows, other._held = np.zeros((*other.n.shape, _BLOCK, d + 1)), 0
         other.solution, other._stated = self.solution[..., places, :], self._stated[..., None, :]
         other.squares, other.mean = self.squares[..., None], self.mean[..., None, :]
@@ -220,7 +217,7 @@ class Regression:
         if theta is None:
             return squares
         change, pull = theta - now, precision[..., None, :] * (now - mean)  # b - V theta
-        return squares + dot(change @ self.V[where], change) - 2 * dot(change, pull)
+        return squares + dot(change @ self.V(where), change) - 2 * dot(change, pull)
 
     def set_residual(self, residual: FloatArray) -> None:
         """Replace the squares of residuals, (..., m)."""
@@ -229,7 +226,8 @@ class Regression:
 
     def renew(self, where: Any = ...) -> None:
         """Make the solution anew from the sums: of all regressions, or of some."""
-        precision, V, b = self._wanted(where), self.V[where], self.b[where]
+        precision, sums, d = self._wanted(where), self.sums(where), self.dim
+        V, b = sums[..., :d, :d], sums[..., d:, :d]
         W, mean = inverse_root(V, precision), np.broadcast_to(self._stated, self.mean.shape)[where]
         theta = _solved(W, V, b, mean)
         if self._flat:
@@ -243,9 +241,8 @@ class Regression:
         """Return the Lambda that fits the sums."""
         if isinstance(self.prior, Learned):
             return np.asarray(self.learned[where])
-        rows = self._rows[..., : self._held, : self.dim][where]
+        rows, n = self._rows[where][..., : self._held, : self.dim], np.asarray(self.n)[where]
         diagonal = diagonals(self._past)[..., : self.dim][where] + np.square(rows).sum(axis=-2)
-        n = np.asarray(self.n)[where]
         sizes = diagonal / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
 
@@ -280,7 +277,7 @@ class Regression:
 
     def _centre(self, where: Any = ...) -> None:
         """Make estimates the mean of a flat prior: they lose its pull."""
-        sums, d, mean, W = self.sums[where], self.dim, self.theta[where], self.W[where]
+        sums, d, mean, W = self.sums(where), self.dim, self.theta[where], self.W[where]
         pull = sums[..., d:, :d] - mean @ sums[..., :d, :d]
         change = (pull @ W.mT) @ W
         squares = np.maximum(self.residual(None, where) - dot(change, pull), 0)

@@ -37,6 +37,7 @@ UNKNOWN_VARIANCE = 10.0  # variance of an arm, in units of the noise, that calls
 _ARMS_A_ROUND = 64  # arms that a round looks at, without a threshold
 _SEEN_PER_FEATURE = 2  # observations a feature from which on not every round looks
 _TEST_EVERY = 8  # but one of so many
+_MAX_NOTED = 16  # rounds whose arms are remembered as known
 _ONE = 1 + 1e-9  # u' S u times B may be 1 exactly, up to rounding
 _EQUAL_EIGENVALUES = 1e-9  # eigenvalues this close, relatively, are one eigenspace
 _EQUAL_GAINS = 1e-8  # gains this close, relatively, are equal
@@ -286,8 +287,9 @@ class ExplorationCache:
         return first in self._known and np.array_equal(self._known[first], arms)
 
     def note_known(self, arms: FloatArray, first: int) -> None:
-        """Note that these arms are known."""
-        self._known[first] = arms.copy()
+        """Note that these arms are known, unless there are very many."""
+        if len(self._known) < _MAX_NOTED:
+            self._known[first] = arms.copy()
 
     def covers(self, arms: FloatArray, version: int) -> bool:
         """Tell whether it is certain that no learner has to explore arms (..., K, d)."""
@@ -329,8 +331,7 @@ def needed_exploration(
 
     Where every objective has an S of its own, a learner goes by the one with the largest need.
     """
-    known, batch, wide = beliefs.expected, beliefs.batch, arms[..., None, :, :]
-    W = known.W
+    known = beliefs.expected
     if threshold is None:
         looked_at = arms_to_test(arms.shape[-2], arms.shape[-1], known, step)
         if looked_at is None:
@@ -338,13 +339,15 @@ def needed_exploration(
         some, first = arms[..., looked_at, :], looked_at.start
         if cache is not None and cache.knows(some, first, known.version):
             return None
+    elif cache is not None and cache.covers(arms, known.version):
+        return None
+    batch, wide, W = beliefs.batch, arms[..., None, :, :], known.W
+    if threshold is None:
         _check_squares(some)
         needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
         if cache is not None and largest(needs) <= 1:
             cache.note_known(some, first)
     else:
-        if cache is not None and cache.covers(arms, known.version):
-            return None
         _check_squares(arms)
         S = covariance(_in_units_of_the_arms(W, wide))
         needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold

@@ -91,17 +91,17 @@ class Posterior:
     @property
     def V(self) -> FloatArray:  # noqa: N802
         """Sum of x x', (*batch, G, d, d)."""
-        return self._fit.V if self.apart else self._fit.V[..., None, :, :]
+        return self._fit.V() if self.apart else self._fit.V()[..., None, :, :]
 
     @property
     def b(self) -> FloatArray:
         """Sum of y x', (*batch, M, d)."""
-        return self._fit.b[..., 0, :] if self.apart else self._fit.b
+        return self._fit.b()[..., 0, :] if self.apart else self._fit.b()
 
     @property
     def y2(self) -> FloatArray:
         """Sum of y^2, (*batch, M)."""
-        return self._fit.y2[..., 0] if self.apart else self._fit.y2
+        return self._fit.y2()[..., 0] if self.apart else self._fit.y2()
 
     @property
     def W(self) -> FloatArray:  # noqa: N802
@@ -134,13 +134,13 @@ class Posterior:
             squares = np.maximum(fit.residual(), 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
-            sizes = diagonals(fit.V) / np.maximum(self._uses, _TINY) * (self._groups >= 0)
+            sizes = diagonals(fit.V()) / np.maximum(self._uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(fit.theta[..., 0, :])).max(axis=-1, keepdims=True)
             squares = np.maximum(fit.squares, _evidence.CERTAIN * effect * free)
         if smallest(free) > _FREE:
             noise = squares / free
         else:
-            usual = (fit.y2 + (n == 0)) / np.where(n > 0, n, 1)
+            usual = (fit.y2() + (n == 0)) / np.where(n > 0, n, 1)
             noise = np.where(free > _FREE, squares / np.maximum(free, _FREE), usual)
         return np.asarray(noise[..., 0] if self.apart else noise)
 
