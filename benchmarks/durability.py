@@ -369,12 +369,19 @@ def housekeeping(
 ) -> dict[str, Callable[[], object]]:
     """Return what another process does, by name."""
     agents: list[mogro.Agent] = []
+
+    def void() -> None:  # the reward of a decision: all events are applied again
+        *_, (position, _) = agents[0].events(visit)
+        agents[0].void(position)
+
+    voids = {"void": void} if retention is None else {}  # else events are gone that it takes
     return {
         "snapshots of its own": lambda: time.sleep(8),
         "open": lambda: agents.append(opened(path, retention=retention)),
         "log": lambda: agents[0].log(),
         "export": lambda: agents[0].export(folder),
         "report": lambda: agents[0].report(folder / "report.html"),
+        **voids,
         "erase": lambda: agents[0].erase(visit),
         "close": lambda: agents[0].close(),
     }

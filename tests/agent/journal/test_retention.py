@@ -360,10 +360,11 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, shop: str) -> None:
         agent.export(tmp_path)
 
 
+@pytest.mark.parametrize("closes", [True, False])
 def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closes: bool
 ) -> None:
-    """When it closes, as well: others would wait."""
+    """Others would wait."""
     path = tmp_path / "shop.db"
     objectives = [mogro.Objective("sales")]
     options = {"arms": 1, "seed": 7, "retention": mogro.Retention(decisions=5)}
@@ -380,5 +381,9 @@ def test_who_was_away_reads_a_snapshot_without_the_lock_of_all(
         plain(self)
 
     monkeypatch.setattr(CommitQueue, "_restart", restart)
+    if closes:
+        away.close()
+    else:
+        assert away.decide({"a": [1.0]}).id == "7-40"
+    assert restarts == [True, False]  # the first is put off
     away.close()
-    assert restarts == [False]

@@ -154,12 +154,15 @@ def test_others_read_and_write_snapshots_meanwhile(
 
             monkeypatch.setattr(CommitQueue, "_last_state", slowly)
             other._queue._state = None
-        else:  # whoever writes a snapshot deletes what it does not use
+        else:  # who writes a snapshot leaves drafts, who erases deletes them
             write = Snapshots.write_block
 
             def and_another(self: Snapshots, *about: Any) -> None:
                 write(self, *about)
-                self._journal.drop_parts([(1, about[-1].key)])
+                draft = (1, about[-1].key)
+                assert draft in self._journal.unused_parts()
+                assert draft not in self._journal.unused_parts(kept=1)
+                self._journal.drop_parts([draft])
 
             monkeypatch.setattr(Snapshots, "write_block", and_another)
             agent.void(void)

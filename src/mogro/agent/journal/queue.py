@@ -13,7 +13,6 @@ alone says what happened.
 
 import math
 import os
-import secrets
 import sys
 import threading
 import time
@@ -36,7 +35,7 @@ from mogro.agent.events import (
     Voided,
     Withdrawn,
 )
-from mogro.agent.journal.snapshots import Draft, Snapshots
+from mogro.agent.journal.snapshots import Snapshots, new_draft
 from mogro.agent.journal.tables import Journal, mentions, written
 from mogro.agent.state.snapshot import join
 from mogro.agent.state.state import State
@@ -65,6 +64,10 @@ class PendingCall:
         if self.error is not None:
             raise self.error
         return self.result
+
+
+class _FarBehind(Exception):  # noqa: N818
+    """The state takes more than the next events to be the last one."""
 
 
 class CommitQueue:
@@ -105,6 +108,7 @@ class CommitQueue:
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
+        self._hurries = False  # while it takes the lock of all
         self._fresh: list[Event] = []  # applied in this round, not yet committed
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
@@ -289,7 +293,7 @@ class CommitQueue:
                 raise ValueError(f"position: expected an event that is not void, got {position}")
             voids[position] = math.inf
             self._replay_all(state, reader, voids, position)
-        draft = Draft(state.position, -secrets.randbelow(1 << 62) - 1)
+        draft = new_draft(state.position)
         for number in range(len(state.ledger.blocks)):
             with self._transaction():
                 self._snapshots.write_block(state.ledger, number, draft)
@@ -380,8 +384,7 @@ class CommitQueue:
             self._check_open()
             self._fresh = []
             try:
-                self._journal.begin()
-                self._catch_up()
+                self._take_lock()
                 assert self._state is not None
                 if self._state.config.retention is not None and self._state.ledger.released is None:
                     self._state.ledger.released = []
@@ -397,6 +400,24 @@ class CommitQueue:
                 self._finish(calls)
                 raise
             self._finish(calls)
+
+    def _take_lock(self) -> None:
+        """Take the lock of all, and bring the state to the last event committed.
+
+        If that takes a snapshot, the lock is taken again once it is read: others would wait.
+        """
+        self._journal.begin()
+        self._hurries = True
+        try:
+            self._catch_up()
+        except _FarBehind:
+            self._hurries = False
+            self._journal.rollback()
+            self._catch_up()
+            self._journal.begin()
+            self._catch_up()
+        finally:
+            self._hurries = False
 
     def _finish(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
@@ -457,7 +478,9 @@ class CommitQueue:
         return self._connection == journal.connections
 
     def _restart(self) -> None:
-        """Begin with the last snapshot, or with nothing."""
+        """Begin with the last snapshot, or with nothing; not in a hurry."""
+        if self._hurries:
+            raise _FarBehind
         self._connection = self._journal.connections
         state = self._last_state(self._journal)
         self._voids = _voids(self._journal, state.position)
@@ -488,8 +511,6 @@ class CommitQueue:
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
-        with self.current():  # so that there is little left to read with the lock of all held
-            pass
         with self._transaction() as state:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)

@@ -11,6 +11,7 @@ that are held, and the last. They are listed with the snapshot, and deleted a fe
 """
 
 import json
+import secrets
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,13 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro._validation import IntArray
-from mogro.agent.journal.tables import LISTS, Journal, SnapshotIndex
+from mogro.agent.journal.tables import DRAFTS, LISTS, Journal, SnapshotIndex
 from mogro.agent.state import snapshot
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
 _PIECE = 1 << 18  # bytes of the head
 _DELETED = 256  # events with one commit, at most
+_DRAFTED = 100_000  # events after which nobody writes a draft any more
 _LISTED = 4096  # events to be deleted in one part
 
 
@@ -38,11 +40,17 @@ class Draft(NamedTuple):
     position
         Of the last event in it.
     key
-        Below 0, and nobody else's: under which they are written, where others have a position.
+        Below 0, and nobody else's: under which they are written, where others have a position. It
+        says the position, too: see :meth:`mogro.agent.journal.tables.Journal.unused_parts`.
     """
 
     position: int
     key: int
+
+
+def new_draft(position: int) -> Draft:
+    """Return a draft of the state at a position, under a key of its own."""
+    return Draft(position, -(position * DRAFTS + 1 + secrets.randbelow(DRAFTS - 1)))
 
 
 class Snapshots:
@@ -126,7 +134,7 @@ class Snapshots:
         if not self._pieces:
             self._journal.write_index(self._index)
             self._index = None
-            self._unused = self._journal.unused_parts()
+            self._unused = self._journal.unused_parts(kept=_DRAFTED)
 
     def cancel(self) -> None:
         """Leave it: the last one counts."""

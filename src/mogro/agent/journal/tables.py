@@ -32,6 +32,7 @@ Row = tuple[int, bytes, int]  # position, event, checksum
 VERSION = 3  # of the tables, and of events in them
 ROWS = 4096  # events read at a time
 LISTS = -1_000_000  # parts up to here list events
+DRAFTS = 1 << 20  # keys of drafts at one position
 
 _TABLES = (
     "CREATE TABLE mogro_agents (number {serial} PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
@@ -268,13 +269,16 @@ class Journal(ABC):
         """Let a snapshot count, in place of the last."""
         self.write_part(0, 0, json.dumps(asdict(index)).encode())
 
-    def unused_parts(self) -> set[tuple[int, int]]:
-        """Return parts of earlier snapshots that the last one, or another to come, does not use."""
+    def unused_parts(self, kept: int = 0) -> set[tuple[int, int]]:
+        """Return parts of earlier snapshots that the last one, or another to come, does not use.
+
+        Drafts of the last ``kept`` events are not among them: somebody may be writing them.
+        """
         index = self.index()
         versions = self._query(
-            "SELECT part, position FROM mogro_snapshots"
-            " WHERE agent = ? AND part <> 0 AND part > ? AND position <= ?",
-            *(self._agent, LISTS, index.position),
+            "SELECT part, position FROM mogro_snapshots WHERE agent = ? AND part <> 0 AND part > ?"
+            " AND position <= ? AND (position > 0 OR position > ?)",
+            *(self._agent, LISTS, index.position, -DRAFTS * (index.position + 1 - kept)),
         )
         return {(part, position) for part, position in versions} - set(index.parts)
 

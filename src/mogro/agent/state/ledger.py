@@ -184,18 +184,21 @@ class Ledger:
 
         What is not written stands as in an empty row: nothing is learned, and no time is known.
         """
+        name = sys.intern(arm)  # many decisions choose the same
         if self._free:
             row = heapq.heappop(self._free)
+            self.ids[row], self.arms[row] = id, name
         else:
             row = len(self.ids)
             if row >> self._bits == len(self.blocks):
                 self.blocks.append(empty_block(self.block_size, self.shape))
                 self.versions.append(self.position)
-            for texts in (self.ids, self.arms, *self._records):
+            self.ids.append(id)
+            self.arms.append(name)
+            for texts in self._records:
                 texts.append("")
         self.rows.add(id, row)
         self.held += 1
-        self.ids[row], self.arms[row] = id, sys.intern(arm)  # many decisions choose the same
         if record or context:
             self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
         if self._records:

@@ -46,7 +46,7 @@ from mogro.agent.state.relearning import (
     remapped_features,
 )
 from mogro.agent.state.windows import Closing, Windows, find_windows
-from mogro.agent.units import NOTHING, Units
+from mogro.agent.units import NOTHING, Resolved, Units
 
 # Settings by which all is learned again.
 _LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life"))
@@ -216,7 +216,8 @@ class State:
             elif state != PENDING:
                 unobserved.append(m)
             states.append(state)
-        self._set_outcomes(row, block, i, [PENDING] * len(states), states, learned, unobserved)
+        final = Resolved(learned, unobserved)
+        self._set_outcomes(row, block, i, [PENDING] * len(states), states, final)
         return True
 
     def refusal(self, event: events.Rewarded) -> ValueError | None:
@@ -321,8 +322,7 @@ class State:
         final = (
             self.units.resolve(states, values, start, self.time) if start < math.inf else NOTHING
         )
-        if final.learned or final.unobserved:
-            self._set_outcomes(row, block, i, before_now, states, final.learned, final.unobserved)
+        self._set_outcomes(row, block, i, before_now, states, final)
         learned = pending = 0
         for m in new:
             if before_now[m] != PENDING or states[m] not in (PENDING, LEARNED):
@@ -443,11 +443,14 @@ class State:
         if row is None:  # it was completed just now, and dropped
             return 0
         block, i = self.ledger.writable(row)
+        return self._withdraw(row, block, i)
+
+    def _withdraw(self, row: int, block: Block, i: int) -> int:
+        """Let nothing more be learned from a decision; return for how many objectives it was."""
         before = block.state[i].tolist()
         after = [WITHDRAWN if state == PENDING else state for state in before]
         unobserved = [m for m, state in enumerate(before) if state == PENDING]
-        if unobserved:
-            self._set_outcomes(row, block, i, before, after, [], unobserved)
+        self._set_outcomes(row, block, i, before, after, Resolved([], unobserved))
         return len(unobserved)
 
     def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
@@ -517,8 +520,7 @@ class State:
         if start < math.inf:
             before = states.copy()
             final = self.units.resolve(states, block.values[i].tolist(), start, None)
-            if final.learned or final.unobserved:
-                self._set_outcomes(row, block, i, before, states, final.learned, final.unobserved)
+            self._set_outcomes(row, block, i, before, states, final)
         return states
 
     def _set_outcomes(
@@ -528,10 +530,12 @@ class State:
         i: int,
         before: list[int],
         states: list[int],
-        learned: list[tuple[int, float]],
-        unobserved: list[int],
+        final: Resolved,
     ) -> None:
-        """Learn what became final of one decision."""
+        """Learn what became final of one decision, if anything did."""
+        learned, unobserved = final
+        if not learned and not unobserved:
+            return
         amounts = self._amounts(block, i)
         block.state[i] = states
         self._recount(block, i, amounts)
@@ -648,11 +652,7 @@ class State:
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.writable(row)
             offers.add(block.offer.item(i))
-            states = block.state[i].tolist()
-            unobserved = [m for m, state in enumerate(states) if state == PENDING]
-            if unobserved:
-                closed = [WITHDRAWN if state == PENDING else state for state in states]
-                self._set_outcomes(row, block, i, states, closed, [], unobserved)
+            self._withdraw(row, block, i)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
                 self.ledger.reopen(row)
                 self.ledger.drop(row)
