@@ -100,3 +100,10 @@ def periods(low: float, high: float, *, timed: bool) -> Periods:
         return Periods(edges, middles, "time" if timed else "decision")
     name, unit = next((each for each in _UNITS if high - low >= 2 * each[1]), _UNITS[-1])
     return Periods(edges, (middles - high) / unit, f"{name} ago")
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table for a terminal, its columns aligned."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (heads, *rows)]
+    return "\n".join(lines)

@@ -150,3 +150,21 @@ def test_going_on_tells_what_it_says() -> None:
     more = what_if(log(4, 250 + 2 * need.decisions), asked)
     assert more.distinguishable()[0, 1]
     assert not more.advice
+
+
+def test_intervals_of_rates_are_within_0_and_1() -> None:
+    rng = np.random.default_rng(0)
+    rare = rng.random(30) < 0.03  # of few rows, one weighs a lot
+    table = make_table(
+        [Objective("click"), Objective("money")],
+        rewards=np.column_stack([rng.random(30) < 0.5, 1.0 + rng.random(30)]).astype(float),
+        propensities=np.where(rare, 0.03, 0.97),
+        chosen=rare.astype(int),
+        offered=[["a", "b"]] * 30,
+        estimates=np.tile([[[0.0, 0.0], [1.0, 1.0]]], (30, 1, 1)),
+        features=np.tile(np.eye(2), (30, 1, 1)),
+    )
+    click, money = evaluate(table, {"click": 1}).interval()
+    assert click[0] == 0
+    assert click[1] == 1
+    assert money[1] > 2

@@ -72,7 +72,7 @@ class Front:
             ]
             for i in order
         ]
-        return "\n".join([_table(heads, rows), *([self.left] if self.certain else [])])
+        return "\n".join([_page.text_table(heads, rows), *([self.left] if self.certain else [])])
 
     __repr__ = __str__
 
@@ -123,7 +123,7 @@ class Estimates:
             [arm, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True))]
             for arm, values, bounds in zip(self.arms, shown, self.intervals, strict=True)
         ]
-        return _table(["arm", *self.objectives], rows)
+        return _page.text_table(["arm", *self.objectives], rows)
 
     __repr__ = __str__
 
@@ -201,7 +201,7 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
 
 def text(state: State) -> str:
     """Describe an agent in a few lines."""
-    return _heading(state) + "\n" + _table(*_objectives(state))
+    return _heading(state) + "\n" + _page.text_table(*_objectives(state))
 
 
 def html(state: State) -> str:
@@ -232,12 +232,3 @@ def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
         unit = f"{objective.unit:g}"
         rows.append([objective.name, objective.direction, unit, window, seen, spread])
     return ["objective", "direction", "unit", "window", "observations", "noise"], rows
-
-
-def _table(names: list[str], rows: list[list[str]]) -> str:
-    widths = [max(len(row[i]) for row in [names, *rows]) for i in range(len(names))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [names, *rows]
-    ]
-    return "\n".join(lines)

@@ -54,6 +54,7 @@ class AgentLog:
         self._first_open_time = _first_open_time(source, self.units, self.judged)
         counts, self._missing, first, last = np.zeros(5, dtype=int), False, np.inf, -np.inf
         rewards = [f"reward_{self.units.names[m]}" for m in self.judged]
+        self._rates = np.ones(len(rewards), dtype=np.bool_)
         known = [name for name in schema.names if name in EXCLUSION_COLUMNS]
         for batch in batches(source, [*known, *rewards]):
             reasons = exclusion_reasons(batch, self._first_open_time)
@@ -62,7 +63,9 @@ class AgentLog:
             times = numbers(batch, "time")[usable]
             first = min(first, float(times.min(initial=np.inf)))
             last = max(last, float(times.max(initial=-np.inf)))
-            self._missing |= any(np.isnan(numbers(batch, name)[usable]).any() for name in rewards)
+            values = np.array([numbers(batch, name)[usable] for name in rewards])
+            self._missing |= bool(np.isnan(values).any())
+            self._rates &= ((values == 0) | (values == 1) | np.isnan(values)).all(axis=1)
         self._usable, self.rows = int(counts[0]), int(counts.sum())
         self.decision_rate = self._usable / (last - first) if last > first else np.nan
         reasons_left = zip(counts[1:], EXCLUSIONS, strict=True)
@@ -117,7 +120,8 @@ class AgentLog:
     def named(self, evaluation: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
         names = tuple(self.units.names[m] for m in self.judged)
-        return replace(evaluation, names=names, notes=(*notes, *self.notes))
+        rates = tuple(self._rates.tolist())
+        return replace(evaluation, names=names, rates=rates, notes=(*notes, *self.notes))
 
 
 def _errors(records: LogRecords, wanted: TargetProbabilities) -> FloatArray:

@@ -301,19 +301,17 @@ class WhatIf:
     def __str__(self) -> str:
         lines = [*self.warnings, *self.evaluations[0].notes]
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
-        heads = [f"{name:<30}" for name in self.units.names]
-        lines.append("  ".join([f"{'weights':<28}", *heads, "size"]))
-        logged = self.logged
-        lines.append(_line("as it was", logged.value, logged.interval(), f"{logged.rows}"))
-        bounds = self.interval()
+        logged, bounds = self.logged, self.interval()
+        rows = [_row("as it was", logged.value, logged.interval(), f"{logged.rows}")]
         for place, (weights, each) in enumerate(
             zip(self.trade_offs, self.evaluations, strict=True)
         ):
             size = f"{each.effective_size.min():.0f}"
-            lines.append(_line(format_weights(weights), each.value, bounds[place], size))
+            rows.append(_row(format_weights(weights), each.value, bounds[place], size))
             if self.model is not None and not each.trusted:
                 values, regions = self.model
-                lines.append(_line("  by the model", values[place], regions[place], ""))
+                rows.append(_row("  by the model", values[place], regions[place], ""))
+        lines.append(_page.text_table(["weights", *self.units.names, "size"], rows))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
         return "\n".join([*lines, *([self.advice] if self.advice else [])])
@@ -365,9 +363,8 @@ def _kind(warning: str) -> str:
     return kind if kind == "NO SUPPORT" or "effective size" not in said else f"{kind} (few rows)"
 
 
-def _line(label: str, values: FloatArray, bounds: FloatArray, size: str) -> str:
-    cells = [_page.interval(v, b) for v, b in zip(values, bounds, strict=True)]
-    return "  ".join([f"{label:<28}", *(f"{cell:<30}" for cell in cells), size]).rstrip()
+def _row(label: str, values: FloatArray, bounds: FloatArray, size: str) -> list[str]:
+    return [label, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True)), size]
 
 
 def format_weights(weights: Mapping[str, float]) -> str:

@@ -86,6 +86,9 @@ class Evaluation:
         Root mean squared relative standard error of the logged propensities; 0 if exact.
     names
         Of the objectives, where they have some.
+    rates
+        Which of them are rates, where that is known: all rewards are 0 or 1, and so intervals are
+        within 0 and 1.
     notes
         What a reader should know beside that: rows that were left out, and the like.
     """
@@ -105,6 +108,7 @@ class Evaluation:
     mean_weight_error: float
     propensity_error: float
     names: tuple[str, ...] = ()
+    rates: tuple[bool, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -151,7 +155,9 @@ class Evaluation:
 
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.degrees_of_freedom)
-        return skewed_interval(self.value, self.error, self.skewness, z) + self.slack
+        bounds = skewed_interval(self.value, self.error, self.skewness, z) + self.slack
+        rates = np.array(self.rates or (False,))[:, None]
+        return np.where(rates, np.clip(bounds, 0.0, 1.0), bounds)
 
     def __repr__(self) -> str:
         warnings = self.warnings
