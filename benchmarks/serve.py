@@ -13,7 +13,8 @@ client costs a tenth of an agent with a journal.
 The agent in memory makes the same decisions: with 64 clients as many are in flight, and each of
 them has a part in what is explored, which costs an agent more than one decision at a time does. The
 ratio to that is printed, too. A client is measured beside this server, for whose disk it waits, and
-beside one that answers at once, which shows what its own code takes.
+beside one that answers at once, which shows what its own code takes; a bare socket that sends the
+same bytes shows what the kernel takes.
 """
 
 import os
@@ -23,6 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import asyncio
 import json
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -242,6 +244,30 @@ def remote(port: int, turn: int, number: int) -> float:
         return time.process_time() - start
 
 
+def bare(port: int, turn: int, number: int) -> float:
+    """Return the processor time of a socket that sends the same bytes and reads the answers."""
+    requests = []
+    for n, context in enumerate(contexts(number, turn)):
+        visit = f"bare {turn} {n}"
+        values = {"click": float(n % 2), "watch": n / 7}
+        bodies = {"decide": {"id": visit, "context": context}}
+        bodies["reward"] = {"id": visit, "values": values}
+        for call, body in bodies.items():
+            content = encoded(body)
+            head = (
+                f"POST /v1/agents/shop/{call} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+                f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+            )
+            requests.append(head.encode() + content)
+    with socket.create_connection(("127.0.0.1", port), 30) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        start = time.process_time()
+        for request in requests:
+            line.sendall(request)
+            line.recv(65536)  # an answer comes in one piece
+        return time.process_time() - start
+
+
 def remote_at_once(number: int) -> float:
     """Return the processor time of a client whose calls are answered at once."""
     with subprocess.Popen([sys.executable, "-c", _AT_ONCE], stdout=subprocess.PIPE) as server:
@@ -305,6 +331,7 @@ def measure(folder: Path, *, turns: int, number: int) -> None:
                 note(f"one at a time, {name}", took)
             note("client", remote(port, turn, number))
             note("client, answered at once", remote_at_once(number))
+            note("bare socket", bare(port, turn, number))
             if turn == 0:  # imports and caches
                 times.clear()
                 for each in waits.values():
@@ -327,7 +354,7 @@ def report(times: dict[str, float], waits: dict[str, list[float]]) -> None:
         alone = times[f"one at a time, {name}"] + times[f"empty, {name}"]
         print(f"  beside an agent with one at a time {times[f'server, {name}'] / alone:.2f}")
     print(f"batches ratio: {times['server, batches'] / times['memory, batches']:.2f} (bar 1.5)")
-    for name in ("client", "client, answered at once"):
+    for name in ("client", "client, answered at once", "bare socket"):
         print(f"{name} / agent with a journal: {times[name] / times['durable']:.2f} (bar 0.1)")
         print(f"  beside an agent in memory {times[name] / times['one at a time, catalogue']:.2f}")
     for name in ("server, catalogue", "server, batches"):

@@ -76,6 +76,7 @@ def make_server(service: Service) -> uvicorn.Server:
             port=config.port,
             http=make_protocol(config.limits.seconds),
             ws="none",
+            loop="asyncio",
             lifespan="on",
             log_config=None,
             access_log=False,
