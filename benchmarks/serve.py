@@ -250,7 +250,7 @@ def bare(port: int, turn: int, number: int) -> float:
     for n, context in enumerate(contexts(number, turn)):
         visit = f"bare {turn} {n}"
         values = {"click": float(n % 2), "watch": n / 7}
-        bodies = {"decide": {"id": visit, "context": context}}
+        bodies: dict[str, dict[str, Any]] = {"decide": {"id": visit, "context": context}}
         bodies["reward"] = {"id": visit, "values": values}
         for call, body in bodies.items():
             content = encoded(body)
