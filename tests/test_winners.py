@@ -30,7 +30,7 @@ def draw(shape: str, arms: int, objectives: int, rng: np.random.Generator) -> Fl
 def shares(scores: Scores, weights: FloatArray) -> FloatArray:
     """Return who wins how much at each of the weights, (n, K), by all terms of all scores."""
     terms = weights[:, None, :] * scores.values
-    table = scores.bend * terms.min(axis=2) + scores.total * terms.sum(axis=2)
+    table = scores.minimum * terms.min(axis=2) + scores.total * terms.sum(axis=2)
     top = table.max(axis=1)
     tied = table >= (top - scores.slack(weights, top))[:, None]
     return np.asarray(tied / tied.sum(axis=1, keepdims=True))
@@ -53,15 +53,12 @@ def test_winners_are_those_of_all_scores(
     weights = rng.exponential(size=(80, objectives)) ** rng.choice([1, 8])
     if rng.random() < 0.3:
         weights[rng.random(weights.shape) < 0.2] = 1e-40
-    expected, arm = shares(scores, weights), int(rng.integers(arms))
-    sizes = rng.random(80)
-    wins = count_wins(scores, weights, sizes=sizes, nets=4, arm=arm)
-    each = (sizes[:, None] * expected).reshape(4, 20, arms).sum(axis=1)
-    np.testing.assert_allclose(wins.won, each, atol=1e-9)
-    np.testing.assert_allclose(wins.squares, np.square(sizes) @ np.square(expected), atol=1e-9)
-    np.testing.assert_allclose(wins.share, sizes * expected[:, arm], atol=1e-9)
-    alone = expected.max(axis=1) == 1
-    np.testing.assert_array_equal(wins.best, np.where(alone, expected.argmax(axis=1), -1))
+    expected, sizes, net = shares(scores, weights), rng.random(80), rng.integers(0, 4, 80)
+    wins = count_wins(scores, weights, sizes=sizes, net=net, nets=4)
+    each = sizes[:, None] * expected
+    np.testing.assert_allclose(wins.won, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9)
+    np.testing.assert_allclose(wins.squares, np.square(each).sum(axis=0), atol=1e-9)
+    assert (expected[np.arange(80), wins.best] > 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,7 +66,7 @@ def test_weights_that_are_of_no_arm(kind: str) -> None:
     scores = Scores(np.ones((3, 2)), *KINDS[kind], np.ones(2))
     wins = count_wins(scores, np.empty((0, 2)))
     assert wins.won.tolist() == [[0, 0, 0]]
-    assert wins.share.shape == (0,)
+    assert wins.best.shape == (0,)
 
 
 @pytest.mark.slow

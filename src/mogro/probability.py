@@ -87,7 +87,7 @@ def selection_probabilities(
             weights = selection.weights(points.shape[1], step=turn, batch=(), rng=rng)
             sizes = np.abs(points[(points @ weights).argmax()])
             return exact_probabilities(
-                count_wins(Scores(points, 0.0, 1.0, sizes), np.array([weights])).won[0]
+                count_wins(Scores(points, 0.0, 1.0, sizes), weights[None]).won[0]
             )
     return _drawn(points, selection, turn, rng, chosen)  # type: ignore[arg-type]  # no front
 
@@ -219,7 +219,7 @@ def _drawn(
 def _in_pieces(scores: Scores, law: WeightDistribution) -> FloatArray:
     """Return the probabilities (K,) of arms with two objectives, exactly."""
     edges = np.empty((0, 2))
-    if scores.bend:  # an arm's score has a kink where both terms are equal
+    if scores.minimum:  # an arm's score has a kink where both terms are equal
         kinks = np.abs(scores.values[np.prod(scores.values, axis=1) > 0, ::-1])
         edges = kinks / kinks.sum(axis=1, keepdims=True)
     if min(law.concentration) < _ROUGH:
