@@ -34,7 +34,7 @@ from mogro.priors import Learned, Prior
 _RENEW_EVERY = 256  # updates, or twice the number of features
 _CENTRE_AT = (1, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)  # updates a feature
 _BLOCK = 32  # observations that are added to the sums together
-_REVIEW = 32.0  # growth of det(V + Lambda) after which the prior is looked at again
+_REVIEW = 32.0, 1e3  # growth of det(V + Lambda) after which the prior is looked at again: 2^d
 _LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
 _OUTGROWN = 64.0  # a precision this many times too small is made anew
 _FADED = 1.5  # the same for one that was learned, and fades with the sums
@@ -75,6 +75,7 @@ class Regression:
         self._growth: FloatArray = np.ones(lead)  # of det(V + Lambda) since it was looked at
         self._updates, self._held = 0, 0  # how many; rows in use
         self._period = max(_RENEW_EVERY, 2 * d)
+        self._much = float(np.clip(2.0 ** min(d, 10), *_REVIEW))
         self._flat = prior.relative and not learned
         self._centre_at = {int(d * each) for each in _CENTRE_AT} if self._flat else set()
         self._complete = False  # whether each feature has been seen, or needs no look
@@ -84,7 +85,7 @@ class Regression:
         """Return the sums of z z' over all observations, (..., d + m, d + m), of all or some."""
         past: FloatArray = self._past[where]
         held = self._held
-        return past + outer_sums(self._rows[where][..., :held, :]) if held else past
+        return past + outer_sums(self._rows[..., :held, :][where]) if held else past
 
     def V(self, where: Any = ...) -> FloatArray:  # noqa: N802
         """Return the sums of x x', (..., d, d)."""
@@ -138,7 +139,7 @@ class Regression:
             return
         if self._updates in self._centre_at:
             self._centre()
-        if (self._growth if alone else largest(self._growth)) > _REVIEW:
+        if (self._growth if alone else largest(self._growth)) > self._much:
             self._review()
 
     def learn(self, z: FloatArray, weight: Any) -> None:
@@ -161,7 +162,7 @@ class Regression:
         self._growth, self.version = self._growth / factor, self.version + 1
         if not self.prior.relative:  # but this one does not
             self.renew()
-        elif largest(self._growth) > _REVIEW:
+        elif largest(self._growth) > self._much:
             self._review()
 
     def apart(self) -> Self:
@@ -241,7 +242,7 @@ class Regression:
         """Return the Lambda that fits the sums."""
         if isinstance(self.prior, Learned):
             return np.asarray(self.learned[where])
-        rows, n = self._rows[where][..., : self._held, : self.dim], np.asarray(self.n)[where]
+        rows, n = self._rows[..., : self._held, : self.dim][where], np.asarray(self.n)[where]
         diagonal = diagonals(self._past)[..., : self.dim][where] + np.square(rows).sum(axis=-2)
         sizes = diagonal / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
@@ -266,11 +267,12 @@ class Regression:
         While each observation may bring a new direction, centring can wait.
         """
         slack = _FADED if isinstance(self.prior, Learned) else _OUTGROWN
-        grown, stale = (np.asarray(self._growth > much) for much in (_REVIEW, _LOSSY))
-        stale[grown] |= (self._wanted(grown) > slack * self.precision[grown]).any(axis=-1)
+        grown, stale = (np.asarray(self._growth > much) for much in (self._much, _LOSSY))
+        where: Any = ... if grown.all() else grown
+        stale[where] |= (self._wanted(where) > slack * self.precision[where]).any(axis=-1)
         ripe = grown & (self.n >= self.dim)
         if self._flat and np.count_nonzero(ripe):
-            self._centre(ripe)
+            self._centre(... if ripe.all() else ripe)
         self._growth = np.where(grown, 1.0, self._growth)
         if np.count_nonzero(stale):
             self.renew(stale)
