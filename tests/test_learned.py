@@ -44,10 +44,10 @@ def by_hand(x: np.ndarray, y: np.ndarray, groups: tuple[int, ...]) -> np.ndarray
         largest = max(effects[j] for j in range(d) if groups[j] >= 0)
         noise = max(noise, largest / 1e4)
         for group, at in members(groups).items():
-            belief, believed = _evidence._BELIEF, (noise + largest) / start[group]
+            belief, believed = _evidence.BELIEF, (noise + largest) / start[group]
             squares = (effects[at].sum() + belief * believed) / noise
             strengths[group] = (used[at].sum() + belief) / squares
-    caution = np.array([1.0 if group < 0 else _evidence._CAUTION for group in groups])
+    caution = np.array([1.0 if group < 0 else _evidence.CAUTION for group in groups])
     return np.asarray(np.array([strengths[group] for group in groups]) * sizes / caution)
 
 
@@ -68,7 +68,7 @@ def test_strengths_are_those_that_effects_were_drawn_with() -> None:
     theta = rng.standard_normal(d) / np.sqrt(true[groups])
     posterior = Posterior(d, 1, prior=Learned(groups.tolist()))
     posterior.learn(x, (x @ theta + rng.standard_normal(n))[:, None])
-    learned = posterior.evidence()[0] * _evidence._CAUTION
+    learned = posterior.evidence()[0] * _evidence.CAUTION
     np.testing.assert_allclose(learned[[0, -1]], true, rtol=0.5)
 
 

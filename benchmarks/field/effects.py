@@ -1,8 +1,7 @@
-"""What effects of single arms would bring: a hit that its features do not explain.
+"""What effects of single arms bring: a hit that its features do not explain.
 
-``python -m benchmarks.field.effects FOLDER`` plays with and without an effect for every arm id, a
-group of the learned prior by itself: one column for each id, as a ``Category`` of arms without
-products would have. Gains are shares of what the best arms have above uniform draws.
+``python -m benchmarks.field.effects FOLDER [runs]`` plays with and without ``arm_effects``. Gains
+are shares of what the best arms have above uniform draws.
 """
 
 import os
@@ -16,7 +15,6 @@ import numpy as np
 
 import mogro
 from benchmarks.field import movielens, news
-from benchmarks.field.play import products
 from benchmarks.field.table import Table
 
 FIRST = 500
@@ -30,27 +28,27 @@ def rounds_of(table: Table, seed: int, rounds: int) -> np.ndarray:
 
 
 def play(table: Table, rows: np.ndarray, weights: np.ndarray, *, effects: bool) -> np.ndarray:
-    """Return what MOGRO with the default of agents earns, round by round."""
+    """Return what an agent at its defaults earns, round by round."""
     assert table.ids is not None
-    names, ids = np.unique(table.ids[rows], return_inverse=True)
-    ids = ids.reshape(len(rows), -1)
-    groups, one_hot = table.groups - 1, np.eye(len(names))
-    if effects:
-        groups = np.concatenate([groups, np.full(len(names), groups.max() + 1)])
-    policy = mogro.MOGRO(
-        len(groups),
-        table.rewards.shape[2],
-        scalarization=mogro.FixedWeights((weights / weights.sum()).tolist()),
-        prior=mogro.priors.Learned(groups.tolist()),
+    names = [f"objective {m}" for m in range(table.rewards.shape[2])]
+    agent = mogro.Agent(
+        [mogro.Objective(name) for name in names],
+        arms=table.arms.shape[2],
+        context=table.contexts.shape[1],
+        seed=1,
+        prior=mogro.priors.Learned((table.groups - 1).tolist()),
+        arm_effects=effects,
+        retention=mogro.Retention(decisions=1000),
     )
-    rng, earned = np.random.default_rng(1), np.empty(len(rows))
+    wanted = dict(zip(names, weights.tolist(), strict=True))
+    earned = np.empty(len(rows))
     judged = table.rewards if table.means is None else table.means
     for t, row in enumerate(rows):
-        arms = products(table.arms[row][None], table.contexts[row][None])[0]
-        if effects:
-            arms = np.hstack([arms, one_hot[ids[t]]])
-        arm = int(policy.select(arms, rng=rng))
-        policy.update(arms[arm], table.rewards[row, arm])
+        ids = [str(each) for each in table.ids[row].tolist()]
+        decision = agent.decide(ids, table.arms[row], context=table.contexts[row], weights=wanted)
+        arm = ids.index(decision.arm)
+        values = table.rewards[row, arm].tolist()
+        agent.reward(decision.id, dict(zip(names, values, strict=True)))
         earned[t] = judged[row, arm] @ weights
     return earned
 

@@ -50,6 +50,22 @@ def corrected(
     return other
 
 
+def with_more(posterior: Posterior, z: FloatArray, weights: FloatArray) -> Posterior:
+    """Return the posterior with (x, y), (n, M, d + 1), of weights (n, M), in its sums.
+
+    Weights below 0 take them out. They are not counted as observations. For one learner whose
+    objectives are apart.
+    """
+    other, x, y = posterior.copy(), z[..., :-1], z[..., -1]
+    each = z.swapaxes(0, 1)
+    other._sums = other._sums + (weights.T[..., None] * each).mT @ each
+    other._renew()
+    errors = y - np.vecdot(x, other._theta[:, 0])
+    more = (weights * np.square(errors)).sum(axis=0)[:, None]
+    other._set_residual(posterior._residual(other._theta) + more)
+    return other
+
+
 def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterior:
     """Return the posterior with observations in S whose rewards have not come yet.
 

@@ -23,10 +23,10 @@ from mogro._regression import Regression
 from mogro._validation import BoolArray, FloatArray, IntArray
 
 START = 5.0  # the strength that is believed in of a group with one feature in an observation
-_BELIEF = 0.5  # worth so many parameters
+BELIEF = 0.5  # worth so many parameters
 _ITERATIONS = 3  # from the same start always: the result depends on the sums alone
 # A prior that is too strong costs more than one that is too weak: it hides what it shrinks.
-_CAUTION = 1.5
+CAUTION = 1.5
 _FREE = 1e-9  # precision of features that belong to no group, relative to their size
 _EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
 CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
@@ -98,9 +98,9 @@ def precisions(
         noise = np.maximum(noise, CERTAIN * largest)[..., None]
         determined = np.maximum(_group_sums(used, members), 0.0)
         believed = (noise + largest[..., None]) / start
-        explained = (_group_sums(effects, members) + _BELIEF * believed) / noise
-        strengths = (determined + _BELIEF) / explained
-    return _by_feature(strengths / _CAUTION, sizes, groups)
+        explained = (_group_sums(effects, members) + BELIEF * believed) / noise
+        strengths = (determined + BELIEF) / explained
+    return _by_feature(strengths / CAUTION, sizes, groups)
 
 
 def _by_feature(strengths: FloatArray, sizes: FloatArray, groups: IntArray) -> FloatArray:

@@ -104,6 +104,11 @@ class Agent:
         What is believed before the first observation, if not what the policy believes: one of
         :mod:`mogro.priors`. The groups of ``Learned()`` are the constant, the arm, the context and
         their products; within these each category, vector and set of tags, and all numbers.
+    arm_effects
+        Whether arms, by their ids, have effects of their own that features do not explain: hits.
+        How large these are is learned. It pays where arms come again and again, and few numbers
+        tell why some are better. Not with a half-life, and only with a prior that is learned.
+        Effects of arms of which no decision is remembered (``retention``) are forgotten at times.
     epsilon
         With this probability a uniform draw from the eligible arms that meet the constraints,
         whatever the policy would do. Every arm then has a propensity above 0, and logs can be
@@ -185,6 +190,7 @@ class Agent:
         seed: int,
         policy: MakePolicy | None = None,
         prior: Prior | None = None,
+        arm_effects: bool = False,
         epsilon: float = 0.0,
         holdout: float = 0.0,
         baseline: Baseline | None = None,
@@ -205,6 +211,7 @@ class Agent:
             seed=seed,
             policy=policy,
             prior=prior,
+            arm_effects=arm_effects,
             epsilon=epsilon,
             holdout=holdout,
             baseline=baseline,
@@ -961,8 +968,8 @@ class Agent:
             offered = self._arm_reader(config).read(arms, features, context=context)
             if confidence is not None:
                 return views.certain_front(offered, learner, config, confidence, noise)
-            theta = learner.theta
-        return views.learned_front(offered, theta, config)
+            known = learner.beliefs_about(offered)
+        return views.learned_front(*known, config)
 
     def explain(self, decision: Decision) -> Explanation:
         """Say what an arm was chosen over, and on which objectives it led, by what was known."""
@@ -1424,7 +1431,7 @@ class Agent:
         if isinstance(result, Exception):
             raise result
         self._tell(event)
-        learned = self._state.learner.observed
-        if learned.due:
-            self._commit(PriorLearned(learned.evidence()))
+        learner = self._state.learner
+        if learner.observed.due:
+            self._commit(PriorLearned(learner.evidence()))
         return result

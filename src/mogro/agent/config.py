@@ -36,6 +36,7 @@ class _Changeable(TypedDict, total=False):
     interactions: Interactions
     policy: MakePolicy | None
     prior: Prior | None
+    arm_effects: bool
     epsilon: float
     holdout: float
     baseline: Baseline | None
@@ -75,6 +76,7 @@ class AgentConfig:
     seed: int
     policy: Any = None  # once checked, the policy itself; what it has learned stays empty
     prior: Any = None
+    arm_effects: bool = False
     epsilon: float = 0.0
     holdout: float = 0.0
     baseline: Any = None
@@ -103,6 +105,7 @@ class AgentConfig:
             "seed": count(self.seed, "seed", minimum=0),
             "policy": made,
             "prior": prior,
+            "arm_effects": bool(self.arm_effects),
             "epsilon": share(self.epsilon, "epsilon"),
             "holdout": share(self.holdout, "holdout"),
             "baseline": _check_baseline(self.baseline),
@@ -116,6 +119,10 @@ class AgentConfig:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         Posterior(self.size, len(self.units), prior=self.prior)  # it checks the prior
+        if self.arm_effects and not isinstance(self.prior, Learned):
+            raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
+        if self.arm_effects and self.half_life is not None:
+            raise ValueError(f"arm_effects: expected no half_life, got {self.half_life}")
 
     @cached_property
     def units(self) -> Units:

@@ -522,7 +522,7 @@ def make_inputs(
     config, arms, step = state.config, request.arms, state.counters.decisions + before
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
-    beliefs = arms.project(learned)
+    arms, beliefs = learner.beliefs_about(arms, learned, state.in_flight)
     explore = terms = None
     if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.units)
@@ -534,7 +534,7 @@ def make_inputs(
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(
-                arms.features, learned, policy.threshold, step=step, cache=learner.cache
+                arms.features, beliefs, policy.threshold, step=step, cache=learner.cache
             )
         else:
             explore = _explore_in_context(policy, arms, beliefs, learned, step, learner.cache)

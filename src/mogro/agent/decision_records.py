@@ -73,7 +73,7 @@ def with_evidence(
         selection=None if usual or type(selection) not in BUILT_IN else selection,
         basis=state.position + (offer.digest not in state.offers) + before,
         step=inputs.step,
-        theta=inputs.beliefs.theta,
+        theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
         values=values,
         propensity=propensity,
         prices=inputs.prices,
@@ -98,7 +98,7 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
         return False, None
     policy, beliefs = inputs.policy, inputs.beliefs
     optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection)
-    if policy.greedy and optimism is None:
+    if policy.greedy and optimism is None and not config.arm_effects:
         return True, None
     if len(inputs.arms) > _MAX_ARMS:
         return False, None

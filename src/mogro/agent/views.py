@@ -12,6 +12,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
+from mogro.beliefs import Beliefs
 from mogro.certainty import check_noise, front_confidence
 from mogro.pareto import learned_front as pareto_front
 from mogro.plots import Drawing, new_figure
@@ -128,9 +129,9 @@ class Estimates:
     __repr__ = __str__
 
 
-def learned_front(arms: ArmSet, theta: FloatArray, config: AgentConfig) -> Front:
-    """Return the estimated effective front of the arms on offer."""
-    front = pareto_front(arms.features, arms.view.project_rows(theta))
+def learned_front(arms: ArmSet, beliefs: Beliefs, config: AgentConfig) -> Front:
+    """Return the estimated effective front of arms, by what is believed about them."""
+    front = pareto_front(arms.features, beliefs.theta)
     ids = tuple(arms.id(int(place)) for place in front.members)
     return Front(ids, config.units.to_user_units(front.values), front.shares, config.units.names)
 
@@ -149,6 +150,8 @@ def certain_front(
             f"confidence: expected an agent that forgets nothing, got half_life "
             f"{config.half_life}: about what may have changed nothing is certain"
         )
+    if config.arm_effects:
+        raise ValueError("confidence: expected an agent without arm_effects, got one with them")
     names = config.units.names
     known_names = isinstance(noise, Mapping) and noise.keys() == set(names)
     if noise is None or (isinstance(noise, Mapping) and not known_names):
@@ -166,14 +169,14 @@ def certain_front(
     )
     states = np.where(known.on, "on", np.where(known.off, "off", "open")).tolist()
     certain = dict(zip(arms.ids, states, strict=True))
-    front = learned_front(arms, learner.theta, config)
+    front = learned_front(*learner.beliefs_about(arms), config)
     return replace(front, certain=certain, confidence=confidence)
 
 
 def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
+    arms, beliefs = learner.beliefs_about(arms)
     units, features = config.units, arms.features
-    beliefs = arms.project(learner.beliefs())
     variances = np.maximum(beliefs.variances(features), 0)
     errors = np.sqrt(variances * beliefs.noise) * np.abs(units.scale)
     values = units.to_user_units(beliefs.estimates(features))

@@ -1,7 +1,7 @@
 """What a decision chooses among: arms on offer."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -56,7 +56,9 @@ class ArmSet:
         rows: IntArray | None = None,
         seen: FloatArray | None = None,
         given: Sequence[Record] | None = None,
+        more: FloatArray | None = None,
     ) -> None:
+        self._more = more  # columns of all arms that a policy sees beside their features
         self._ids = ids  # of all arms, also of those that are not eligible
         self._raw = raw  # their features
         self._given = given  # the records that these were computed from, if they were
@@ -81,8 +83,12 @@ class ArmSet:
 
     @property
     def features(self) -> FloatArray:
-        """The features that a policy sees, (K, 1 + A)."""
+        """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
         if self._seen is not None:
+            return self._seen
+        if self._more is not None:
+            more = self._more if self.rows is None else self._more[self.rows]
+            self._seen = np.hstack([self.view(self.raw), more])
             return self._seen
         if self.version is not None and not self.view.contextual:
             every = self.version.with_constant
@@ -93,15 +99,15 @@ class ArmSet:
         return self._seen
 
     def arm(self, place: int) -> FloatArray:
-        """Return the features of one arm that a policy sees, (1 + A,)."""
-        if self._seen is not None:
-            row: FloatArray = self._seen[place]
+        """Return the features of one arm that a policy sees, as in :attr:`features`."""
+        if self._seen is not None or self._more is not None:
+            row: FloatArray = self.features[place]
             return row
         return self.view(self._raw[self._row(place)])
 
     def learned(self, place: int) -> FloatArray:
         """Return the features of one arm that the learner sees, (p,)."""
-        if self.view.contextual:
+        if self.view.contextual or self._more is not None:
             return self.view.products(self._raw[self._row(place)])
         return self.arm(place)
 
@@ -187,9 +193,13 @@ class ArmSet:
     def only(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
-        return ArmSet(
-            self._ids, self._raw, self.view, version=self.version, rows=rows, given=self._given
-        )
+        about = self._ids, self._raw, self.view
+        return ArmSet(*about, version=self.version, rows=rows, given=self._given, more=self._more)
+
+    def with_columns(self, more: Callable[[Sequence[str]], FloatArray]) -> "ArmSet":
+        """Return the arms with columns (K, ...) more, by ids, that a policy sees."""
+        about = self._ids, self._raw, self.view
+        return ArmSet(*about, rows=self.rows, given=self._given, more=more(self._ids))
 
     def _row(self, place: int) -> int:
         return place if self.rows is None else int(self.rows[place])

@@ -13,8 +13,9 @@ that something was learned from, and what is in flight counts in full.
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from numpy.typing import NDArray
 
 from mogro._derived_posteriors import corrected, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
+from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
+from mogro.agent.state.arm_effects import ArmEffects, with_effects
 from mogro.beliefs import Beliefs, FrozenPosterior
 from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
@@ -49,6 +52,8 @@ class Learner:
         Forgetting, if any.
     explores
         Whether anybody asks for what is in flight.
+    arm_effects
+        Whether arms have effects of their own.
     """
 
     def __init__(
@@ -59,8 +64,10 @@ class Learner:
         prior: Prior,
         half_life: HalfLife | None,
         explores: bool,
+        arm_effects: bool = False,
     ) -> None:
         self.observed = Posterior(size, len(first_conditions), prior=prior)
+        self.effects = ArmEffects(size, len(first_conditions)) if arm_effects else None
         self.cache = ExplorationCache()
         self._period = (half_life.updates or half_life.time) if half_life else None
         self._by_number = half_life is not None and half_life.updates is not None
@@ -119,10 +126,27 @@ class Learner:
         beliefs.expected = expected
         return beliefs
 
+    def beliefs_about(
+        self,
+        arms: ArmSet,
+        learned: Beliefs | None = None,
+        in_flight: Mapping[str, int] = MappingProxyType({}),
+    ) -> tuple[ArmSet, Beliefs]:
+        """Return arms, with their effects if they have some, and what is believed about them.
+
+        ``learned`` are the beliefs if known already; of arms, so many decisions are in flight.
+        """
+        beliefs, effects = arms.project(learned or self.beliefs()), self.effects
+        if effects is None:
+            return arms, beliefs
+        offered = arms.with_columns(lambda ids: effects.columns(ids, self.theta, in_flight))
+        return offered, with_effects(beliefs)
+
     def copy(self) -> "Learner":
         """Return a learner that goes on by itself."""
         other = copy.copy(self)
         other.observed = self.observed.copy()
+        other.effects = None if self.effects is None else self.effects.copy()
         other.cache = ExplorationCache()
         other._recent = self._recent.copy()
         return other
@@ -173,15 +197,16 @@ class Learner:
         values: FloatArray,
         which: BoolArray | None,
         time: float,
+        arm: str = "",
     ) -> None:
         """Learn the objectives (M,) ``which`` from a decision (p,) of a time, with values (M,).
 
         None stands for all of them. What was in flight has arrived.
         """
-        if which is None and self._period is None:
+        if which is None and self._period is None and self.effects is None:
             self.observed.update(x, values)
         else:
-            self._observe(x, values, which, number, time)
+            self._observe(x, values, which, number, time, arm)
         if which is None and self._recent.pop(number, None) is not None:
             self._pending = [count - 1 for count in self._pending]
             if self._summed and not any(self._pending):
@@ -198,6 +223,7 @@ class Learner:
         unobserved: BoolArray,
         numbers: IntArray,
         times: FloatArray,
+        arms: Sequence[str],
     ) -> None:
         """Learn from decisions (n, p) whose windows close, one after the other.
 
@@ -206,18 +232,29 @@ class Learner:
         if not len(x):  # only windows of what had become final before
             return
         rows = np.flatnonzero(learned.any(axis=1))
-        if len(rows) > _ONE_BY_ONE:
+        if len(rows) > _ONE_BY_ONE and self.effects is None:
             self._observe_many(x[rows], values[rows], learned[rows], numbers[rows], times[rows])
         else:
             for n in rows.tolist():
                 which = None if learned[n].all() else learned[n]
-                self._observe(x[n], values[n], which, numbers.item(n), times.item(n))
+                self._observe(x[n], values[n], which, numbers.item(n), times.item(n), arms[n])
         self._take_out_of_pending(x, learned | unobserved, times)
         self._losses += bool(unobserved.any())
 
     def _observe(
-        self, x: FloatArray, values: FloatArray, which: BoolArray | None, number: int, time: float
+        self,
+        x: FloatArray,
+        values: FloatArray,
+        which: BoolArray | None,
+        number: int,
+        time: float,
+        arm: str,
     ) -> None:
+        if self.effects is not None:
+            pairs = list(enumerate(values.tolist()))
+            seen = pairs if which is None else [pair for pair in pairs if which[pair[0]]]
+            self.effects.learn(self.observed, arm, x, seen)
+            return
         weight = self._weight(number, time)
         weights = None
         if which is not None or weight != 1:
@@ -244,8 +281,13 @@ class Learner:
         taken_out: Sequence[tuple[int, float]],
         put_in: Sequence[tuple[int, float]],
         time: float,
+        arm: str = "",
     ) -> None:
         """Learn other values from a decision (p,), by objective, with what it weighs now."""
+        self._losses += 1
+        if self.effects is not None:
+            self.observed = self.effects.corrected(self.observed, arm, x, taken_out, put_in)
+            return
         n, y, y2 = np.zeros((3, self.observed.objectives))
         for sign, observations in ((-1, taken_out), (1, put_in)):
             for m, value in observations:
@@ -254,7 +296,6 @@ class Learner:
                 y2[m] += sign * value**2
         weight = self._weight(number, time)
         self.observed = corrected(self.observed, x, weight * n, weight * y, weight * y2)
-        self._losses += 1
 
     def restore_pending(self, x: FloatArray, which: BoolArray, time: float) -> None:
         """Let objectives (M,) ``which`` of a decision (p,) of a time be in flight again."""
@@ -298,9 +339,19 @@ class Learner:
         moments = np.minimum(numbers if self._by_number else times, self.latest)
         return np.asarray(self._faded(moments))
 
+    def evidence(self) -> FloatArray:
+        """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
+        precisions = self.observed.evidence()
+        if self.effects is None:
+            return precisions
+        return np.column_stack([precisions, self.effects.likely_ratios(self.observed)])
+
     def learn_prior(self, precisions: FloatArray) -> None:
-        """Take over a prior that was learned anew, (M, p)."""
-        self.observed.learn_prior(precisions)
+        """Take over a prior that was learned anew, as :meth:`evidence` returns it."""
+        size = self.observed.dim
+        if self.effects is not None:
+            self.observed = self.effects.with_ratios(self.observed, precisions[:, size])
+        self.observed.learn_prior(precisions[:, :size])
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
@@ -312,6 +363,8 @@ class Learner:
             "pending": np.array(self._pending),
         }
         learned = self.observed.save_state().items()
+        if self.effects is not None:
+            state |= self.effects.save_state()
         return state | {f"posterior.{name}": array for name, array in learned}
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -320,6 +373,8 @@ class Learner:
         self.observed.load_state(
             {n.removeprefix(prefix): array for n, array in arrays.items() if n.startswith(prefix)}
         )
+        if self.effects is not None:
+            self.effects.load_state(arrays)
         self._split_pending()
         check_shape(arrays["pending_sums"], "pending_sums", self._sums.shape)
         check_shape(arrays["pending"], "pending", (len(self._sums),))

@@ -108,8 +108,15 @@ def carried(
     return reshaped(rest, matrix, places, factors, new.prior)
 
 
-def learn_again(learner: Learner, block: Block, values: FloatArray, learned: BoolArray) -> None:
+def learn_again(
+    learner: Learner, block: Block, values: FloatArray, learned: BoolArray, arms: Sequence[str]
+) -> None:
     """Let a learner know decisions, too, by the weights that they have for it."""
+    if learner.effects is not None:
+        for n, arm in enumerate(arms):
+            seen = [(m, values.item(n, m)) for m in np.flatnonzero(learned[n]).tolist()]
+            learner.effects.learn(learner.observed, arm, block.features[n], seen)
+        return
     weights = learner.weights(block.number, block.time)[:, None] * learned
     rows = np.flatnonzero(learned.any(axis=1))
     for start in range(0, len(rows), _CHUNK):

@@ -14,6 +14,7 @@ itself is refused.
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -200,6 +201,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[
     state.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
     state.time = float(arrays["time"].astype(np.float64).item())
     _load_ledger(state.ledger, rows, decisions=state.counters.decisions, completions=completions)
+    state.in_flight = Counter(state.ledger.arms[row] for row in state.ledger.pending().tolist())
     for digest, place in offers.items():
         state.offers[digest] = place
         state.ledger.add_reference(place)

@@ -7,6 +7,7 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable
 from sys import intern
 from typing import Any, ClassVar
@@ -49,7 +50,8 @@ from mogro.agent.state.windows import Closing, Windows, find_windows
 from mogro.agent.units import NOTHING, Resolved, Units
 
 # Settings by which all is learned again.
-_LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life"))
+_LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life", "arm_effects"))
+_ARMS = 1024  # whose effects are kept beside twice as many as decisions are held
 _OFFERS = 1024  # sets of arms that are known to have been written down, the last ones
 
 
@@ -71,6 +73,7 @@ class State:
         # Defaults that were learned once, by the decision's number and the objective, which has
         # another now.
         self.defaults: dict[tuple[int, str], float] = {}
+        self.in_flight: Counter[str] = Counter()  # decisions that are not completed, by arm
         self._windows = Windows()
         self._learner_ahead: tuple[float, Learner, Closing | None] | None = None  # see learner_at
 
@@ -98,7 +101,8 @@ class State:
         """Learn the prior anew if it is due, where no event says what came of it."""
         observed = self.learner.observed
         while observed.due:
-            self.learner.learn_prior(observed.evidence())
+            self.learner.learn_prior(self.learner.evidence())
+            observed = self.learner.observed
 
     def freeze(self) -> "State":
         """Return the state as it is now: it can be read at any time, while this one goes on."""
@@ -107,6 +111,7 @@ class State:
         other.counters, other.changes = copy.copy(self.counters), self.changes.copy()
         other.accounts = [account.copy() for account in self.accounts]
         other.offers, other.defaults = self.offers.copy(), self.defaults.copy()
+        other.in_flight = self.in_flight.copy()
         return other
 
     def learner_at(self, time: float | None) -> Learner:
@@ -191,6 +196,7 @@ class State:
         if end < math.inf:
             self._windows.add(end, number, row)
         self.learner.add_pending(number, block.features[i], made)
+        self.in_flight[event.arm] += 1
         if self.accounts:
             self._spend(self.accounts, event, number)
         return True
@@ -275,7 +281,8 @@ class State:
             scales = zip(values, units.offsets, units.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
         number, time = block.number.item(i), block.time.item(i)
-        self.learner.learn(number, block.features[i], np.array(values), None, time)
+        arm = self.ledger.arms[row]
+        self.learner.learn(number, block.features[i], np.array(values), None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
         return Outcome(len(values))
@@ -374,7 +381,8 @@ class State:
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
         x, time = block.features[i], block.time.item(i)
         if taken_out or put_in:
-            self.learner.correct(number, x, taken_out, put_in, time)
+            arm = self.ledger.arms[row]
+            self.learner.correct(number, x, taken_out, put_in, time, arm)
         waited, waits = (np.array(each) == PENDING for each in (before, states))
         if (waited & ~waits).any():
             self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
@@ -383,6 +391,7 @@ class State:
             self._windows.add(units.next_closing(states, start, self.time), number, row)
             if not waited.any():
                 self.ledger.reopen(row)
+                self.in_flight[self.ledger.arms[row]] += 1
         block.state[i] = states
         self._recount(block, i, amounts)
         self.counters.count(before, states)
@@ -461,13 +470,19 @@ class State:
             config = self.config.reconfigured(event.changes)
             if reshapes:
                 forgotten = self.counters.forgotten
+                if forgotten and (self.config.arm_effects or config.arm_effects):
+                    raise ValueError(
+                        "arm_effects: expected all decisions to learn again from, but "
+                        f"{forgotten} are forgotten"
+                    )
                 features, unsure = remapped_features(self.ledger, forgotten, self.config, config)
         except (ValueError, TypeError, KeyError) as error:
             return ValueError(str(error))
         self.changes.append(self.position)
         self._learner_ahead = None  # windows may be others
         if reshapes:
-            relearned = self._reshape(config, features, anew=bool(changes & _LEARNED_BY))
+            anew = bool(changes & _LEARNED_BY) or config.arm_effects
+            relearned = self._reshape(config, features, anew=anew)
         self.config, self.units = config, config.units
         if "budgets" in changes:
             self._renew_accounts()
@@ -501,7 +516,8 @@ class State:
         values, learned = observations(block, units, self.defaults)
         learner.begin_after(before, block.number[learned.any(axis=1)], self.time)
         if anew:
-            learn_again(learner, block, values, learned)
+            arms = [ledger.arms[row] for row in ledger.live().tolist()]
+            learn_again(learner, block, values, learned, arms)
         learner.begin_pending(block.features, block.state == PENDING, block.time)
         self.learner = learner
         self._renew_accounts()
@@ -541,8 +557,9 @@ class State:
         self._recount(block, i, amounts)
         time = block.time.item(i)
         if learned:
-            values, which = self._learner_values(learned)
-            self.learner.learn(block.number.item(i), block.features[i], values, which, time)
+            values, which = self._inward(learned)
+            x, arm = block.features[i], self.ledger.arms[row]
+            self.learner.learn(block.number.item(i), x, values, which, time, arm)
         if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
             which[0, unobserved] = True
@@ -643,7 +660,14 @@ class State:
 
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
+        arm = self.ledger.arms[row]
+        self.in_flight[arm] -= 1
+        if not self.in_flight[arm]:
+            del self.in_flight[arm]
         self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
+        effects, ledger = self.learner.effects, self.ledger
+        if effects is not None and len(effects.sums) > _ARMS + 2 * len(ledger):
+            effects.keep(set(ledger.arms))
 
     def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
@@ -698,6 +722,7 @@ def new_learner(config: AgentConfig) -> Learner:
         prior=config.prior,
         half_life=config.half_life,
         explores=config.policy.exploration is not None,
+        arm_effects=config.arm_effects,
     )
 
 

@@ -22,6 +22,7 @@ class Closing(NamedTuple):
     values: FloatArray  # to be learned, as the learner sees them, (n, M)
     learned: BoolArray  # where, (n, M)
     unobserved: BoolArray  # where nothing is learned, (n, M)
+    arms: list[str]  # of the decisions, n
 
     @property
     def resolved(self) -> int:
@@ -31,7 +32,7 @@ class Closing(NamedTuple):
     @property
     def block(self) -> tuple[Any, ...]:
         """What :meth:`Learner.learn_block` learns of it."""
-        about = self.numbers, self.times
+        about = self.numbers, self.times, self.arms
         return self.features, self.values, self.learned, self.unobserved, *about
 
 
@@ -123,4 +124,5 @@ def _collect(
             values[n, m] = (value - units.offsets[m]) / units.slopes[m]
             learned[n, m] = True
         unobserved[n, final.unobserved] = True
-    return Closing(states, features, numbers, times, values, learned, unobserved)
+    arms = [ledger.arms[row] for row, _ in steps]
+    return Closing(states, features, numbers, times, values, learned, unobserved, arms)

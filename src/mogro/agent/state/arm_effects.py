@@ -1,0 +1,194 @@
+"""Effects of single arms: what their features do not explain, a hit or a flop.
+
+::
+
+    y = theta . x + a + noise,    a normal around 0, for each arm and objective
+    k                             variance of the noise over that of effects, for each objective
+
+Effects are integrated out arm by arm. After n observations of an arm with sums s_x and s_y, the
+next has the mean ``theta . x + (s_y - theta . s_x) / (n + k)`` and the variance of the noise times
+``1 + 1 / (n + k)``. So ``(x - s_x / (n + k), y - s_y / (n + k))``, over the root of that, is an
+observation of theta alone; all of them together are generalised least squares, in whatever order
+they come, and one can be taken out again. What a posterior has learned so is
+``V = sum x x' - sum over arms s_x s_x' / (n + k)``, and likewise for y: k can change later.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mogro import _evidence
+from mogro._derived_posteriors import corrected, with_more
+from mogro._validation import FloatArray, check_shape
+from mogro.beliefs import Beliefs, FrozenPosterior
+from mogro.posterior import Posterior
+
+_TINY = float(np.finfo(np.float64).tiny)
+_ITERATIONS = 3  # from the same start always, as for groups of features
+
+
+class ArmEffects:
+    """Sums of every arm, and how large effects are.
+
+    Parameters
+    ----------
+    size, objectives
+        p and M.
+    """
+
+    def __init__(self, size: int, objectives: int) -> None:
+        self.ratios = np.full(objectives, _evidence.START)  # k
+        self.sums: dict[str, FloatArray] = {}  # (M, 2 + p): n, s_y, s_x; never changed
+        self._nothing = np.zeros((objectives, 2 + size))
+
+    def copy(self) -> "ArmEffects":
+        """Return effects that go on by themselves."""
+        other = ArmEffects(self._nothing.shape[1] - 2, len(self.ratios))
+        other.ratios, other.sums = self.ratios, self.sums.copy()
+        return other
+
+    def keep(self, arms: Collection[str]) -> None:
+        """Forget all other arms; what theta has learned from them stays."""
+        self.sums = {arm: sums for arm, sums in self.sums.items() if arm in arms}
+
+    def save_state(self) -> dict[str, NDArray[np.generic]]:
+        """Return all that changes, as arrays under names."""
+        names = json.dumps(list(self.sums)).encode()
+        sums = np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+        coded = np.frombuffer(names, dtype=np.uint8)
+        return {"effects.arms": coded, "effects.sums": sums, "effects.ratios": self.ratios}
+
+    def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Take over what :meth:`save_state` of equal effects gave, to the bit."""
+        arms = json.loads(arrays["effects.arms"].astype(np.uint8).tobytes())
+        sums = arrays["effects.sums"].astype(np.float64)
+        check_shape(sums, "effects.sums", (len(arms), *self._nothing.shape))
+        check_shape(arrays["effects.ratios"], "effects.ratios", self.ratios.shape)
+        self.sums = dict(zip(arms, sums, strict=True))
+        self.ratios = arrays["effects.ratios"].astype(np.float64)
+
+    def learn(
+        self,
+        posterior: Posterior,
+        arm: str,
+        x: FloatArray,
+        observations: Sequence[tuple[int, float]],
+    ) -> None:
+        """Let a posterior learn values of an arm (p,), by objective."""
+        for m, value in observations:
+            alone = self._alone(arm, x, m, value)
+            only = 1.0 * (np.arange(len(self.ratios)) == m)
+            posterior.update(alone[:-1], alone[-1] * only, only)
+            self._count(arm, x, m, value, 1.0)
+
+    def corrected(
+        self,
+        posterior: Posterior,
+        arm: str,
+        x: FloatArray,
+        taken_out: Sequence[tuple[int, float]],
+        put_in: Sequence[tuple[int, float]],
+    ) -> Posterior:
+        """Return the posterior that had other values of an arm (p,), by objective."""
+        for sign, observations in ((-1.0, taken_out), (1.0, put_in)):
+            for m, value in observations:
+                if sign < 0:
+                    self._count(arm, x, m, value, sign)
+                alone = self._alone(arm, x, m, value)
+                n = sign * (np.arange(len(self.ratios)) == m)
+                posterior = corrected(posterior, alone[:-1], n, n * alone[-1], n * alone[-1] ** 2)
+                if sign > 0:
+                    self._count(arm, x, m, value, sign)
+        return posterior
+
+    def _alone(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
+        """Return an observation of theta alone, (p + 1,): features and reward."""
+        n, s_y, *_ = sums = self.sums.get(arm, self._nothing)[m]
+        total = n + self.ratios[m]
+        alone = np.append(x - sums[2:] / total, value - s_y / total)
+        return np.asarray(alone * np.sqrt(total / (total + 1)))
+
+    def _count(self, arm: str, x: FloatArray, m: int, value: float, sign: float) -> None:
+        sums = self.sums.get(arm, self._nothing).copy()
+        sums[m] += sign * np.concatenate([[1.0, value], x])
+        self.sums[arm] = sums
+
+    def _stacked(self) -> tuple[FloatArray, FloatArray]:
+        """Return the counts of all arms, (arms, M), and their sums (x, y), (arms, M, p + 1)."""
+        every = np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+        return every[..., 0], np.concatenate([every[..., 2:], every[..., 1:2]], axis=-1)
+
+    def likely_ratios(self, posterior: Posterior) -> FloatArray:
+        """Return the ratios k (M,) that the sums make most likely, as for a group of features."""
+        n, sums = self._stacked()
+        errors = sums[..., -1] - np.vecdot(sums[..., :-1], posterior.theta)
+        ratios = np.full(len(self.ratios), _evidence.START)
+        for _ in range(_ITERATIONS):
+            squares, used = np.square(errors / (n + ratios)), n / (n + ratios)
+            largest = squares.max(axis=0, initial=0.0)
+            noise = np.maximum(posterior.noise, _evidence.CERTAIN * largest + _TINY)
+            believed = _evidence.BELIEF * (noise + largest) / _evidence.START
+            explained = (squares.sum(axis=0) + believed) / noise
+            ratios = (used.sum(axis=0) + _evidence.BELIEF) / explained
+        return ratios / _evidence.CAUTION
+
+    def with_ratios(self, posterior: Posterior, ratios: FloatArray) -> Posterior:
+        """Take over other ratios k (M,), and return what a posterior knows by them."""
+        n, sums = self._stacked()
+        change = 1 / (n + self.ratios) - 1 / (n + ratios)
+        self.ratios = ratios
+        return with_more(posterior, sums, change)
+
+    def columns(
+        self, arms: Sequence[str], theta: FloatArray, pending: Mapping[str, int]
+    ) -> FloatArray:
+        """Return what a policy sees of arms beside their features, (K, 3 M).
+
+        Effects, their standard errors where the noise is 1, and these with what is in flight.
+        """
+        n, errors = np.zeros((2, len(arms), len(theta)))
+        known = [place for place, arm in enumerate(arms) if arm in self.sums]
+        if known:
+            sums = np.array([self.sums[arms[place]] for place in known])
+            n[known], errors[known] = sums[..., 0], sums[..., 1] - np.vecdot(sums[..., 2:], theta)
+        total = n + self.ratios
+        waiting = np.array([pending.get(arm, 0) for arm in arms])[:, None]
+        return np.hstack([errors / total, 1 / np.sqrt(total), 1 / np.sqrt(total + waiting)])
+
+
+def with_effects(beliefs: Beliefs) -> Beliefs:
+    """Return beliefs about arms that have :meth:`ArmEffects.columns` beside their features."""
+    M = beliefs.theta.shape[0]
+    theta = np.hstack([beliefs.theta, np.eye(M), np.zeros((M, 2 * M))])
+    observed, expected = beliefs.observed, beliefs.expected
+    return Beliefs(theta, _WithErrors(observed, M, 1), _WithErrors(expected, M, 2))
+
+
+class _WithErrors:
+    """What is known of arms, and of effects whose standard errors are columns of theirs."""
+
+    def __init__(self, whole: FrozenPosterior, objectives: int, place: int) -> None:
+        self._whole, self._objectives, self._place = whole, objectives, place
+        self.version = whole.version
+
+    @property
+    def n(self) -> FloatArray:
+        """Weight of the observations, (M,)."""
+        return self._whole.n
+
+    @property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (M,)."""
+        return self._whole.noise
+
+    @property
+    def W(self) -> FloatArray:  # noqa: N802
+        """A root of S, (M, r + 1, d + 3 M)."""
+        W, M = self._whole.W, self._objectives
+        wide = np.zeros((M, W.shape[1] + 1, W.shape[2] + 3 * M))
+        wide[:, :-1, : W.shape[2]] = W
+        each = np.arange(M)
+        wide[each, -1, W.shape[2] + self._place * M + each] = 1.0
+        return wide
