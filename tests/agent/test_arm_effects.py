@@ -1,6 +1,7 @@
 """Effects of single arms beside a slow model that has a column for every arm."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.properties import examples
 
 import mogro
 from mogro._validation import FloatArray
+from mogro.agent import ConflictingReward, UnknownDecision
 from mogro.agent.state.arm_effects import ArmEffects
 from mogro.posterior import Posterior
 from mogro.priors import Learned
@@ -158,6 +160,18 @@ def test_a_hit_is_found_that_features_do_not_explain() -> None:
     assert agent.front(dict(zip(names, features, strict=True)), context=[0.5]).arms[0] == "arm 3"
 
 
+def assert_equal_states(agent: mogro.Agent, other: mogro.Agent) -> None:
+    np.testing.assert_array_equal(other.theta, agent.theta)
+    mine, theirs = agent._state.learner.effects, other._state.learner.effects
+    assert mine is not None
+    assert theirs is not None
+    assert mine.sums.keys() == theirs.sums.keys()
+    for arm, sums in mine.sums.items():
+        np.testing.assert_array_equal(sums, theirs.sums[arm])
+    np.testing.assert_array_equal(mine.ratios, theirs.ratios)
+    assert other._state.in_flight == agent._state.in_flight
+
+
 @pytest.mark.parametrize("retention", [None, 90.0])
 def test_replay_and_files_give_the_state_to_the_bit(
     tmp_path: Path, retention: float | None
@@ -169,15 +183,54 @@ def test_replay_and_files_give_the_state_to_the_bit(
     loaded = mogro.Agent.load(tmp_path / "agent.npz", clock=None)
     opened = mogro.Agent.open(path, clock=None)
     for other in (opened, loaded):
-        np.testing.assert_array_equal(other.theta, agent.theta)
-        mine, theirs = agent._state.learner.effects, other._state.learner.effects
-        assert mine is not None
-        assert theirs is not None
-        assert mine.sums.keys() == theirs.sums.keys()
-        for arm, sums in mine.sums.items():
-            np.testing.assert_array_equal(sums, theirs.sums[arm])
-        np.testing.assert_array_equal(mine.ratios, theirs.ratios)
-        assert other._state.in_flight == agent._state.in_flight
+        assert_equal_states(agent, other)
+    opened.close()
+    agent.close()
+
+
+def void_some(agent: mogro.Agent, position: int) -> None:
+    """Void an event, if it is one that can be."""
+    try:
+        agent.void(position)
+    except ValueError as error:
+        assert str(error).startswith("position: expected")  # noqa: PT017
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_random_life_is_replayed_to_the_bit(tmp_path: Path, seed: int) -> None:
+    """Conditions, late and revised values, withdrawals, erasures, voids, other objectives."""
+    objectives = [
+        mogro.Objective("click", window=5.0, default=0.0),
+        mogro.Objective("dwell", given="click", window=15.0, revise="last"),
+        mogro.Objective("stars"),
+    ]
+    path, rng = tmp_path / "agent.db", np.random.default_rng(seed)
+    agent = mogro.Agent.open(
+        path, objectives, arms=2, seed=seed, arm_effects=True, clock=None, epsilon=0.3
+    )
+    arms = {f"arm {k}": rng.standard_normal(2) for k in range(6)}
+    ids: list[str] = []
+    for t in range(120):
+        now, kind = float(t), rng.integers(12)
+        if kind < 5 or not ids:
+            many = 1 + int(kind == 0)
+            ids += [each.id for each in agent.decide_top(arms, top=many, now=now)]
+            continue
+        id = ids[-1 - int(rng.integers(min(len(ids), 25)))]
+        name = ["click", "dwell", "stars"][int(rng.integers(3))]
+        with suppress(ConflictingReward, UnknownDecision):
+            if kind < 10:
+                agent.reward(id, {name: float(rng.integers(2))}, now=now)
+            elif kind == 10:
+                agent.withdraw(id, now=now)
+            elif seed % 2:
+                void_some(agent, int(rng.integers(1, agent._state.position)))
+            else:
+                agent.erase(id)
+    if seed % 2:
+        agent.reconfigure(objectives=[*objectives[:2], mogro.Objective("sale")])
+    opened = mogro.Agent.open(path, clock=None)
+    assert_equal_states(agent, opened)
     opened.close()
     agent.close()
 
@@ -212,8 +265,6 @@ def test_what_is_in_flight_counts() -> None:
 def test_it_is_learned_again_by_another_configuration() -> None:
     agent = hits_agent(arm_effects=False)
     live(agent, 100)
-    other = hits_agent()
-    live(other, 0)
     agent.reconfigure(arm_effects=True, prior=mogro.priors.Learned())
     effects = agent._state.learner.effects
     assert effects is not None

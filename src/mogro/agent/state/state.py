@@ -557,7 +557,7 @@ class State:
         self._recount(block, i, amounts)
         time = block.time.item(i)
         if learned:
-            values, which = self._inward(learned)
+            values, which = self._learner_values(learned)
             x, arm = block.features[i], self.ledger.arms[row]
             self.learner.learn(block.number.item(i), x, values, which, time, arm)
         if unobserved:
