@@ -56,13 +56,14 @@ def with_more(posterior: Posterior, z: FloatArray, weights: FloatArray) -> Poste
     Weights below 0 take them out. They are not counted as observations. For one learner whose
     objectives are apart.
     """
-    other, x, y = posterior.copy(), z[..., :-1], z[..., -1]
-    each = z.swapaxes(0, 1)
-    other._sums = other._sums + (weights.T[..., None] * each).mT @ each
-    other._renew()
-    errors = y - np.vecdot(x, other._theta[:, 0])
+    other, each = posterior.copy(), z.swapaxes(0, 1)
+    fit = other._fit
+    before = fit.frozen()
+    fit.set_sums(fit.sums + (weights.T[..., None] * each).mT @ each)
+    fit.renew()
+    errors = z[..., -1] - np.vecdot(z[..., :-1], fit.theta[:, 0])
     more = (weights * np.square(errors)).sum(axis=0)[:, None]
-    other._set_residual(posterior._residual(other._theta) + more)
+    fit.set_residual(before.residual(fit.theta) + more)
     return other
 
 

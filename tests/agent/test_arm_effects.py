@@ -63,11 +63,11 @@ def oracle(
 def assert_equals_oracle(
     posterior: Posterior, effects: ArmEffects, rows: Sequence[Observation]
 ) -> None:
-    theta, wanted, squares = oracle(rows, posterior._precision, effects.ratios)
+    theta, wanted, squares = oracle(rows, posterior._fit.precision, effects.ratios)
     np.testing.assert_allclose(posterior.theta, theta, atol=1e-7)
     columns = effects.columns([str(arm) for arm in range(ARMS)], posterior.theta, {})
     np.testing.assert_allclose(columns[:, :OBJECTIVES], wanted.T, atol=1e-7)
-    np.testing.assert_allclose(posterior._squares[:, 0], squares, rtol=1e-6)
+    np.testing.assert_allclose(posterior._fit.squares[:, 0], squares, rtol=1e-6)
 
 
 @given(st.integers(0, 2**32), st.integers(8, 60))

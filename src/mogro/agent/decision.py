@@ -426,7 +426,7 @@ def decided(
     return Decided(
         id,
         arms.id(place),
-        arms.learned(place) if arms.view.contextual else seen,
+        arms.learned(place),
         weights,
         inputs.beliefs.theta.dot(seen),
         exploring,
