@@ -59,7 +59,7 @@ def with_more(posterior: Posterior, z: FloatArray, weights: FloatArray) -> Poste
     other, each = posterior.copy(), z.swapaxes(0, 1)
     fit = other._fit
     before = fit.frozen()
-    fit.set_sums(fit.sums + (weights.T[..., None] * each).mT @ each)
+    fit.set_sums(fit.sums() + (weights.T[..., None] * each).mT @ each)
     fit.renew()
     errors = z[..., -1] - np.vecdot(z[..., :-1], fit.theta[:, 0])
     more = (weights * np.square(errors)).sum(axis=0)[:, None]
