@@ -46,6 +46,9 @@ _FALSE = np.zeros((), dtype=np.bool_)
 _FALSE.flags.writeable = False
 
 
+_SUM_TO_1 = (RandomWeights, FixedWeights, RoundRobin)  # whose weights do
+
+
 class Optimism(NamedTuple):
     """An optimistic round: standard errors to add, and the number of such rounds before it.
 
@@ -56,6 +59,16 @@ class Optimism(NamedTuple):
     width: float
     turn: int
     weights: FloatArray | None = None
+
+
+class Prices(NamedTuple):
+    """What budgets add to the weights, (M,), and to those by which an optimistic round adds errors.
+
+    The second is the size of the first where there is money to explore, else 0.
+    """
+
+    weights: FloatArray
+    optimism: FloatArray
 
 
 class Rule(Protocol):
@@ -127,7 +140,7 @@ class _Round(NamedTuple):
     step: int
     rng: Rng
     selection: Selection
-    prices: FloatArray | None
+    prices: Prices | None
 
     @property
     def features(self) -> FloatArray:
@@ -150,7 +163,7 @@ def choose(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
-    prices: FloatArray | None = None,
+    prices: Prices | None = None,
 ) -> Choice:
     """Choose an arm for each learner: a uniform draw, or one to explore, or the best by its values.
 
@@ -174,7 +187,7 @@ def choose(
     epsilon
         Probability of a uniform draw, besides the policy's own.
     prices
-        What budgets add to the weights, (M,), where these sum to 1; see :func:`priced`.
+        What budgets add to the weights, where these sum to 1; see :func:`priced`.
     """
     this = _Round(arms, beliefs, step, rng, selection or policy.selection, prices)
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
@@ -217,12 +230,13 @@ def _explore(policy: Rule, this: _Round, explore: ExplorationContext) -> Choice:
 def _exploit(policy: Rule, this: _Round) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
     selection = this.selection
-    optimism = optimism_in_round(policy, this.beliefs, this.step, selection)
+    optimism = optimism_in_round(policy, this.beliefs, this.step, selection, this.prices)
     linear = not hasattr(selection, "members") and not is_nonlinear(selection)
     if policy.greedy and linear:
         return _by_weights(this, optimism)
-    values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism)
-    values = priced(values, this.beliefs.theta, this.features, this.prices)
+    values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism, this.prices)
+    if this.prices is not None:
+        values = priced(values, this.beliefs.theta, this.features, this.prices.weights)
     if hasattr(selection, "members"):
         front, nobody = cast("FrontSelection", selection), this.nobody
         arm = draw_member(front, _possible(values, 1.0)[0], rng=this.rng)
@@ -240,10 +254,13 @@ def _drawn_weights(this: _Round) -> FloatArray:
 def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     """Let weights meet the estimates first: one product of the arms with a vector."""
     arms, beliefs, rng, prices = this.arms, this.beliefs, this.rng, this.prices
-    weights = drawn = _drawn_weights(this)
+    weights = drawn = bonus = _drawn_weights(this)
     if prices is not None:
-        known = isinstance(this.selection, RandomWeights | FixedWeights | RoundRobin)
-        weights = drawn + (prices if known else drawn.sum(axis=-1, keepdims=True) * prices)
+        added, optimistic = prices
+        if not isinstance(this.selection, _SUM_TO_1):
+            total = drawn.sum(axis=-1, keepdims=True)
+            added, optimistic = total * added, total * optimistic
+        weights, bonus = drawn + added, drawn if optimism is None else drawn + optimistic
     direction = vecmat(weights, beliefs.theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")
@@ -253,7 +270,7 @@ def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     features = this.features
     many = beliefs.batch and is_shared(features) and beliefs.expected.W.shape[-3] == 1
     choose_arms = _screened if many else best_arms
-    arm, another = choose_arms(features, beliefs, drawn, direction, rng, optimism)
+    arm, another = choose_arms(features, beliefs, bonus, direction, rng, optimism)
     return Choice(arm, drawn, another, this.nobody)
 
 
@@ -267,7 +284,8 @@ def best_arms(
 ) -> tuple[IntArray, BoolArray]:
     """Return the arms (...) with the largest product, and whether optimism made them others.
 
-    ``direction`` is what weights (..., M), and prices, make of the estimates, (..., d).
+    ``direction`` is what weights and prices make of the estimates, (..., d). Optimism adds errors
+    by the sizes of both, (..., M).
     """
     sizes, scores = np.abs(direction), matvec(arms, direction)
     squares = scores.dot(scores) if scores.ndim == 1 else np.vdot(scores, scores)
@@ -347,7 +365,8 @@ def _screened_optimism(
 @without_warnings
 def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> Choice:
     """Score the values of the arms (..., K, M)."""
-    arms, beliefs, rng, prices = this.features, this.beliefs, this.rng, this.prices
+    arms, beliefs, rng = this.features, this.beliefs, this.rng
+    prices = None if this.prices is None else this.prices.weights
     scalarization = cast("Scalarization", this.selection)
     weights, nobody, theta = _drawn_weights(this), this.nobody, beliefs.theta
     sizes = vecmat(np.abs(weights), np.abs(priced_theta(theta, prices)))
@@ -360,24 +379,37 @@ def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> C
 
 
 def optimism_in_round(
-    policy: Rule, beliefs: Beliefs, step: int, selection: Selection
+    policy: Rule,
+    beliefs: Beliefs,
+    step: int,
+    selection: Selection,
+    prices: Prices | None = None,
 ) -> Optimism | None:
     """Return how optimistic a round is, and about which sum, where that is known beforehand."""
     optimism = policy.optimism(beliefs, step)
     if optimism is None or not isinstance(selection, FixedWeights):
         return optimism
-    return optimism._replace(weights=np.array(selection.vector))
+    weights = np.array(selection.vector)
+    return optimism._replace(weights=weights if prices is None else weights + prices.optimism)
 
 
 @without_warnings
 def values_in_round(
-    policy: Rule, arms: FloatArray, beliefs: Beliefs, rng: Rng, optimism: Optimism | None
+    policy: Rule,
+    arms: FloatArray,
+    beliefs: Beliefs,
+    rng: Rng,
+    optimism: Optimism | None,
+    prices: Prices | None,
 ) -> FloatArray:
-    """Return what arms (..., K, d) are worth in a round, (..., K, M)."""
+    """Return what arms (..., K, d) are worth in a round, (..., K, M), before they are priced."""
     if optimism is not None:
         values = beliefs.estimates(arms)
         turn, variance = _variances_in_turn(arms, beliefs, optimism)
-        values[..., turn, :] += _errors(variance * beliefs.noise[..., None, :], optimism)
+        bonus = _errors(variance * beliefs.noise[..., None, :], optimism)
+        if prices is not None:
+            bonus = bonus + np.vecdot(bonus, prices.optimism)[..., None]
+        values[..., turn, :] += bonus
     else:
         values = as_floats(policy.values(arms, beliefs, rng=rng), "values")
     wanted = (arms.shape[-2], beliefs.theta.shape[-2])
@@ -402,8 +434,7 @@ def priced(
     """Return values (..., K, M) of which each has what the arm's estimates cost at prices (M,).
 
     For weights that sum to 1 that is as good as prices added to them. Fronts and scalarisations
-    that are not linear know prices in this way, too: as they rise, what is dear is dominated. A
-    value may be optimistic; what it costs is not.
+    that are not linear know prices in this way, too: as they rise, what is dear is dominated.
     """
     if prices is None:
         return values

@@ -10,6 +10,7 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import (
     Arms,
+    Prices,
     Rule,
     choose,
     listed,
@@ -42,7 +43,7 @@ def probabilities(
     explore: ExplorationContext | None,
     selection: Selection | None = None,
     epsilon: float = 0.0,
-    prices: FloatArray | None = None,
+    prices: Prices | None = None,
     chosen: int | None = None,
 ) -> Probabilities:
     """Return with what probability :func:`choose` takes each arm, (..., K), and standard errors.
@@ -126,19 +127,21 @@ def _when_exploiting(
     step: int,
     rng: Rng,
     selection: Selection,
-    prices: FloatArray | None,
+    prices: Prices | None,
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
     count = len(arms)
     source = _source(rng)
     before = source.bit_generator.state
-    optimism = optimism_in_round(policy, beliefs, step, selection)
-    values = values_in_round(policy, arms[None], beliefs, source, optimism).reshape(count, -1)
+    optimism = optimism_in_round(policy, beliefs, step, selection, prices)
+    values = values_in_round(policy, arms[None], beliefs, source, optimism, prices)
+    values = values.reshape(count, -1)
     if source.bit_generator.state != before:  # values that are random themselves
         drawn = _drawn_choices(policy, arms, beliefs, step, source, selection, prices)
         return counted_probabilities(np.bincount(drawn, minlength=count), len(drawn), chosen)
-    return _by_values(values, arms, beliefs.theta[0], step, source, selection, prices, chosen)
+    added = None if prices is None else prices.weights
+    return _by_values(values, arms, beliefs.theta[0], step, source, selection, added, chosen)
 
 
 def _by_values(
@@ -198,7 +201,7 @@ def _drawn_choices(
     step: int,
     rng: Rng,
     selection: Selection,
-    prices: FloatArray | None,
+    prices: Prices | None,
 ) -> IntArray:
     """Return the arms of many selections of one learner, drawn as a batch of equal learners."""
     drawn = []

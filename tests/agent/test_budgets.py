@@ -53,11 +53,11 @@ class Book:
             del self.expected[next(iter(self.expected))]
 
     def expect(self, decision: mogro.agent.Decision) -> None:
-        """Count a decision at what is expected of it, and held back because that is not sure."""
+        """Count a decision at what is expected of it, and more where that is not known."""
         priced, budgets = decision.event.priced, decision.config.budgets
         assert priced is not None
-        held = priced.held[budgets.index(self.budget)]
-        self.expected[decision.id] = decision.estimates[self.objective] + self.sign * held
+        extra = 0.0 if priced.extra is None else priced.extra[budgets.index(self.budget)]
+        self.expected[decision.id] = decision.estimates[self.objective] + self.sign * extra
 
     @property
     def spent(self) -> float:
@@ -82,7 +82,7 @@ def check_accounts(agent: mogro.Agent, books: list[Book]) -> None:
 
 
 def decide_strictly(agent: mogro.Agent, books: list[Book], **options: Any) -> mogro.agent.Decision:
-    """Decide, and check that there was room, or for no arm: also for its standard error."""
+    """Decide, and check that there was room, or for no arm."""
     known, allowed = agent.estimate(ARMS), agent.probabilities(ARMS, **options).arms
     decision = agent.decide(ARMS, **options)
     assert decision.arm in allowed

@@ -1038,11 +1038,7 @@ class Agent:
         (2.0, 3.0, 0.0, 19.0)
         """
         with self._current():
-            units = self._state.units
-            return tuple(
-                account.status(abs(units.slopes[units.index[account.budget.objective]]))
-                for account in self._state.accounts
-            )
+            return tuple(account.status() for account in self._state.accounts)
 
     def reconfigure(
         self, *, now: float | None = None, **changes: Unpack[AgentChanges]

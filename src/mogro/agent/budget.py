@@ -1,6 +1,5 @@
 """Budgets: bounds that the mean of an objective keeps over many decisions."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -29,8 +28,8 @@ class BudgetStatus(NamedTuple):
     spent
         The sum of what came back.
     in_flight
-        The sum of what is expected of those whose value has not come, with what is held back for
-        arms that are little known.
+        The sum of what is expected of those whose value has not come; arms of which nothing is
+        known count as the dearest.
     room
         What may still be spent, the burst included; below 0 it is overdrawn.
     price
@@ -60,8 +59,9 @@ class Budget:
     Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
-    fills. And an arm that may overdraw the account by more than ``burst`` decisions' worth is not
-    chosen, not even to explore; if all may, the cheapest arm is.
+    fills, so that three quarters of the burst stay in it. And an arm is not chosen, not even to
+    explore, if it would overdraw the account by more than ``burst`` decisions' worth at twice the
+    cost that is expected; if all would, the cheapest arm is chosen.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Budget:
         The bound, a mean for each decision in the objective's own units. Give one of the two.
     burst
         By how many decisions' worth (``burst`` times the size of the bound) the account may be
-        overdrawn. Half of it is held back while an arm is tried of which nothing is known.
+        overdrawn.
     window
         Over how many of the last decisions the bound holds; without it, over all.
     within
@@ -84,14 +84,16 @@ class Budget:
     *What is promised.* At every decision the spend that came back, plus what is expected of what is
     in flight and of the chosen arm, is at most n times the bound plus ``burst`` decisions' worth,
     unless there was no such arm: then it is the cheapest, and :attr:`mogro.Agent.budgets` says
-    whether even that one is too dear. There is room for two deviations more, by how far spends
-    were from what was expected so far; so realised spend mostly keeps the limit, too.
+    whether even that one is too dear. Realised spend mostly keeps the limit, too, because there is
+    room for an arm to cost twice what is expected.
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
-    what it costs. For such an arm, half the burst is held back until its cost has come: so few are
-    tried at a time, and none while the account is overdrawn. While there are fewer observations
-    than features, an arm counts at what it cost in any context. Tell an agent what arms cost with
-    :meth:`mogro.Agent.observe`.
+    what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
+    has come, such an arm counts as the dearest arm on offer, and half the burst at least: so no
+    other one is tried meanwhile, and none while there is no room for twice as much, unless all arms
+    that are known are above the bound. While there are fewer observations than features, an arm
+    counts at what it cost in any context. Tell an agent what arms cost with
+    :meth:`mogro.Agent.observe`: then expected spend keeps its limit from the first decision.
 
     Money that buys nothing, for more than ``burst`` decisions in a row, is not saved for later.
 
@@ -178,11 +180,6 @@ class Budget:
         """What the burst is worth."""
         return self.burst * self.worth
 
-    @cached_property
-    def most_held(self) -> float:
-        """What is held back at most for an arm that is little known."""
-        return self.reserve / 2
-
 
 class Spending:
     """How the learner's values become spends of budgets, and prices weights.
@@ -193,26 +190,30 @@ class Spending:
         The objective of each budget.
     matrix, shifts
         Values (..., M) times (M, B), plus (B,), are spends.
-    signs
-        Of what a price adds to the weight of its objective, B of them.
-    columns, scales
-        The same places as an array, and by what to multiply errors of their estimates, (B,).
-    worth, most_held
-        Those of the budgets, (B,).
+    weights
+        What a price of a decision's worth adds to the weight of its objective, B of them.
+    bounds, worth, unknown, most
+        Of each budget (B,): the bound and its size, what an arm counts at least of which nothing is
+        known, and the most that one can cost (infinite if nobody said).
     """
 
     def __init__(self, budgets: Sequence[Budget], units: Units) -> None:
         self.places = [units.index[budget.objective] for budget in budgets]
+        signed = list(zip(budgets, self.places, strict=True))
+        self._slopes = [budget.sign * units.slopes[m] for budget, m in signed]
+        self._offsets = [budget.sign * units.offsets[m] for budget, m in signed]
         self.matrix: FloatArray = np.zeros((len(units), len(budgets)))
-        for column, (budget, m) in enumerate(zip(budgets, self.places, strict=True)):
-            self.matrix[m, column] = budget.sign * units.slopes[m]
-        offsets = [
-            budget.sign * units.offsets[m] for budget, m in zip(budgets, self.places, strict=True)
-        ]
-        self.shifts: FloatArray = np.array(offsets)
-        self.columns = np.array(self.places, dtype=np.intp)
-        self.scales = np.abs(self.matrix[self.places, range(len(self.places))])
+        self.matrix[self.places, range(len(budgets))] = self._slopes
+        self.shifts: FloatArray = np.array(self._offsets)
+        self.bounds = np.array([budget.bound for budget in budgets])
         self.worth = np.array([budget.worth for budget in budgets])
-        self.most_held = np.array([budget.most_held for budget in budgets])
-        # What prices add to weights: the learner maximises.
-        self.signs = [-math.copysign(1.0, self.matrix[m, c]) for c, m in enumerate(self.places)]
+        self.unknown = np.array([budget.reserve / 2 for budget in budgets])
+        self.most = np.array([budget.max_cost or np.inf for budget in budgets])
+        # The learner maximises.
+        self.weights = [
+            -slope / budget.worth for slope, budget in zip(self._slopes, budgets, strict=True)
+        ]
+
+    def expected(self, place: int, estimates: FloatArray) -> float:
+        """Return what the budget at a place expects of estimates (M,)."""
+        return estimates.item(self.places[place]) * self._slopes[place] + self._offsets[place]

@@ -15,7 +15,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.agent.budget_terms import Terms, make_terms
+from mogro.agent.affordable import BudgetEffects, apply_budgets
 from mogro.agent.config import AgentConfig
 from mogro.agent.events import Decided, Priced
 from mogro.agent.features.arms import ArmSet
@@ -24,7 +24,7 @@ from mogro.agent.state.accounts import Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
-from mogro.choice import Choice, choose
+from mogro.choice import Choice, Prices, choose
 from mogro.exploration import (
     ExplorationCache,
     ExplorationContext,
@@ -64,8 +64,8 @@ class DecisionInputs(NamedTuple):
         Number of decisions before.
     epsilon
         Probability of a uniform draw, besides the policy's own.
-    terms
-        Those of the budgets, if there are some.
+    effects
+        What budgets do, if there are some.
     constraints
         Of this decision, if it had some.
     """
@@ -78,13 +78,13 @@ class DecisionInputs(NamedTuple):
     selection: Selection
     step: int
     epsilon: float
-    terms: Terms | None = None
+    effects: BudgetEffects | None = None
     constraints: Constraints | None = None
 
     @property
-    def prices(self) -> FloatArray | None:
-        """What budgets add to the weights, (M,)."""
-        return None if self.terms is None else self.terms.prices
+    def prices(self) -> Prices | None:
+        """What budgets add to the weights."""
+        return None if self.effects is None else self.effects.prices
 
     def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
         """Return with what probability each arm is chosen; one of them may have been."""
@@ -228,12 +228,10 @@ class Decision:
     @property
     def prices(self) -> dict[str, float]:
         """What the agent's budgets added to the weights, by objective: prices per unit."""
-        units, priced = self._config.units, self._event.priced
-        prices: dict[str, float] = {}
+        priced, prices = self._event.priced, dict[str, float]()
         if priced is not None:
             for budget, price in zip(self._config.budgets, priced.prices, strict=True):
-                unit = abs(units.slopes[units.index[budget.objective]])
-                prices[budget.objective] = prices.get(budget.objective, 0.0) + price / unit
+                prices[budget.objective] = prices.get(budget.objective, 0.0) + price
         return prices
 
     @property
@@ -402,7 +400,7 @@ def make_decision(
         exploring=bool(choice.exploring),
         uniform=uniform,
         grouped=grouped,
-        priced=None if inputs.terms is None else _priced(inputs, choice, place, config),
+        priced=_priced(inputs, choice, place),
     )
     return Decision(event, config, inputs)
 
@@ -482,18 +480,19 @@ def _unsteered(
     state: State, learner: Learner, inputs: DecisionInputs, place: int, time: float | None
 ) -> Priced | None:
     """Return what is written of budgets that had no say: what was spent counts."""
-    accounts = state.accounts_at(time)
+    accounts, spending = state.accounts_at(time), state.config.spending
     if not accounts:
         return None
-    _, terms = make_terms(state.config, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return terms._replace(places=None).priced(place, None, state.config, steered=False)
+    _, effects = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
+    return effects._replace(places=None).priced(place, None, steered=False)
 
 
-def _priced(inputs: DecisionInputs, choice: Choice, place: int, config: AgentConfig) -> Priced:
+def _priced(inputs: DecisionInputs, choice: Choice, place: int) -> Priced | None:
     """Return what budgets had to do with a choice."""
-    assert inputs.terms is not None
+    if inputs.effects is None:
+        return None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.terms.priced(place, choice.weights, config, steered=steered)
+    return inputs.effects.priced(place, choice.weights, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -523,14 +522,16 @@ def make_inputs(
     policy: LinearPolicy = config.policy
     learned = learner.beliefs()
     arms, beliefs = learner.beliefs_about(arms, learned, state.in_flight)
-    explore = terms = None
+    explore = effects = None
     if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.units)
         arms = arms if met.all() else arms.only(met)
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
-        arms, terms = make_terms(config, accounts, learner, arms, beliefs, request.time)
+        arms, effects = apply_budgets(
+            config.spending, accounts, learner, arms, beliefs, request.time
+        )
     if may_explore and policy.explores:
         if arms.version is None and not arms.view.contextual:
             explore = needed_exploration(
@@ -547,7 +548,7 @@ def make_inputs(
         request.selection,
         step,
         config.epsilon,
-        terms,
+        effects,
         request.constraints,
     )
 

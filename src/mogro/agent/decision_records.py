@@ -76,7 +76,7 @@ def with_evidence(
         theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
         values=values,
         propensity=propensity,
-        prices=inputs.prices,
+        prices=None if inputs.prices is None else inputs.prices.weights,
         allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
     )
     place = state.offers.get(offer.digest, state.position + 1)
@@ -97,14 +97,15 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     if inputs.explore is not None or not written:
         return False, None
     policy, beliefs = inputs.policy, inputs.beliefs
-    optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection)
+    prices = inputs.prices
+    optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection, prices)
     if policy.greedy and optimism is None and not config.arm_effects:
         return True, None
     if len(inputs.arms) > _MAX_ARMS:
         return False, None
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
-    values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism)
+    values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
     random = rng.bit_generator.state != before
     return not random, None if random else values
 

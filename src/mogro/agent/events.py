@@ -63,21 +63,22 @@ class Priced(NamedTuple):
     Attributes
     ----------
     prices
-        Of a unit of the objective.
+        Of a unit of the objective, as rewards are given.
     least
         What the cheapest arm was expected to spend.
-    held
-        What is held back beside what the estimates say of the arm, until its value has come.
-    could
-        Whether another price could have made a difference: in a full account, no price, so that
-        more would have been spent; else a high one, so that less would. None where no price
+    sensitive
+        Whether another price would have made a difference: where there was a surplus, none, so that
+        more would have been spent; else prices alone, so that less would. None where no price
         steered: in uniform draws, and in decisions that explore.
+    extra
+        What the decision counts beyond the estimate of its arm until its value has come; None where
+        that is known.
     """
 
     prices: tuple[float, ...]
     least: tuple[float, ...]
-    held: tuple[float, ...]
-    could: tuple[bool, ...] | None = None
+    sensitive: tuple[bool, ...] | None = None
+    extra: tuple[float, ...] | None = None
 
 
 class Evidence(NamedTuple):

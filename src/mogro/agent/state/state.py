@@ -17,7 +17,6 @@ import numpy as np
 from mogro._derived_posteriors import with_objectives
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
-from mogro.agent.budget import Budget
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
@@ -154,7 +153,7 @@ class State:
         priced, time = event.priced, 0.0 if event.time is None else event.time
         for place, account in enumerate(accounts if priced is not None else ()):
             assert priced is not None
-            expected = self._expected(account.budget, event.estimates)
+            expected = self.config.spending.expected(place, event.estimates)
             account.decide(number, expected, priced, place, time)
 
     def _decided(self, event: events.Decided) -> bool:
@@ -621,11 +620,6 @@ class State:
         since, half_life = self.counters.decisions, self.config.half_life
         self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
 
-    def _expected(self, budget: Budget, estimates: FloatArray) -> float:
-        """Return what a budget expects of estimates (M,)."""
-        m = self.units.index[budget.objective]
-        return budget.sign * (estimates.item(m) * self.units.slopes[m] + self.units.offsets[m])
-
     def _amounts(
         self, block: Block, i: int, states: list[int] | None = None
     ) -> list[Amount | None]:
@@ -636,22 +630,26 @@ class State:
         if not self.accounts or not block.flags.item(i) & COUNTED:
             return []
         now = block.state[i].tolist() if states is None else states
-        return [self._amount(account.budget, block, i, now) for account in self.accounts]
+        return [self._amount(place, block, i, now) for place in range(len(self.accounts))]
 
-    def _amount(self, budget: Budget, block: Block, i: int, states: list[int]) -> Amount | None:
-        """Return what a decision spends; what nobody told counts as it was expected."""
-        m = self.units.index[budget.objective]
-        value = block.values.item(i, m)
-        if states[m] in (WITHDRAWN, UNMET):
+    def _amount(self, place: int, block: Block, i: int, states: list[int]) -> Amount | None:
+        """Return what a decision spends of the budget at a place.
+
+        What nobody told counts as it was expected.
+        """
+        budget, spending = self.accounts[place].budget, self.config.spending
+        m = spending.places[place]
+        state, value = states[m], block.values.item(i, m)
+        if state in (WITHDRAWN, UNMET):
             return None
-        if value == value:
-            return Amount(budget.sign * value, False)
-        if states[m] == DEFAULTED:
+        if state == DEFAULTED and value != value:
             key = block.number.item(i), budget.objective
             default = self.defaults.get(key, self.units.defaults[m])
             assert default is not None
-            return Amount(budget.sign * default, False)
-        return Amount(self._expected(budget, block.estimates[i]), states[m] == PENDING)
+            value = default
+        if value == value:
+            return Amount(budget.sign * value, False)
+        return Amount(spending.expected(place, block.estimates[i]), state == PENDING)
 
     def _recount(self, block: Block, i: int, before: list[Amount | None]) -> None:
         """Count for the budgets what has become of a decision."""

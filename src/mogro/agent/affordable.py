@@ -1,0 +1,203 @@
+"""What budgets do to a decision: their prices, and the arms that there is room for."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
+from mogro.agent.budget import Spending
+from mogro.agent.events import Priced
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.state.accounts import Account, Standing
+from mogro.agent.state.learner import Learner
+from mogro.beliefs import Beliefs
+from mogro.choice import Prices
+
+_RASH = (
+    1.0  # variance, in units of the noise, above which an estimate in a context is not relied on
+)
+_UNKNOWN = 2.0  # variance above which nothing is known: half an observation has 2
+_RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
+
+
+class BudgetEffects(NamedTuple):
+    """What budgets do to a decision.
+
+    Attributes
+    ----------
+    spending, standings
+        How values become spends, and how the account of each budget stands.
+    prices
+        Added to the weights, as the learner sees objectives. A round is optimistic about what is
+        spent where there is a surplus: exploring costs money.
+    estimates, spends
+        Of all arms, (K, M), and what they are expected to spend, (K, B).
+    counted
+        What they count instead until their values have come, (K, B); None for what is expected.
+    places
+        Of all arms, those that there is room for; None for all.
+    """
+
+    spending: Spending
+    standings: list[Standing]
+    prices: Prices
+    estimates: FloatArray
+    spends: FloatArray
+    counted: FloatArray | None = None
+    places: IntArray | None = None
+
+    def priced(self, place: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+        """Return what is written with the arm at a place, chosen for weights.
+
+        A decision that no price could steer (a uniform draw, one that explores) says so.
+        """
+        place = place if self.places is None else self.places.item(place)
+        worth = self.spending.worth.tolist()
+        prices = tuple([s.price / w for s, w in zip(self.standings, worth, strict=True)])
+        extra = None
+        if self.counted is not None:
+            beyond = self.counted[place] - self.spends[place]
+            extra = tuple(beyond.tolist()) if beyond.any() else None
+        sensitive = self._sensitive(place, weights) if steered else None
+        return Priced(prices, tuple(self.spends.min(axis=0).tolist()), sensitive, extra)
+
+    def _sensitive(self, place: int, weights: FloatArray | None) -> tuple[bool, ...]:
+        """Tell for which budgets another price would make a difference, were there room.
+
+        Where there is a surplus, would more be spent without a price? Otherwise, would less be if
+        only prices counted? Prices are looked at together, because they may hold each other.
+        """
+        prices, standings, spending = self.prices.weights, self.standings, self.spending
+        if weights is None:
+            weights = np.full(len(prices), 1 / len(prices))
+        if self.places is not None:
+            place = self.estimates.dot(weights + prices).argmax().item()
+        spent = least = most = self.spends[place].tolist()
+        surplus = [standing.surplus > 0 for standing in standings]
+        if any(surplus):
+            free = weights + prices
+            for m, weight, standing, full in zip(
+                spending.places, spending.weights, standings, surplus, strict=True
+            ):
+                free[m] -= weight * standing.price * full
+            most = self._spends_for(free)
+        if not all(surplus):
+            least = self._spends_for(prices)
+        return tuple(
+            [
+                dear > now if full else cheap < now
+                for full, cheap, now, dear in zip(surplus, least, spent, most, strict=True)
+            ]
+        )
+
+    def _spends_for(self, weights: FloatArray) -> list[float]:
+        spends: list[float] = self.spends[self.estimates.dot(weights).argmax().item()].tolist()
+        return spends
+
+
+def apply_budgets(
+    spending: Spending,
+    accounts: Sequence[Account],
+    learner: Learner,
+    arms: ArmSet,
+    beliefs: Beliefs,
+    time: float | None,
+) -> tuple[ArmSet, BudgetEffects]:
+    """Return the arms that there is room for, and what the budgets do to the decision.
+
+    Where there is room for an arm of which nothing is known, beside as many as are in flight, there
+    is room for all of them: nobody has to look which are known.
+    """
+    estimates = arms.features.dot(beliefs.theta.T)
+    spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
+    standings = [account.standing(time) for account in accounts]
+    prices = _prices(spending, standings, len(beliefs.theta))
+    effects = BudgetEffects(spending, standings, prices, estimates, spends)
+    ample = True
+    for account, standing, most in zip(
+        accounts, standings, spends.max(axis=0).tolist(), strict=True
+    ):
+        budget = account.budget
+        unknown = max(most, budget.reserve / 2)
+        needed = budget.max_cost or (2 + account.pending) * unknown
+        ample = ample and needed <= standing.room
+    if ample:
+        return arms, effects
+    counted, unknown = _counted(spending, learner, arms, beliefs, spends)
+    fits = _fitting(spending, np.array([standing.room for standing in standings]), counted, unknown)
+    if fits.all():
+        return arms, effects._replace(counted=counted)
+    return arms.only(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
+
+
+def _prices(spending: Spending, standings: Sequence[Standing], objectives: int) -> Prices:
+    """Return what accounts add to the weights of objectives."""
+    added, optimism = [0.0] * objectives, [0.0] * objectives
+    for m, weight, standing in zip(spending.places, spending.weights, standings, strict=True):
+        price = weight * standing.price
+        added[m] += price
+        if standing.surplus > 0:
+            optimism[m] += abs(price)
+    return Prices(np.array(added), np.array(optimism))
+
+
+def _counted(
+    spending: Spending, learner: Learner, arms: ArmSet, beliefs: Beliefs, spends: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Return what arms count, (K, B), and of which nothing is known, (K,).
+
+    Where the estimate in a context is rash, an arm counts at what it spends in any context; where
+    nothing is known, as the dearest arm on offer, and at half the burst at least.
+    """
+    variances = beliefs.variances(arms.features)
+    if variances.shape[1] > 1:
+        variances = variances[:, spending.places]
+    if arms.view.contextual:
+        rash = (variances > _RASH) | (learner.observed.n.min() <= learner.observed.dim)
+        if rash.any():
+            alone, unsure = _by_arms_alone(spending, learner, arms)
+            spends, variances = np.where(rash, alone, spends), np.where(rash, unsure, variances)
+    unknown = variances > _UNKNOWN
+    dearest = np.maximum(spends.max(axis=0), spending.unknown)
+    return np.where(unknown, dearest, spends), np.asarray(unknown.any(axis=1))
+
+
+def _fitting(
+    spending: Spending, room: FloatArray, counted: FloatArray, unknown: BoolArray
+) -> BoolArray:
+    """Return for which arms, (K,), there is room.
+
+    An arm may cost twice what it counts, or bring nothing. If there is room for none, it is the
+    cheapest; unless no arm that is known would save anything, and others are not known.
+    """
+    needed = np.where(np.isinf(spending.most), counted + np.abs(counted), spending.most)
+    fits = np.asarray((needed <= room).all(axis=1))
+    if fits.any():
+        return fits
+    saving = (counted <= spending.bounds).all(axis=1) & ~unknown
+    if unknown.any() and not saving.any():
+        return unknown
+    over = ((counted - room) / spending.worth).max(axis=1)
+    over[unknown] = np.inf
+    return np.asarray(over <= over.min())
+
+
+@without_warnings
+def _by_arms_alone(
+    spending: Spending, learner: Learner, arms: ArmSet
+) -> tuple[FloatArray, FloatArray]:
+    """Return what arms spend in any context, (K, B), and variances in units of the noise.
+
+    What contexts change is rash while there are fewer observations than features, and of an arm
+    that is known by less than an observation.
+    """
+    size = 1 + arms.raw.shape[1]
+    x = np.concatenate([np.ones((len(arms), 1)), arms.raw], axis=1)
+    V = learner.observed.V[:, :size, :size]  # of the constant and the arm
+    ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
+    S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
+    theta = np.matvec(S, learner.observed.b[:, :size])
+    spends = x @ theta.T @ spending.matrix + spending.shifts
+    variances = np.vecdot(x @ S, x).T
+    return spends, variances if len(S) == 1 else variances[:, spending.places]

@@ -1,0 +1,137 @@
+"""Arms that budgets have room for: by a bound and by arrays, as a plain loop over arms says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mogro
+from mogro.agent import affordable, decision
+from mogro.agent.affordable import apply_budgets
+
+ARMS = dict(zip("abc", np.eye(3).tolist(), strict=True))
+MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
+OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.1)]
+
+
+def fitting(accounts: Any, counted: Any, unknown: Any, time: float | None) -> list[int]:
+    """Return the places of arms that there is room for, one by one."""
+    budgets = [account.budget for account in accounts]
+    rooms = [account.standing(time).room for account in accounts]
+    fits, saves, over = [], [], []
+    for k, row in enumerate(counted.tolist()):
+        needed = [b.max_cost or spend + abs(spend) for b, spend in zip(budgets, row, strict=True)]
+        if all(much <= room for much, room in zip(needed, rooms, strict=True)):
+            fits.append(k)
+        if not unknown[k] and all(s <= b.bound for s, b in zip(row, budgets, strict=True)):
+            saves.append(k)
+        beyond = zip(row, rooms, budgets, strict=True)
+        over.append(max((spend - room) / abs(b.bound) for spend, room, b in beyond))
+    if fits:
+        return fits
+    if unknown.any() and not saves:
+        return np.flatnonzero(unknown).tolist()
+    least = min(beyond for k, beyond in enumerate(over) if not unknown[k])
+    return [k for k, beyond in enumerate(over) if not unknown[k] and beyond <= least]
+
+
+@given(
+    told=st.integers(0, 3),
+    bound=st.floats(0.05, 3.0),
+    burst=st.floats(0.5, 100.0),
+    max_cost=st.sampled_from([None, None, 2.5]),
+    delay=st.integers(0, 4),
+    contextual=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_what_a_bound_and_arrays_say_a_loop_says(
+    told: int,
+    bound: float,
+    burst: float,
+    max_cost: float | None,
+    delay: int,
+    contextual: bool,
+    seed: int,
+) -> None:
+    looked = []
+
+    def checked(
+        spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any
+    ) -> Any:
+        left, effects = apply_budgets(spending, accounts, learner, arms, beliefs, time)
+        counted, unknown = affordable._counted(spending, learner, arms, beliefs, effects.spends)
+        wanted = fitting(accounts, counted, unknown, time)
+        assert left.ids == tuple(arms.ids[k] for k in wanted)
+        looked.append(effects.counted is not None)
+        return left, effects
+
+    budgets = [
+        mogro.Budget("cost", at_most=bound, burst=burst, max_cost=max_cost),
+        mogro.Budget("quality", at_least=0.6, burst=burst),
+    ]
+    agent = mogro.Agent(
+        OBJECTIVES, arms=3, context=2 if contextual else None, seed=seed, budgets=budgets
+    )
+    rng = np.random.default_rng(seed)
+    waiting: list[tuple[str, dict[str, float]]] = []
+    for arm in list(MEANS)[:told]:
+        context = [0.0, 0.0] if contextual else None
+        agent.observe(ARMS, arm=arm, context=context, rewards={"cost": MEANS[arm][1]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decision, "apply_budgets", checked)
+        for _ in range(12):
+            context = rng.standard_normal(2).tolist() if contextual else None
+            made = agent.decide(ARMS, context=context, weights={"quality": 1})
+            quality, cost = MEANS[made.arm] + 0.1 * rng.standard_normal(2)
+            waiting.append((made.id, {"quality": quality, "cost": cost}))
+            while len(waiting) > delay:
+                agent.reward(*waiting.pop(0))
+    assert len(looked) == 12
+
+
+def test_both_ways_are_taken() -> None:
+    for burst, looks in ((1.0, True), (1000.0, False)):
+        budgets = [mogro.Budget("cost", at_most=0.5, burst=burst)]
+        agent = mogro.Agent(OBJECTIVES, arms=3, seed=0, budgets=budgets)
+        for arm, (quality, cost) in MEANS.items():
+            agent.observe(ARMS, arm=arm, rewards={"quality": quality, "cost": cost})
+        inputs = agent.decide(ARMS).inputs
+        assert isinstance(inputs, decision.DecisionInputs)
+        assert inputs.effects is not None
+        assert (inputs.effects.counted is not None) == looks
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_if_all_that_is_known_is_too_dear_another_arm_is_tried(seed: int) -> None:
+    agent = mogro.Agent(
+        OBJECTIVES, arms=3, seed=seed, budgets=[mogro.Budget("cost", at_most=0.2, burst=2)]
+    )
+    tried = set[str]()
+    for _ in range(3):  # the first two cost more than the bound, whichever they are
+        made = agent.decide(ARMS, weights={"quality": 1})
+        assert made.arm not in tried
+        tried.add(made.arm)
+        agent.reward(made.id, {"quality": 0.5, "cost": 5.0})
+
+
+def test_an_optimistic_round_is_so_about_what_is_spent_where_there_is_a_surplus() -> None:
+    """The probabilities of such rounds are those of choices, with prices and without a surplus."""
+    seen = set[bool]()
+    for seed in range(8):
+        budgets = [mogro.Budget("cost", at_most=0.3, burst=30)]
+        agent = mogro.Agent(OBJECTIVES, arms=3, seed=seed, budgets=budgets)
+        rng = np.random.default_rng(seed)
+        for _ in range(30):
+            made = agent.decide(ARMS, weights={"quality": 1})
+            inputs = made.inputs
+            assert isinstance(inputs, decision.DecisionInputs)
+            assert inputs.prices is not None
+            optimistic = inputs.policy.optimism(inputs.beliefs, inputs.step) is not None
+            if optimistic and inputs.step >= 3:  # before, arms are alike
+                seen.add(bool(inputs.prices.optimism.any()))
+                assert made.propensity == 1.0  # it was the best arm for sure
+            quality, cost = MEANS[made.arm] + 0.05 * rng.standard_normal(2)
+            agent.reward(made.id, {"quality": quality, "cost": cost})
+    assert seen == {True, False}
