@@ -143,7 +143,7 @@ def probabilities(policy: MOGRO, arms: np.ndarray) -> np.ndarray:
     """
     beliefs, step = policy.beliefs(), policy.step
     optimism = policy.optimism(beliefs, step)
-    values = values_in_round(policy, arms, beliefs, np.random.default_rng(0), optimism)
+    values = values_in_round(policy, arms, beliefs, np.random.default_rng(0), optimism, None)
     ahead, later = np.moveaxis(values[..., :, None, :] - values[..., None, :, :], -1, 0)
     steeper = later - ahead  # of arm k than arm j, which it is ahead of at s = 0
     equal = (np.abs(ahead) < _ROUNDING) & (np.abs(later) < _ROUNDING)

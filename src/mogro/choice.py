@@ -62,13 +62,20 @@ class Optimism(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What budgets add to the weights, (M,), and to those by which an optimistic round adds errors.
-
-    The second is the size of the first where there is money to explore, else 0.
-    """
+    """What budgets add to the weights, (M,), and a decision's worth of each objective, (M,)."""
 
     weights: FloatArray
-    optimism: FloatArray
+    worth: FloatArray
+
+    def optimism(self, beliefs: Beliefs) -> FloatArray:
+        """Return by what optimistic rounds count errors beside the weights, (..., M).
+
+        An observation is wrong by a decision's worth at most: where few arms are dear, and have
+        most of the noise, it says little of the others.
+        """
+        with np.errstate(divide="ignore"):
+            shares = np.minimum(1.0, self.worth / np.sqrt(beliefs.noise))
+        return np.asarray(np.abs(self.weights) * shares)
 
 
 class Rule(Protocol):
@@ -256,11 +263,12 @@ def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     arms, beliefs, rng, prices = this.arms, this.beliefs, this.rng, this.prices
     weights = drawn = bonus = _drawn_weights(this)
     if prices is not None:
-        added, optimistic = prices
+        total = 1.0
         if not isinstance(this.selection, _SUM_TO_1):
             total = drawn.sum(axis=-1, keepdims=True)
-            added, optimistic = total * added, total * optimistic
-        weights, bonus = drawn + added, drawn if optimism is None else drawn + optimistic
+        weights = drawn + total * prices.weights
+        if optimism is not None:
+            bonus = drawn + total * prices.optimism(beliefs)
     direction = vecmat(weights, beliefs.theta)
     if optimism is None and not isinstance(arms, np.ndarray):
         check_finite(direction, weights, "weights")
@@ -390,7 +398,9 @@ def optimism_in_round(
     if optimism is None or not isinstance(selection, FixedWeights):
         return optimism
     weights = np.array(selection.vector)
-    return optimism._replace(weights=weights if prices is None else weights + prices.optimism)
+    if prices is not None:
+        weights = weights + prices.optimism(beliefs)
+    return optimism._replace(weights=weights)
 
 
 @without_warnings
@@ -408,7 +418,8 @@ def values_in_round(
         turn, variance = _variances_in_turn(arms, beliefs, optimism)
         bonus = _errors(variance * beliefs.noise[..., None, :], optimism)
         if prices is not None:
-            bonus = bonus + np.vecdot(bonus, prices.optimism)[..., None]
+            added = prices.optimism(beliefs)[..., None, :]
+            bonus = bonus + np.vecdot(bonus, added)[..., None]
         values[..., turn, :] += bonus
     else:
         values = as_floats(policy.values(arms, beliefs, rng=rng), "values")

@@ -29,8 +29,7 @@ class BudgetEffects(NamedTuple):
     spending, standings
         How values become spends, and how the account of each budget stands.
     prices
-        Added to the weights, as the learner sees objectives. A round is optimistic about what is
-        spent where there is a surplus: exploring costs money.
+        Added to the weights, as the learner sees objectives.
     estimates, spends
         Of all arms, (K, M), and what they are expected to spend, (K, B).
     counted
@@ -111,9 +110,11 @@ def apply_budgets(
     """
     estimates = arms.features.dot(beliefs.theta.T)
     spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
-    standings = [account.standing(time) for account in accounts]
-    prices = _prices(spending, standings, len(beliefs.theta))
-    effects = BudgetEffects(spending, standings, prices, estimates, spends)
+    standings, prices = [account.standing(time) for account in accounts], [0.0] * len(beliefs.theta)
+    for m, weight, standing in zip(spending.places, spending.weights, standings, strict=True):
+        prices[m] += weight * standing.price
+    added = Prices(np.array(prices), spending.sizes)
+    effects = BudgetEffects(spending, standings, added, estimates, spends)
     ample = True
     for account, standing, most in zip(
         accounts, standings, spends.max(axis=0).tolist(), strict=True
@@ -129,17 +130,6 @@ def apply_budgets(
     if fits.all():
         return arms, effects._replace(counted=counted)
     return arms.only(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
-
-
-def _prices(spending: Spending, standings: Sequence[Standing], objectives: int) -> Prices:
-    """Return what accounts add to the weights of objectives."""
-    added, optimism = [0.0] * objectives, [0.0] * objectives
-    for m, weight, standing in zip(spending.places, spending.weights, standings, strict=True):
-        price = weight * standing.price
-        added[m] += price
-        if standing.surplus > 0:
-            optimism[m] += abs(price)
-    return Prices(np.array(added), np.array(optimism))
 
 
 def _counted(

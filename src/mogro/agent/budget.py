@@ -192,6 +192,8 @@ class Spending:
         Values (..., M) times (M, B), plus (B,), are spends.
     weights
         What a price of a decision's worth adds to the weight of its objective, B of them.
+    sizes
+        A decision's worth of each objective, (M,), as the learner sees it; infinite without budget.
     bounds, worth, unknown, most
         Of each budget (B,): the bound and its size, what an arm counts at least of which nothing is
         known, and the most that one can cost (infinite if nobody said).
@@ -213,6 +215,9 @@ class Spending:
         self.weights = [
             -slope / budget.worth for slope, budget in zip(self._slopes, budgets, strict=True)
         ]
+        self.sizes = np.full(len(units), np.inf)
+        for m, weight in zip(self.places, self.weights, strict=True):
+            self.sizes[m] = min(self.sizes.item(m), abs(1 / weight))
 
     def expected(self, place: int, estimates: FloatArray) -> float:
         """Return what the budget at a place expects of estimates (M,)."""
