@@ -520,4 +520,4 @@ def test_prices_of_two_budgets_do_not_hold_each_other() -> None:
         agent.reward(decision.id, {"quality": quality[k], "cost": came[0], "stay": came[1]})
         earned.append(quality[k])
     # The best policy that keeps both bounds earns 0.54: a linear program tells.
-    assert np.mean(earned[300:]) > 0.4
+    assert np.mean(earned[300:]) > 0.5

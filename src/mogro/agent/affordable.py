@@ -1,12 +1,13 @@
 """What budgets do to a decision: their prices, and the arms that there is room for."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
-from mogro.agent.budget import Spending
+from mogro.agent.budget import Budget, Spending
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.accounts import Account, Standing
@@ -52,8 +53,7 @@ class BudgetEffects(NamedTuple):
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
         place = place if self.places is None else self.places.item(place)
-        worth = self.spending.worth.tolist()
-        prices = tuple([s.price / w for s, w in zip(self.standings, worth, strict=True)])
+        prices = tuple([standing.price for standing in self.standings])
         extra = None
         if self.counted is not None:
             beyond = self.counted[place] - self.spends[place]
@@ -106,7 +106,8 @@ def apply_budgets(
     """Return the arms that there is room for, and what the budgets do to the decision.
 
     Where there is room for an arm of which nothing is known, beside as many as are in flight, there
-    is room for all of them: nobody has to look which are known.
+    is room for all of them: nobody has to look which are known. In a context estimates are relied
+    on for that, once there are more observations than features.
     """
     estimates = arms.features.dot(beliefs.theta.T)
     spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
@@ -115,25 +116,33 @@ def apply_budgets(
         prices[m] += weight * standing.price
     added = Prices(np.array(prices), spending.sizes)
     effects = BudgetEffects(spending, standings, added, estimates, spends)
-    ample = True
+    observed = learner.observed
+    ample = not arms.view.contextual or bool(observed.n.min() > observed.dim)
     for account, standing, most in zip(
         accounts, standings, spends.max(axis=0).tolist(), strict=True
     ):
-        budget = account.budget
-        unknown = max(most, budget.reserve / 2)
-        needed = budget.max_cost or (2 + account.pending) * unknown
+        unknown = max(most, account.budget.reserve / 2)
+        strays = math.sqrt(unknown**2 + account.flight_squares)
+        needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
         ample = ample and needed <= standing.room
     if ample:
         return arms, effects
-    counted, unknown = _counted(spending, learner, arms, beliefs, spends)
-    fits = _fitting(spending, np.array([standing.room for standing in standings]), counted, unknown)
+    budgets, rooms = [account.budget for account in accounts], [each.room for each in standings]
+    counted, new = _counted(spending, budgets, learner, arms, beliefs, spends)
+    squares = [account.flight_squares for account in accounts]
+    fits = _fitting(budgets, np.array(rooms), np.array(squares), counted, new)
     if fits.all():
         return arms, effects._replace(counted=counted)
     return arms.only(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
 
 
 def _counted(
-    spending: Spending, learner: Learner, arms: ArmSet, beliefs: Beliefs, spends: FloatArray
+    spending: Spending,
+    budgets: Sequence[Budget],
+    learner: Learner,
+    arms: ArmSet,
+    beliefs: Beliefs,
+    spends: FloatArray,
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, (K, B), and of which nothing is known, (K,).
 
@@ -149,26 +158,33 @@ def _counted(
             alone, unsure = _by_arms_alone(spending, learner, arms)
             spends, variances = np.where(rash, alone, spends), np.where(rash, unsure, variances)
     unknown = variances > _UNKNOWN
-    dearest = np.maximum(spends.max(axis=0), spending.unknown)
+    dearest = np.maximum(spends.max(axis=0), [budget.reserve / 2 for budget in budgets])
     return np.where(unknown, dearest, spends), np.asarray(unknown.any(axis=1))
 
 
 def _fitting(
-    spending: Spending, room: FloatArray, counted: FloatArray, unknown: BoolArray
+    budgets: Sequence[Budget],
+    room: FloatArray,
+    squares: FloatArray,
+    counted: FloatArray,
+    unknown: BoolArray,
 ) -> BoolArray:
     """Return for which arms, (K,), there is room.
 
-    An arm may cost twice what it counts, or bring nothing. If there is room for none, it is the
-    cheapest; unless no arm that is known would save anything, and others are not known.
+    An arm may cost twice what it counts, or bring nothing; so may all in flight, whose squares are
+    given, each by itself. If there is room for none, it is the cheapest; unless no arm that is
+    known would save anything, and others are not known.
     """
-    needed = np.where(np.isinf(spending.most), counted + np.abs(counted), spending.most)
+    needed = counted + np.sqrt(np.square(counted) + squares)
+    for place, budget in enumerate(budgets):
+        needed[:, place] = budget.max_cost or needed[:, place]
     fits = np.asarray((needed <= room).all(axis=1))
     if fits.any():
         return fits
-    saving = (counted <= spending.bounds).all(axis=1) & ~unknown
+    saving = (counted <= [budget.bound for budget in budgets]).all(axis=1) & ~unknown
     if unknown.any() and not saving.any():
         return unknown
-    over = ((counted - room) / spending.worth).max(axis=1)
+    over = ((counted - room) / [budget.worth for budget in budgets]).max(axis=1)
     over[unknown] = np.inf
     return np.asarray(over <= over.min())
 

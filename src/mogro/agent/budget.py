@@ -191,12 +191,9 @@ class Spending:
     matrix, shifts
         Values (..., M) times (M, B), plus (B,), are spends.
     weights
-        What a price of a decision's worth adds to the weight of its objective, B of them.
+        What a price of 1 adds to the weight of its objective, B of them.
     sizes
         A decision's worth of each objective, (M,), as the learner sees it; infinite without budget.
-    bounds, worth, unknown, most
-        Of each budget (B,): the bound and its size, what an arm counts at least of which nothing is
-        known, and the most that one can cost (infinite if nobody said).
     """
 
     def __init__(self, budgets: Sequence[Budget], units: Units) -> None:
@@ -207,17 +204,10 @@ class Spending:
         self.matrix: FloatArray = np.zeros((len(units), len(budgets)))
         self.matrix[self.places, range(len(budgets))] = self._slopes
         self.shifts: FloatArray = np.array(self._offsets)
-        self.bounds = np.array([budget.bound for budget in budgets])
-        self.worth = np.array([budget.worth for budget in budgets])
-        self.unknown = np.array([budget.reserve / 2 for budget in budgets])
-        self.most = np.array([budget.max_cost or np.inf for budget in budgets])
-        # The learner maximises.
-        self.weights = [
-            -slope / budget.worth for slope, budget in zip(self._slopes, budgets, strict=True)
-        ]
+        self.weights = [-slope for slope in self._slopes]  # the learner maximises
         self.sizes = np.full(len(units), np.inf)
-        for m, weight in zip(self.places, self.weights, strict=True):
-            self.sizes[m] = min(self.sizes.item(m), abs(1 / weight))
+        for budget, m in signed:
+            self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(units.slopes[m]))
 
     def expected(self, place: int, estimates: FloatArray) -> float:
         """Return what the budget at a place expects of estimates (M,)."""

@@ -30,7 +30,7 @@ _LARGEST_LOG = 30.0  # of a price
 _SOME = 100  # decisions before a budget is said to be too small
 
 _NUMBERS = (
-    *("decisions", "allowed", "spent", "in_flight", "pending", "level"),
+    *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
     *("squares", "log_price", "idle", "weight", "least", "time", "since"),
 )
 
@@ -48,7 +48,7 @@ class Standing(NamedTuple):
     Attributes
     ----------
     price
-        Of a decision's worth.
+        Of a unit of the objective, as rewards are given.
     room
         What may be spent.
     surplus
@@ -69,8 +69,8 @@ class Account:
         The number of the first decision that counts.
     decisions, allowed
         How many count, and what they may spend together.
-    spent, in_flight, pending
-        What came back, what is expected of others, and how many these are.
+    spent, in_flight, pending, flight_squares
+        What came back, what is expected of others, how many these are, and the sum of its squares.
     extra
         By decision in flight, what it counts beyond its estimate, because that is not known.
     level
@@ -91,6 +91,7 @@ class Account:
         self.since = since
         self._half_life = half_life
         self.decisions = self.allowed = self.spent = self.in_flight = self.pending = 0.0
+        self.flight_squares = 0.0
         self.level = self.squares = self.log_price = self.idle = self.weight = self.least = 0.0
         self.time = -math.inf
         self.extra: dict[int, float] = {}
@@ -120,15 +121,15 @@ class Account:
         """
         budget, reach, left = self.budget, self.reach, self.allowed - self.spent
         if self.entries:
-            for serial in self._outdated(time):
-                _, allowed, amount = self.entries[serial]
+            for number in self._outdated(time):
+                _, allowed, amount = self.entries[number]
                 left -= allowed - amount.total
         extra = sum(self.extra.values()) if self.extra else 0.0
         aim = min(max(_AIM * budget.burst, reach), _SAVED * self.decisions)
         surplus = (self.level - extra / budget.worth - aim) / reach
         price = math.exp(max(-_LARGEST_LOG, min(self.log_price - surplus, _LARGEST_LOG)))
         most = self.in_flight + extra if budget.max_cost is None else budget.max_cost * self.pending
-        return Standing(price, left - most + budget.bound + budget.reserve, surplus)
+        return Standing(price / budget.worth, left - most + budget.bound + budget.reserve, surplus)
 
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
@@ -142,12 +143,12 @@ class Account:
             spent=sign * self.spent,
             in_flight=sign * in_flight,
             room=self.allowed - together + budget.reserve,
-            price=self.standing(None).price / budget.worth,
+            price=self.standing(None).price,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
             feasible=self.feasible or self.decisions < _SOME,
         )
 
-    def decide(self, serial: int, expected: float, priced: Priced, place: int, time: float) -> None:
+    def decide(self, number: int, expected: float, priced: Priced, place: int, time: float) -> None:
         """Count a decision that is expected to spend so much; the budget has a place among all."""
         budget = self.budget
         if budget.window is not None:
@@ -163,10 +164,10 @@ class Account:
         self.weight += 1
         self.least += priced.least[place]
         if priced.extra is not None:
-            self.extra[serial] = priced.extra[place]
+            self.extra[number] = priced.extra[place]
         amount = Amount(expected, True)
         if budget.window is not None:
-            self.entries[serial] = time, budget.bound, amount
+            self.entries[number] = time, budget.bound, amount
         self._add(1.0, budget.bound, amount)
         self.level += (budget.bound - expected) / budget.worth
 
@@ -179,20 +180,20 @@ class Account:
         if self.idle > self.budget.burst:
             self.level -= surplus * self.reach
 
-    def change(self, serial: int, before: Amount | None, after: Amount | None) -> None:
+    def change(self, number: int, before: Amount | None, after: Amount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
         budget = self.budget
-        if serial < self.since:
+        if number < self.since:
             return
-        surprise = self.extra.pop(serial, None) is not None
+        surprise = self.extra.pop(number, None) is not None
         if budget.window is not None:
-            entry = self.entries.get(serial)
+            entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
                 return
             if after is None:
-                del self.entries[serial]
+                del self.entries[number]
             else:
-                self.entries[serial] = *entry[:2], after
+                self.entries[number] = *entry[:2], after
         if before is not None and before.in_flight and after is not None and not surprise:
             self.squares += (after.total / budget.worth) ** 2
         for amount, sign in ((before, -1.0), (after, 1.0)):
@@ -207,6 +208,8 @@ class Account:
         if amount.in_flight:
             self.pending += sign
             self.in_flight = self.in_flight + sign * amount.total if self.pending else 0.0
+            squares = max(0.0, self.flight_squares + sign * amount.total**2)
+            self.flight_squares = squares if self.pending else 0.0
         else:
             self.spent += sign * amount.total
 
@@ -231,15 +234,15 @@ class Account:
             many = len(self.entries) + 1 - int(budget.window)
             outdated = list(islice(self.entries, max(0, many)))
         elif time is not None:
-            for serial, (made, _, _) in self.entries.items():
+            for number, (made, _, _) in self.entries.items():
                 if made > time - budget.window:
                     break
-                outdated.append(serial)
+                outdated.append(number)
         return outdated
 
-    def _forget(self, serial: int) -> None:
-        _, allowed, amount = self.entries.pop(serial)
-        self.extra.pop(serial, None)
+    def _forget(self, number: int) -> None:
+        _, allowed, amount = self.entries.pop(number)
+        self.extra.pop(number, None)
         self._add(-1.0, allowed, amount)
 
     def save_state(self) -> dict[str, FloatArray]:
@@ -260,7 +263,7 @@ class Account:
         for name, number in zip(_NUMBERS, numbers.tolist(), strict=True):
             setattr(self, name, number)
         self.since = int(self.since)
-        self.extra = {int(serial): amount for serial, amount in extra.tolist()}
+        self.extra = {int(number): amount for number, amount in extra.tolist()}
         self.entries = {
             int(n): (made, may, Amount(total, bool(in_flight)))
             for n, made, may, total, in_flight in entries.tolist()
