@@ -85,7 +85,7 @@ class Budget:
     in flight and of the chosen arm, is at most n times the bound plus ``burst`` decisions' worth,
     unless there was no such arm: then it is the cheapest, and :attr:`mogro.Agent.budgets` says
     whether even that one is too dear. Realised spend mostly keeps the limit, too, because there is
-    room for an arm to cost twice what is expected.
+    room for an arm, and for each in flight, to cost twice what is expected.
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
