@@ -91,6 +91,11 @@ class Regression:
         """Return the sums of x x', (..., d, d)."""
         return self.sums(where)[..., : self.dim, : self.dim]
 
+    def diagonal(self, where: Any = ...) -> FloatArray:
+        """Return the sums of squares of features, (..., d)."""
+        rows = self._rows[..., : self._held, : self.dim][where]
+        return np.asarray(diagonals(self._past)[..., : self.dim][where] + np.square(rows).sum(-2))
+
     def b(self) -> FloatArray:
         """Return the sums of y x', (..., m, d)."""
         return self.sums()[..., self.dim :, : self.dim]
@@ -242,8 +247,7 @@ class Regression:
         """Return the Lambda that fits the sums."""
         if isinstance(self.prior, Learned):
             return np.asarray(self.learned[where])
-        rows, n = self._rows[..., : self._held, : self.dim][where], np.asarray(self.n)[where]
-        diagonal = diagonals(self._past)[..., : self.dim][where] + np.square(rows).sum(axis=-2)
+        diagonal, n = self.diagonal(where), np.asarray(self.n)[where]
         sizes = diagonal / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
 

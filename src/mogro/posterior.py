@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._algebra import diagonals, largest, matvec, smallest
+from mogro._algebra import largest, matvec, smallest
 from mogro._regression import Regression, alone
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
@@ -134,7 +134,7 @@ class Posterior:
             squares = np.maximum(fit.residual(), 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)
-            sizes = diagonals(fit.V()) / np.maximum(self._uses, _TINY) * (self._groups >= 0)
+            sizes = fit.diagonal() / np.maximum(self._uses, _TINY) * (self._groups >= 0)
             effect = (sizes * np.square(fit.theta[..., 0, :])).max(axis=-1, keepdims=True)
             squares = np.maximum(fit.squares, _evidence.CERTAIN * effect * free)
         if smallest(free) > _FREE:
