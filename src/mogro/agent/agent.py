@@ -1045,8 +1045,8 @@ class Agent:
     ) -> Reconfiguration:
         """Go on with another configuration: one event, in all processes that share a journal.
 
-        What is not named stays. Return whether anything has changed. Decisions that were made keep
-        what they were made by: propensities, weights and estimates are those of then.
+        What is not named stays. Return what has changed. Decisions that were made keep what they
+        were made by: propensities, weights and estimates are those of then.
 
         Parameters
         ----------
