@@ -266,6 +266,24 @@ def test_what_was_forgotten_is_erased_all_the_same(tmp_path: Path, shop: str) ->
         assert saved(again, tmp_path / "three") == (tmp_path / "two").read_bytes()
 
 
+@pytest.mark.parametrize("forgotten", [0, 1])
+def test_arms_of_what_is_forgotten_are_erased_with_it(shop: str, forgotten: int) -> None:
+    """Forgotten before, or just now: what was pending is completed first, one too many then."""
+    last = mogro.Retention(decisions=1 - forgotten)
+    with mogro.Agent.open(
+        shop, [mogro.Objective("sales")], arms=1, seed=7, retention=last
+    ) as agent:
+        for n, arm in enumerate(("crib", "corset", "hat")):
+            agent.decide({arm: [float(n)]}, id=f"visit {n}")
+        agent.reward("visit 1", {"sales": 1.0})
+        agent.erase("visit 0", "visit 1")
+        kept = [bytes(event) for (event,) in query(shop, "SELECT event FROM mogro_events")]
+        assert any(b"hat" in event for event in kept)
+        assert not [event for event in kept if b"crib" in event or b"corset" in event]
+        agent.decide({"corset": [1.0]}, id="visit 3")
+        assert agent.decision("visit 3").decision.propensities.arms == ("corset",)
+
+
 def test_a_reward_of_what_another_process_has_erased_leaves_nothing_behind(
     tmp_path: Path, shop: str
 ) -> None:

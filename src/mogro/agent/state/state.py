@@ -669,11 +669,10 @@ class State:
 
     def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
-        dropped, offers = 0, set[int]()
+        dropped = 0
         self._learner_ahead = None  # it may have learned from them
         for row in self.ledger.numbered(event.numbers):
             block, i = self.ledger.writable(row)
-            offers.add(block.offer.item(i))
             self._withdraw(row, block, i)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
                 self.ledger.reopen(row)
@@ -681,7 +680,7 @@ class State:
                 self.counters.forgotten += 1
             dropped += 1
         for digest, offer in list(self.offers.items()):
-            if offer in offers and self.ledger.references[offer] == 1:  # nobody else saw these arms
+            if self.ledger.references[offer] == 1:  # of arms that no decision held has seen
                 self.ledger.drop_reference(self.offers.pop(digest))
         return dropped
 
