@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -297,6 +298,11 @@ def test_what_does_not_go_together_is_refused() -> None:
         hits_agent(half_life=mogro.HalfLife(updates=9.0))
     with pytest.raises(ValueError, match="arm_effects: expected a prior that is learned"):
         hits_agent(prior=mogro.priors.Flat())
+    policy = partial(mogro.MOGRO, threshold=3.0)  # errors of effects would never be below it
+    with pytest.raises(ValueError, match="arm_effects: expected no threshold, got 3"):
+        hits_agent(policy=policy, prior=Learned())
     agent = hits_agent()
+    with pytest.raises(ValueError, match="arm_effects: expected no threshold, got 3"):
+        agent.reconfigure(policy=policy, now=0.0)
     with pytest.raises(ValueError, match="confidence: expected an agent without arm_effects"):
         agent.front({"a": [1.0]}, context=[0.0], confidence=0.9, noise=1.0)

@@ -107,7 +107,8 @@ class Agent:
     arm_effects
         Whether arms, by their ids, have effects of their own that features do not explain: hits.
         How large these are is learned. It pays where arms come again and again, and few numbers
-        tell why some are better. Not with a half-life, and only with a prior that is learned.
+        tell why some are better. Only with a prior that is learned, and not with a half-life or a
+        policy's threshold.
         Effects of arms of which no decision is remembered (``retention``) are forgotten at times.
     epsilon
         With this probability a uniform draw from the eligible arms that meet the constraints,

@@ -123,6 +123,8 @@ class AgentConfig:
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
             raise ValueError(f"arm_effects: expected no half_life, got {self.half_life}")
+        if self.arm_effects and made.threshold is not None:  # it knows directions of features only
+            raise ValueError(f"arm_effects: expected no threshold, got {made.threshold}")
 
     @cached_property
     def units(self) -> Units:
