@@ -29,7 +29,7 @@ def assert_known(agent: mogro.Agent, other: mogro.Agent) -> None:
         one, two = (getattr(each.observed, name).squeeze() for each in (mine, theirs))
         one, two = np.broadcast_arrays(one, two)
         assert one == pytest.approx(two, rel=1e-9, abs=1e-9), name
-    for name in agent._state.units.names:
+    for name in agent._state.objective_set.names:
         for column in (f"reward_{name}", f"status_{name}"):
             assert agent.log()[column].to_pylist() == other.log()[column].to_pylist()
     assert agent.counters["pending"] == other.counters["pending"]

@@ -48,7 +48,7 @@ def test_some_objectives_keep_their_rows(path: Path) -> None:
     every, some = what_if(path, 2), what_if(path, 2, objectives=["click"])
     assert every.evaluations[0].rows == 250  # windows of subscriptions are open
     assert some.evaluations[0].rows == 390
-    assert some.units.names == ("click",)
+    assert some.objective_set.names == ("click",)
     assert some.trade_offs == every.trade_offs
     assert evaluate(path, {"subscribe": 1}, objectives=["click"]).rows == 390
     for wrong in (["sale"], [], "click"):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mogro import MOGRO, Objective, RoundRobin, WeakestDirection
 from mogro.agent.objective import FIELDS
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 
 OBJECTIVES = (Objective("click"), Objective("subscribe", unit=0.1))
 
@@ -96,8 +96,8 @@ class World:
     objectives: tuple[Objective, ...] = OBJECTIVES
 
     @property
-    def units(self) -> Units:
-        return Units(self.objectives)
+    def objective_set(self) -> ObjectiveSet:
+        return ObjectiveSet(self.objectives)
 
     @property
     def means(self) -> np.ndarray:
@@ -135,7 +135,7 @@ class World:
             greedy[step] = np.asarray(policy.select(offered, rng=rng))
             arm = np.where(mixed[step], rng.integers(arms, size=count), greedy[step])
             reward = self._draw(now, arm, rng)
-            policy.update(offered[every, arm], self.units.to_learner_units(reward))
+            policy.update(offered[every, arm], self.objective_set.to_learner_units(reward))
             chosen[step], rewards[step] = arm, reward
         logged = uniform / arms + (1 - uniform) * (chosen == greedy)
         for run in range(count):
@@ -151,7 +151,7 @@ class World:
         for _ in range(count):
             contexts = rng.integers(contexts_count, size=rows)
             wander = rng.standard_normal((rows, objectives, dim)).cumsum(axis=0) / np.sqrt(rows)
-            theta = self.theta / self.units.scale[:, None] + 0.05 * wander
+            theta = self.theta / self.objective_set.scale[:, None] + 0.05 * wander
             values = np.einsum("nkd,nmd->nmk", self.features[contexts], theta)
             greedy = values[np.arange(rows), np.arange(rows) % objectives].argmax(axis=-1)
             mixed = rng.random(rows) < uniform
@@ -183,7 +183,7 @@ class World:
             propensities=logged,
             chosen=chosen,
             offered=[names[c] for c in contexts],
-            estimates=self.units.to_user_units(features @ theta.swapaxes(1, 2)),
+            estimates=self.objective_set.to_user_units(features @ theta.swapaxes(1, 2)),
             features=features,
             uniform=mixed,
             share=uniform,

@@ -581,7 +581,9 @@ class Agent:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
-            values = read_rewards(given, self._state.units, "rewards")  # as objectives are now
+            values = read_rewards(
+                given, self._state.objective_set, "rewards"
+            )  # as objectives are now
             self._check_step(asked.time, now)
             if id is not None and id in self._state.ledger.rows:
                 decision = decision_records.recall(self._state, id)
@@ -705,7 +707,7 @@ class Agent:
     def objectives(self) -> tuple[Objective, ...]:
         """What decisions should be good at."""
         with self._current():
-            return self._config.units.objectives
+            return self._config.objective_set.objectives
 
     @property
     def theta(self) -> FloatArray:
@@ -715,7 +717,7 @@ class Agent:
         those of both and their products. The constant is apart: see :attr:`intercept`.
         """
         with self._current():
-            return self._theta[:, 1:] * self._config.units.scale[:, None]
+            return self._theta[:, 1:] * self._config.objective_set.scale[:, None]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -727,7 +729,7 @@ class Agent:
     def intercept(self) -> FloatArray:
         """Estimate of each objective for features of zero, (M,), in the user's units."""
         with self._current():
-            return self._config.units.to_user_units(self._theta[:, 0])
+            return self._config.objective_set.to_user_units(self._theta[:, 0])
 
     def posterior(self, *, weight: float = 1.0) -> Fixed:
         """Return what was learned as a prior, for another agent with these objectives and features.
@@ -765,7 +767,7 @@ class Agent:
         With a half-life in time, as of the latest time that the agent was told.
         """
         with self._current():
-            return self._config.units.named(self._state.learner.effective)
+            return self._config.objective_set.named(self._state.learner.effective)
 
     def estimate(
         self,
@@ -1017,7 +1019,7 @@ class Agent:
         def work() -> None:
             config, named = self._config, None
             if weights is not None:
-                named = config.units.named(config.units.weights(weights))
+                named = config.objective_set.named(config.objective_set.weights(weights))
             time = read_time(now, self._clock, needed=config.timed)
             self._commit_at(Reconfigured({"weights": named}, time), now)
 
@@ -1350,7 +1352,7 @@ class Agent:
 
     def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name, in the same way."""
-        return self._by_latest(lambda config: read_rewards(values, config.units, name))
+        return self._by_latest(lambda config: read_rewards(values, config.objective_set, name))
 
     def _by_latest(self, read: Callable[[AgentConfig], T]) -> T:
         """Read by the configuration known here; what it refuses, by the latest in the journal."""

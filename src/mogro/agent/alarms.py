@@ -53,7 +53,7 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
     """Look at the decisions that a state holds; so many times were refused."""
     block = state.ledger.gather(state.ledger.live())
     alarms = [_one_arm(state, block), _uniform(state, block), *map(_budget, state.accounts)]
-    for m in range(len(state.units)):
+    for m in range(len(state.objective_set)):
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
     alarms += _unknown(state)
     if refused:
@@ -64,14 +64,14 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
 
 def _silence(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards which used to come come no longer, or never came."""
-    states, name = block.state[:, m], state.units.names[m]
-    timeless = not state.units.windows[m] < math.inf  # then a reward is never due
+    states, name = block.state[:, m], state.objective_set.names[m]
+    timeless = not state.objective_set.windows[m] < math.inf  # then a reward is never due
     due = (LEARNED, PENDING) if timeless else (LEARNED, DEFAULTED, MISSING)
     came = (states == LEARNED)[np.isin(states, due)]
     quiet = len(came) - 1 - int(np.flatnonzero(came).max(initial=-1))
     before = came[: len(came) - quiet]
     if not len(before):
-        if state.units.defaults[m] is not None or quiet < (_SLOW if timeless else _FEW):
+        if state.objective_set.defaults[m] is not None or quiet < (_SLOW if timeless else _FEW):
             return None  # with a default, none at all may be what is usual
         words = (
             f"{name}: no reward has come for any of {quiet} decisions; see whether they are sent"
@@ -91,17 +91,17 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
 
 def _late(state: State, block: Block, m: int) -> Alarm | None:
     """Say that many rewards come after their window."""
-    if not state.units.windows[m] < math.inf:
+    if not state.objective_set.windows[m] < math.inf:
         return None
-    ends = block.start + state.units.windows[m]
+    ends = block.start + state.objective_set.windows[m]
     came = block.stamps[:, m] > -math.inf
     late = (block.stamps[:, m] >= ends)[came][-10 * _RECENT :]
     share = float(late.mean()) if len(late) else 0.0
     if late.sum() < _FEW or share <= _LATE:
         return None
     words = (
-        f"{state.units.names[m]}: {share:.0%} of the last {len(late)} rewards came after their "
-        "window; mend their way, or widen the window"
+        f"{state.objective_set.names[m]}: {share:.0%} of the last {len(late)} rewards came after "
+        "their window; mend their way, or widen the window"
     )
     return Alarm("late", share, words)
 
@@ -199,12 +199,12 @@ def _unknown(state: State) -> list[Alarm]:
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards differ from what was expected otherwise than before."""
-    states, default = block.state[:, m], state.units.defaults[m]
+    states, default = block.state[:, m], state.objective_set.defaults[m]
     values = np.where(
         states == DEFAULTED, np.nan if default is None else default, block.values[:, m]
     )
     known: BoolArray = np.isin(states, (LEARNED, DEFAULTED)) & (block.flags & OBSERVED == 0)
-    errors = values[known] - state.units.to_user_units(block.estimates)[known, m]
+    errors = values[known] - state.objective_set.to_user_units(block.estimates)[known, m]
     least = 1.0 if np.isin(values[known], (0.0, 1.0)).all() else 0.0  # what a rare click may do
     for span in _SPANS:
         before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing
@@ -216,9 +216,9 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
         largest = max(float(np.abs(every - every.mean()).max()), least)
         if _is_off(span * change, spread, largest):
             words = (
-                f"{state.units.names[m]}: {abs(change):.3g} {'more' if change > 0 else 'less'} "
-                f"than expected, on average over the last {span}, and not before; the world may "
-                "have changed: half_life="
+                f"{state.objective_set.names[m]}: {abs(change):.3g} "
+                f"{'more' if change > 0 else 'less'} than expected, on average over the "
+                f"last {span}, and not before; the world may have changed: half_life="
             )
             return Alarm("drift", change, words)
     return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from mogro._validation import FloatArray, between, real
 from mogro.agent.objective import LARGEST
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 
 _WITHIN = ("decisions", "time")
 
@@ -196,18 +196,18 @@ class Spending:
         A decision's worth of each objective, (M,), as the learner sees it; infinite without budget.
     """
 
-    def __init__(self, budgets: Sequence[Budget], units: Units) -> None:
-        self.places = [units.index[budget.objective] for budget in budgets]
+    def __init__(self, budgets: Sequence[Budget], objective_set: ObjectiveSet) -> None:
+        self.places = [objective_set.index[budget.objective] for budget in budgets]
         signed = list(zip(budgets, self.places, strict=True))
-        self._slopes = [budget.sign * units.slopes[m] for budget, m in signed]
-        self._offsets = [budget.sign * units.offsets[m] for budget, m in signed]
-        self.matrix: FloatArray = np.zeros((len(units), len(budgets)))
+        self._slopes = [budget.sign * objective_set.slopes[m] for budget, m in signed]
+        self._offsets = [budget.sign * objective_set.offsets[m] for budget, m in signed]
+        self.matrix: FloatArray = np.zeros((len(objective_set), len(budgets)))
         self.matrix[self.places, range(len(budgets))] = self._slopes
         self.shifts: FloatArray = np.array(self._offsets)
         self.weights = [-slope for slope in self._slopes]  # the learner maximises
-        self.sizes = np.full(len(units), np.inf)
+        self.sizes = np.full(len(objective_set), np.inf)
         for budget, m in signed:
-            self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(units.slopes[m]))
+            self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(objective_set.slopes[m]))
 
     def expected(self, place: int, estimates: FloatArray) -> float:
         """Return what the budget at a place expects of estimates (M,)."""

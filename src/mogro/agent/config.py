@@ -15,7 +15,7 @@ from mogro.agent.features.columns import Category, Number, Tags, Vector
 from mogro.agent.features.encoder import Encoder
 from mogro.agent.features.feature_map import FeatureMap, FeatureSpec, Interactions
 from mogro.agent.objective import HalfLife, Objective, Retention
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import BUILT_IN, check_names, foreign_types
 from mogro.posterior import Posterior
@@ -89,7 +89,7 @@ class AgentConfig:
     budgets: Sequence[Budget] = ()
 
     def __post_init__(self) -> None:
-        made = make_policy(self.policy or MOGRO, self.features.size, len(self.units))
+        made = make_policy(self.policy or MOGRO, self.features.size, len(self.objective_set))
         prior = self.prior
         if prior is None:
             prior = Learned() if self.policy is None else made.prior
@@ -98,7 +98,7 @@ class AgentConfig:
         if isinstance(made, MOGRO):  # how it explores depends on the prior
             made = replace(made, prior=prior)
         checked = {
-            "objectives": self.units.objectives,
+            "objectives": self.objective_set.objectives,
             "arms": self.features.arms,
             "context": self.features.context,
             "interactions": self.features.interactions,
@@ -114,11 +114,11 @@ class AgentConfig:
             "activation_timeout": _duration(self.activation_timeout, "activation_timeout", above=0),
             "correct_within": _duration(self.correct_within, "correct_within", minimum=0),
             "max_step": _duration(self.max_step, "max_step", above=0),
-            "budgets": _budgets(self.budgets, self.units),
+            "budgets": _budgets(self.budgets, self.objective_set),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        Posterior(self.size, len(self.units), prior=self.prior)  # it checks the prior
+        Posterior(self.size, len(self.objective_set), prior=self.prior)  # it checks the prior
         if self.arm_effects and not isinstance(self.prior, Learned):
             raise ValueError(f"arm_effects: expected a prior that is learned, got {self.prior!r}")
         if self.arm_effects and self.half_life is not None:
@@ -127,9 +127,9 @@ class AgentConfig:
             raise ValueError(f"arm_effects: expected no threshold, got {made.threshold}")
 
     @cached_property
-    def units(self) -> Units:
+    def objective_set(self) -> ObjectiveSet:
         """The objectives, their units and windows."""
-        return Units(self.objectives)
+        return ObjectiveSet(self.objectives)
 
     def has_features_of(self, other: "AgentConfig") -> bool:
         """Tell whether the learner sees the same of arms and contexts as another agent's."""
@@ -155,7 +155,7 @@ class AgentConfig:
     @cached_property
     def windowed(self) -> bool:
         """Whether some objective has a window."""
-        return self.units.nearest < math.inf
+        return self.objective_set.nearest < math.inf
 
     @cached_property
     def timed(self) -> bool:
@@ -187,12 +187,12 @@ class AgentConfig:
         if self.weights is None:
             chosen: Selection = self.policy.selection
             return chosen
-        return FixedWeights(self.units.shares(self.weights).tolist())
+        return FixedWeights(self.objective_set.shares(self.weights).tolist())
 
     @cached_property
     def spending(self) -> Spending:
         """How the learner's values become spends."""
-        return Spending(self.budgets, self.units)
+        return Spending(self.budgets, self.objective_set)
 
     @cached_property
     def correction(self) -> float:
@@ -205,7 +205,10 @@ class AgentConfig:
         if self.max_step is not None:
             return self.max_step
         half_life = self.half_life.time if self.half_life is not None else None
-        for spans in ((*self.units.windows, self.timeout), (half_life or math.inf, self.max_age)):
+        for spans in (
+            (*self.objective_set.windows, self.timeout),
+            (half_life or math.inf, self.max_age),
+        ):
             if min(spans) < math.inf:
                 return _MAX_WINDOWS * max(span for span in spans if span < math.inf)
         return math.inf
@@ -320,14 +323,15 @@ def _retention(given: float | Retention | None) -> Retention | None:
     return Retention(age=real(given, "retention", minimum=0))
 
 
-def _budgets(given: Sequence[Budget], units: Units) -> tuple[Budget, ...]:
+def _budgets(given: Sequence[Budget], objective_set: ObjectiveSet) -> tuple[Budget, ...]:
     listed = isinstance(given, Sequence)
     if not listed or not all(isinstance(each, Budget) for each in given):
         raise ValueError(f"budgets: expected a list of mogro.Budget, got {given!r}")
     for budget in given:
-        if budget.objective not in units.index:
+        if budget.objective not in objective_set.index:
             raise ValueError(
-                f"budgets: expected objectives {list(units.names)}, got {budget.objective!r}"
+                f"budgets: expected objectives {list(objective_set.names)}, "
+                f"got {budget.objective!r}"
             )
     return tuple(given)
 

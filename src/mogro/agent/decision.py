@@ -223,7 +223,7 @@ class Decision:
     def weights(self) -> dict[str, float] | None:
         """Importance of each objective, per unit; None if the policy used none this time."""
         weights = self._event.weights
-        return None if weights is None else self._config.units.named(weights)
+        return None if weights is None else self._config.objective_set.named(weights)
 
     @property
     def prices(self) -> dict[str, float]:
@@ -237,8 +237,8 @@ class Decision:
     @property
     def estimates(self) -> dict[str, float]:
         """What the arm was expected to give, in the user's units."""
-        units = self._config.units
-        return units.named(units.to_user_units(self._event.estimates))
+        objective_set = self._config.objective_set
+        return objective_set.named(objective_set.to_user_units(self._event.estimates))
 
     @property
     def certainty(self) -> float | None:
@@ -251,7 +251,7 @@ class Decision:
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
         arm = inputs.arms.arm(inputs.arms.ids.index(self.arm))
-        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.units)
+        return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
 
     @property
     def propensity(self) -> float:
@@ -524,7 +524,7 @@ def make_inputs(
     arms, beliefs = learner.beliefs_about(arms, learned, state.in_flight)
     explore = effects = None
     if request.constraints is not None and _rest_on_observations(request, learner):
-        met = request.constraints.are_met(arms.features, beliefs, config.units)
+        met = request.constraints.are_met(arms.features, beliefs, config.objective_set)
         arms = arms if met.all() else arms.only(met)
     if accounts is None:
         accounts = state.accounts_at(request.time)
@@ -558,7 +558,7 @@ def _rest_on_observations(request: Request, learner: Learner) -> bool:
     assert request.constraints is not None
     informed = np.broadcast_to(learner.observed.informed, learner.observed.objectives)
     names = (*request.constraints.at_least, *request.constraints.at_most)
-    return all(informed[request.config.units.index[name]] for name in names)
+    return all(informed[request.config.objective_set.index[name]] for name in names)
 
 
 def _explore_in_context(

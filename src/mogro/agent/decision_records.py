@@ -167,7 +167,7 @@ def recall_with_inputs(event: Decided, offered: Offered, config: AgentConfig) ->
 
 def record(state: State, id: str) -> DecisionRecord:
     """Return a decision and what has become of it."""
-    names = state.config.units.names
+    names = state.config.objective_set.names
     block, i = state.ledger.readable(find_row(state, id))
     values, states = block.values[i].tolist(), block.state[i].tolist()
     return DecisionRecord(

@@ -74,7 +74,7 @@ def explain(decision: Decision) -> Explanation:
     """Compare the chosen arm with the others, by what was believed then."""
     if not isinstance(decision, Decision):
         raise ValueError(f"decision: expected a Decision, got {decision!r}")
-    inputs, units = decision.inputs, decision.config.units
+    inputs, objective_set = decision.inputs, decision.config.objective_set
     values = inputs.estimates
     chosen = inputs.arms.ids.index(decision.arm)
     leads = values[chosen] - values
@@ -85,8 +85,8 @@ def explain(decision: Decision) -> Explanation:
     rivals = tuple(
         Rival(
             inputs.arms.id(i),
-            units.named(units.to_user_units(values[i])),
-            units.named(leads[i]),
+            objective_set.named(objective_set.to_user_units(values[i])),
+            objective_set.named(leads[i]),
             None if weights is None else float(close[i]),
             _reasons(decision, chosen, i, weights),
         )

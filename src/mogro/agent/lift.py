@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._intervals import LEVEL, ConfidenceInterval, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, IntArray
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Lift:
 
 
 def lifts(
-    units: Units,
+    objective_set: ObjectiveSet,
     rewards: FloatArray,
     *,
     pending: BoolArray,
@@ -68,7 +68,9 @@ def lifts(
     counted = ~observed
     counted[: int(held_out.argmax()) + 1] = False
     measured = []
-    for m, (name, window) in enumerate(zip(units.names, units.windows, strict=True)):
+    for m, (name, window) in enumerate(
+        zip(objective_set.names, objective_set.windows, strict=True)
+    ):
         here = counted
         if window < np.inf:
             here = counted & ~(times >= times[pending[:, m]].min(initial=np.inf))

@@ -66,9 +66,9 @@ from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, kind_of
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
 from mogro.agent.state.state import State
-from mogro.agent.units import Units
 
 VERSION = 1
 FILE = "decisions.parquet"
@@ -102,7 +102,7 @@ def make_log(
     most = count(max_arms, "max_arms", minimum=0)
     if rewards not in ("learned", "received"):
         raise ValueError(f"rewards: expected 'learned' or 'received', got {rewards!r}")
-    units, ledger = state.units, state.ledger
+    objective_set, ledger = state.objective_set, state.ledger
     rows = ledger.live()
     block = ledger.gather(rows)
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
@@ -142,11 +142,11 @@ def make_log(
         **column("offered_records"),
         **column("offered_estimates"),
     }
-    for m, name in enumerate(units.names):
+    for m, name in enumerate(objective_set.names):
         values, there, status = _outcomes(state, block, m, rewards)
         columns[f"reward_{name}"] = pa.array(values, mask=~there)
         columns[f"status_{name}"] = pa.array(status, pa.string())
-        times = block.stamps[:, m] if units.stamped else np.full(len(ids), -math.inf)
+        times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     latest = None if state.time == -math.inf else state.time
     about = _metadata(state.config) | {"rewards": rewards, "time": latest}
@@ -236,9 +236,11 @@ def _known_columns(
     max_arms: int,
 ) -> dict[str, Any]:
     """Return the columns that take a journal, of some decisions."""
-    pa, offers, units = need_arrow(), _Offers(config.features), config.units
+    pa, offers, objective_set = need_arrow(), _Offers(config.features), config.objective_set
     places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
-    rows = [_known_row(*place, written, units, offers, max_arms=max_arms) for place in places]
+    rows = [
+        _known_row(*place, written, objective_set, offers, max_arms=max_arms) for place in places
+    ]
     vector = pa.list_(pa.float64())
     kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
     values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
@@ -307,7 +309,7 @@ def _known_row(
     offer: int,
     context_record: str,
     written: JournalRows | None,
-    units: Units,
+    objective_set: ObjectiveSet,
     offers: _Offers,
     *,
     max_arms: int,
@@ -331,9 +333,11 @@ def _known_row(
             place = None
         else:
             features = view(arms.raw) if view.contextual else arms.features
-            believed = config.units.to_user_units(features @ evidence.theta.T)
-    if believed is not None and config.units.names != units.names:
-        there = [config.units.index.get(name, -1) for name in units.names]  # -1: a column of NaN
+            believed = config.objective_set.to_user_units(features @ evidence.theta.T)
+    if believed is not None and config.objective_set.names != objective_set.names:
+        there = [
+            config.objective_set.index.get(name, -1) for name in objective_set.names
+        ]  # -1: a column of NaN
         believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
     context = offers.context(view, config)
     return _KnownRow(
@@ -370,7 +374,7 @@ def _outcomes(
 ) -> tuple[FloatArray, BoolArray, list[str]]:
     """Return rewards of one objective, which of them there are, and what became of it."""
     states, values = block.state[:, m], block.values[:, m]
-    name, default = state.units.names[m], state.units.defaults[m]
+    name, default = state.objective_set.names[m], state.objective_set.defaults[m]
     came = ~np.isnan(values)
     defaulted = states == DEFAULTED
     if rewards == "received":

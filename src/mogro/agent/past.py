@@ -20,10 +20,10 @@ from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.log import VERSION, need_arrow, utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.request import check_new_id, read_rewards, read_time
 from mogro.agent.state.block import TIMED
 from mogro.agent.state.state import State
-from mogro.agent.units import Units
 
 _LEARNED = ("learned", "defaulted")
 
@@ -90,12 +90,18 @@ def check_same(past: Past, state: State) -> None:
         _check(each, "features", decision.features.tolist(), block.features[i].tolist())
         _check(each, "time", decision.time, time)
         for name, value in each.event.values.items():
-            m = state.units.index[name]
+            m = state.objective_set.index[name]
             here: float | None = block.values.item(i, m)
             if each.status[name] == "defaulted" and block.state.item(i, m) == DEFAULTED:
-                here = state.defaults.get((block.number.item(i), name), state.units.defaults[m])
+                here = state.defaults.get(
+                    (block.number.item(i), name), state.objective_set.defaults[m]
+                )
                 _check(each, f"reward_{name}", value, here)
-            elif each.status[name] == "learned" and state.units.revise[m] is None and here == here:
+            elif (
+                each.status[name] == "learned"
+                and state.objective_set.revise[m] is None
+                and here == here
+            ):
                 _check(each, f"reward_{name}", value, here)
 
 
@@ -113,10 +119,10 @@ def new_events(past: PastDecision, state: State) -> Iterator[Event]:
     block, i = state.ledger.readable(row)
     states, values = block.state[i].tolist(), block.values[i].tolist()
     for name, value in event.values.items():
-        m = state.units.index[name]
+        m = state.objective_set.index[name]
         if past.status[name] == "learned" and values[m] != value:
             yield Rewarded(id, {name: value}, event.times.get(name))
-    withdrawn = [state.units.index[n] for n, s in event.status.items() if s == "withdrawn"]
+    withdrawn = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
     if any(states[m] == PENDING for m in withdrawn):
         yield Withdrawn(id, None)
 
@@ -177,14 +183,16 @@ def _past_decision(
     row: dict[str, Any], features: FloatArray, names: list[str], config: AgentConfig
 ) -> PastDecision:
     check_new_id(row["id"])
-    units = config.units
-    common = [name for name in units.names if name in names]
+    objective_set = config.objective_set
+    common = [name for name in objective_set.names if name in names]
     given = {name: row[f"reward_{name}"] for name in common}
-    values = read_rewards({n: v for n, v in given.items() if v is not None}, units, "values")
+    values = read_rewards(
+        {n: v for n, v in given.items() if v is not None}, objective_set, "values"
+    )
     told = {name: row[f"status_{name}"] for name in common}
-    status = dict.fromkeys(units.names, "missing")
+    status = dict.fromkeys(objective_set.names, "missing")
     for name in common:
-        status[name] = _status(told[name], values.get(name), name, units)
+        status[name] = _status(told[name], values.get(name), name, objective_set)
     time, active = read_time(row["time"], needed=config.timed), row.get("active", True)
     start = row.get("start")
     moved = start is not None and start != time
@@ -192,7 +200,7 @@ def _past_decision(
         row["id"],
         str(row["arm"]),
         features,
-        _weights(row["weights"], names, units),
+        _weights(row["weights"], names, objective_set),
         features[:0],  # replaced by what is believed when it is taken over
         row["exploring"],
         row["uniform"],
@@ -211,7 +219,7 @@ def _past_decision(
     return PastDecision(Imported(decision, values, status, came), told, start if moved else None)
 
 
-def _status(given: str, value: float | None, name: str, units: Units) -> str:
+def _status(given: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
     """Return what becomes of an objective here, by what became of it there."""
     if given == "late":
         return "missing"
@@ -220,15 +228,17 @@ def _status(given: str, value: float | None, name: str, units: Units) -> str:
     if given in _LEARNED:
         if value is None:
             raise ValueError(f"reward_{name}: expected what was learned, got null")
-        same = given == "defaulted" and units.defaults[units.index[name]] == value
+        same = given == "defaulted" and objective_set.defaults[objective_set.index[name]] == value
         return "defaulted" if same else "learned"
     return given
 
 
-def _weights(given: list[float] | None, names: list[str], units: Units) -> FloatArray | None:
+def _weights(
+    given: list[float] | None, names: list[str], objective_set: ObjectiveSet
+) -> FloatArray | None:
     """Return weights in the order of the objectives here, if they are the same ones."""
-    if given is None or set(names) != set(units.names):
+    if given is None or set(names) != set(objective_set.names):
         return None
     by_objective = dict(zip(names, given, strict=True))
-    weights = np.array([by_objective[name] for name in units.names])
+    weights = np.array([by_objective[name] for name in objective_set.names])
     return None if math.isnan(weights.sum()) else weights

@@ -8,7 +8,7 @@ import numpy as np
 from mogro._codec import from_plain, to_plain
 from mogro.agent.config import AgentChanges, AgentConfig, learned_prior
 from mogro.agent.features.feature_map import FeatureMap
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.policies import MOGRO, LinearPolicy
 from mogro.policies.persistence import check_names
 from mogro.priors import Flat, Learned
@@ -20,21 +20,23 @@ def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, An
     """Return the fields that differ once some are as wanted, and others follow from these."""
     _check_names(wanted)
     fields = {name: getattr(config, name) for name in AgentChanges.__annotations__} | dict(wanted)
-    units = Units(fields["objectives"])
-    _check_objectives(config.units, units)
+    objective_set = ObjectiveSet(fields["objectives"])
+    _check_objectives(config.objective_set, objective_set)
     features = FeatureMap(fields["arms"], fields["context"], fields["interactions"])
     if "policy" not in wanted:
-        fields["policy"] = _policy_for(config, features.size, len(units))
+        fields["policy"] = _policy_for(config, features.size, len(objective_set))
     elif "half_life" not in wanted and config.policy.half_life is not None:
         fields["half_life"] = None  # it was that of the policy before
     if "prior" not in wanted and config.prior == learned_prior(config.features):
         fields["prior"] = Learned()  # with the groups of the new features
     if "weights" not in wanted:
-        fields["weights"] = _weights_for(config, units)
+        fields["weights"] = _weights_for(config, objective_set)
     elif fields["weights"] is not None:
-        fields["weights"] = units.named(units.weights(fields["weights"]))
+        fields["weights"] = objective_set.named(objective_set.weights(fields["weights"]))
     if "budgets" not in wanted:
-        fields["budgets"] = [each for each in config.budgets if each.objective in units.index]
+        fields["budgets"] = [
+            each for each in config.budgets if each.objective in objective_set.index
+        ]
     new = config.reconfigured(fields)
     return {
         name: getattr(new, name)
@@ -50,7 +52,7 @@ def _check_names(wanted: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: cannot be changed; expected some of {known}")
 
 
-def _check_objectives(before: Units, after: Units) -> None:
+def _check_objectives(before: ObjectiveSet, after: ObjectiveSet) -> None:
     """Refuse objectives that mean something else under a name that there was."""
     for objective in after.objectives:
         place = before.index.get(objective.name)
@@ -63,9 +65,9 @@ def _check_objectives(before: Units, after: Units) -> None:
                 )
 
 
-def _weights_for(config: AgentConfig, units: Units) -> dict[str, float] | None:
+def _weights_for(config: AgentConfig, objective_set: ObjectiveSet) -> dict[str, float] | None:
     """Return the weights that were set, for other objectives; None if no weight is left."""
-    weights = {name: (config.weights or {}).get(name, 0.0) for name in units.names}
+    weights = {name: (config.weights or {}).get(name, 0.0) for name in objective_set.names}
     return weights if any(weights.values()) else None
 
 

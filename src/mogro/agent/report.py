@@ -14,10 +14,10 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.lift import lifts
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
 from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
-from mogro.agent.units import Units
 from mogro.agent.views import Estimates, Front
 from mogro.pareto import effective_front
 
@@ -64,7 +64,7 @@ def make_parts(
     held = HeldDecisions(state)
     arms, listed = _arms(held, estimates, front)
     note = _NO_ARMS if offered is None else _whose(offered)
-    expected = held.units.to_user_units(held.block.estimates)
+    expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
         "warnings": _page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
@@ -103,7 +103,7 @@ class HeldDecisions:
     """The decisions that an agent holds, in periods."""
 
     def __init__(self, state: State) -> None:
-        rows, self.units = state.ledger.live(), state.units
+        rows, self.objective_set = state.ledger.live(), state.objective_set
         self.block = block = state.ledger.gather(rows)
         self.arms = Counter(state.ledger.arms[row] for row in rows.tolist())
         timed = len(rows) > 0 and bool(self.has(TIMED).all())
@@ -112,9 +112,9 @@ class HeldDecisions:
         periods = _page.periods(float(low), float(high), timed=timed)
         self.period = periods.number(clock)
         self.middles, self.label = periods.middles, periods.label
-        self.rewards = learned_rewards(block, state.units, state.defaults)
+        self.rewards = learned_rewards(block, state.objective_set, state.defaults)
         self.lifts = lifts(
-            state.units,
+            state.objective_set,
             self.rewards,
             pending=block.state == PENDING,
             times=block.time,
@@ -149,7 +149,7 @@ class HeldDecisions:
             return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
         means = [
             f"{name} {_shown(_mean(column, rate=_is_rate(column)))}"
-            for name, column in zip(self.units.names, self.rewards.T, strict=True)
+            for name, column in zip(self.objective_set.names, self.rewards.T, strict=True)
         ]
         unknown = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {unknown}"
@@ -165,7 +165,7 @@ class HeldDecisions:
     def warnings(self) -> list[str]:
         """Say what should be looked at."""
         words = []
-        for m, name in enumerate(self.units.names):
+        for m, name in enumerate(self.objective_set.names):
             count = self.status(m)
             if count["late"] > 0.05 * max(len(self), 1):
                 words.append(
@@ -180,11 +180,13 @@ class HeldDecisions:
 
 
 def _objectives(held: HeldDecisions) -> str:
-    counts = [held.status(m) for m in range(len(held.units))]
+    counts = [held.status(m) for m in range(len(held.objective_set))]
     rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
     kinds = ["pending", "learned", "defaulted", *rare]
     rows = []
-    for objective, count, values in zip(held.units.objectives, counts, held.rewards.T, strict=True):
+    for objective, count, values in zip(
+        held.objective_set.objectives, counts, held.rewards.T, strict=True
+    ):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
         shown = _shown(_mean(values, rate=_is_rate(values)))
         rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
@@ -250,7 +252,7 @@ def _over_time(held: HeldDecisions, values: FloatArray, caption: str) -> str:
     if out.any():
         kinds = {"agent": ~out & ~held.has(OBSERVED), "baseline": out}
     drawn = []
-    for name, column in zip(held.units.names, values.T, strict=True):
+    for name, column in zip(held.objective_set.names, values.T, strict=True):
         series = [held.series(kind, np.where(part, column, np.nan)) for kind, part in kinds.items()]
         drawn.append(lines(caption.format(name), series, x=held.label, y=name))
     return "".join(drawn)
@@ -271,11 +273,11 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
         return drawn, ""
     values, bounds = estimates.values, estimates.intervals
     values = np.clip(values, bounds[..., 0], bounds[..., 1])
-    on_front = effective_front(held.units.to_learner_units(estimates.values))
+    on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
     members = np.flatnonzero(on_front).tolist()
-    if len(held.units) > 1:
-        drawn += _picture(held.units, estimates, values, members)
-    heads = ["best for some weights", *held.units.names, "chosen"]
+    if len(held.objective_set) > 1:
+        drawn += _picture(held.objective_set, estimates, values, members)
+    heads = ["best for some weights", *held.objective_set.names, "chosen"]
     rows = [
         [
             estimates.arms[i],
@@ -296,18 +298,20 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
     return drawn, f"{table}<p>{_page.text(words)}</p>"
 
 
-def _picture(units: Units, estimates: Estimates, values: FloatArray, members: list[int]) -> str:
+def _picture(
+    objective_set: ObjectiveSet, estimates: Estimates, values: FloatArray, members: list[int]
+) -> str:
     """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
 
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
     """
-    inward = units.to_learner_units(values)
+    inward = objective_set.to_learner_units(values)
     behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
     few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)
     others = [i for i in np.argsort(behind, kind="stable").tolist() if i not in members]
     near = [*members, *others[:few]]
     crowd = values[[i for i in others if i not in near]][:, :2]
-    x, y = units.names[:2]
+    x, y = objective_set.names[:2]
     caption = "Arms on offer, as believed, with 95 %; orange: best for some weights"
     caption += "; grey: where others are" if len(crowd) else ""
     bounds = estimates.intervals[near][:, :2]
@@ -337,7 +341,7 @@ def _features(held: HeldDecisions, state: State) -> str:
     """Return the features by what their usual variation changes."""
     if len(held) < 2:
         return "<p>Nothing is known yet.</p>"
-    scale, names = held.units.scale, state.config.features.names
+    scale, names = held.objective_set.scale, state.config.features.names
     effects = state.learner.theta * held.block.features.std(axis=0)  # (M, p)
     order = np.argsort(-np.abs(effects).max(axis=0), kind="stable")
     rows = [
@@ -345,4 +349,4 @@ def _features(held: HeldDecisions, state: State) -> str:
         for j in order[:_MAX_SHOWN].tolist()
         if effects[:, j].any()
     ]
-    return _page.table("What matters", ["feature", *held.units.names], rows)
+    return _page.table("What matters", ["feature", *held.objective_set.names], rows)

@@ -16,7 +16,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import BadReward, ImplausibleTime, InfeasibleConstraints, UnknownObjective
 from mogro.agent.features.arms import ArmReader, Arms, ArmSet, Context, Features
 from mogro.agent.features.catalogue import Offer
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.beliefs import Beliefs
 from mogro.policies.persistence import BUILT_IN
 from mogro.scalarization import FixedWeights, Scalarization, check_scalarization
@@ -56,7 +56,7 @@ class Constraints(NamedTuple):
     at_most: dict[str, float]
     certainty: float = 0.5
 
-    def are_met(self, arms: FloatArray, beliefs: Beliefs, units: Units) -> BoolArray:
+    def are_met(self, arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet) -> BoolArray:
         """Tell which arms (K, d) keep all bounds, as certainly as is asked for.
 
         What nobody can know yet, of an arm that was never seen, keeps every bound if estimates are
@@ -64,13 +64,13 @@ class Constraints(NamedTuple):
         """
         met: BoolArray = np.ones(len(arms), dtype=np.bool_)
         best = {}
-        outward = units.to_user_units(beliefs.estimates(arms))
+        outward = objective_set.to_user_units(beliefs.estimates(arms))
         safety = NormalDist().inv_cdf(self.certainty)
         for name, sign, bound in self._bounds():
-            m = units.index[name]
+            m = objective_set.index[name]
             column = sign * outward[:, m]
             if safety:
-                column = column - safety * self._errors(arms, beliefs, units, m)
+                column = column - safety * self._errors(arms, beliefs, objective_set, m)
             met &= column >= sign * bound
             best[name] = float(sign * column.max())
         if not safety and not met.all():
@@ -79,13 +79,15 @@ class Constraints(NamedTuple):
             raise InfeasibleConstraints(str(self), best)
         return met
 
-    def certainty_of(self, arm: FloatArray, beliefs: Beliefs, units: Units) -> float:
+    def certainty_of(self, arm: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet) -> float:
         """Return the least probability with which an arm (d,) keeps a bound."""
         least = 1.0
         for name, sign, bound in self._bounds():
-            m = units.index[name]
-            margin = sign * (units.to_user_units(beliefs.estimates(arm[None]))[0, m] - bound)
-            error = self._errors(arm[None], beliefs, units, m).item()
+            m = objective_set.index[name]
+            margin = sign * (
+                objective_set.to_user_units(beliefs.estimates(arm[None]))[0, m] - bound
+            )
+            error = self._errors(arm[None], beliefs, objective_set, m).item()
             kept = float(margin >= 0) if error == 0 else NormalDist().cdf(margin / error)
             least = min(least, kept)
         return least
@@ -96,10 +98,12 @@ class Constraints(NamedTuple):
         return lower + [(name, -1.0, bound) for name, bound in self.at_most.items()]
 
     @staticmethod
-    def _errors(arms: FloatArray, beliefs: Beliefs, units: Units, m: int) -> FloatArray:
+    def _errors(
+        arms: FloatArray, beliefs: Beliefs, objective_set: ObjectiveSet, m: int
+    ) -> FloatArray:
         """Return standard errors of the estimates of an objective, (K,), in the user's units."""
         errors = np.sqrt(beliefs.variances(arms) * beliefs.noise)
-        return np.asarray(errors[:, m] * abs(units.slopes[m]))
+        return np.asarray(errors[:, m] * abs(objective_set.slopes[m]))
 
     def __str__(self) -> str:
         words = [f"{name} >= {bound:g}" for name, bound in self.at_least.items()]
@@ -143,8 +147,10 @@ def read_request(
     return Request(
         config,
         arms,
-        config.selection if weights is None else read_weights(weights, config.units),
-        read_constraints(question.at_least, question.at_most, question.certainty, config.units),
+        config.selection if weights is None else read_weights(weights, config.objective_set),
+        read_constraints(
+            question.at_least, question.at_most, question.certainty, config.objective_set
+        ),
         read_time(question.now, clock, needed=timed),
         activate,
         arms.to_offer() if written else None,
@@ -165,7 +171,7 @@ def read_constraints(
     at_least: Mapping[str, float] | None,
     at_most: Mapping[str, float] | None,
     certainty: float,
-    units: Units,
+    objective_set: ObjectiveSet,
 ) -> Constraints | None:
     """Check bounds, and with what probability they are to be kept."""
     if certainty != 0.5:
@@ -175,21 +181,21 @@ def read_constraints(
     bounds: list[dict[str, float]] = []
     for argument, given in (("at_least", at_least), ("at_most", at_most)):
         for name in given or ():
-            if name not in units.index:
+            if name not in objective_set.index:
                 raise ValueError(
-                    f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+                    f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
                 )
         bounds.append({n: real(b, f"{argument}[{n!r}]") for n, b in (given or {}).items()})
     return Constraints(bounds[0], bounds[1], certainty)
 
 
-def read_weights(weights: Weights, units: Units) -> Selection:
+def read_weights(weights: Weights, objective_set: ObjectiveSet) -> Selection:
     """Return how to select by the weights that a caller gives."""
     if callable(getattr(weights, "weights", None)):
         if type(weights) not in BUILT_IN:  # which check themselves
-            check_scalarization(weights, "weights", objectives=len(units))
+            check_scalarization(weights, "weights", objectives=len(objective_set))
         return weights  # type: ignore[return-value]
-    return FixedWeights(units.shares(weights).tolist())  # type: ignore[arg-type]
+    return FixedWeights(objective_set.shares(weights).tolist())  # type: ignore[arg-type]
 
 
 def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) -> float | None:
@@ -245,7 +251,9 @@ def check_id(id: str) -> None:
         raise ValueError(f"id: expected the id of a decision (decision.id), got {id!r}")
 
 
-def read_rewards(values: Mapping[str, float], units: Units, argument: str) -> dict[str, float]:
+def read_rewards(
+    values: Mapping[str, float], objective_set: ObjectiveSet, argument: str
+) -> dict[str, float]:
     """Check a reward, and return it as floats."""
     try:
         pairs = values.items()
@@ -255,14 +263,14 @@ def read_rewards(values: Mapping[str, float], units: Units, argument: str) -> di
         ) from None
     checked = {}
     for name, given in pairs:
-        m = units.index.get(name)
+        m = objective_set.index.get(name)
         if m is None:
             raise UnknownObjective(
-                f"{argument}: expected objectives {list(units.names)}, got {name!r}"
+                f"{argument}: expected objectives {list(objective_set.names)}, got {name!r}"
             )
         value = given if type(given) is float else _number(given)
-        if not abs(value - units.offsets[m]) <= units.limits[m]:
-            bounded = f"a number up to {units.limits[m]:g}"
+        if not abs(value - objective_set.offsets[m]) <= objective_set.limits[m]:
+            bounded = f"a number up to {objective_set.limits[m]:g}"
             wanted = bounded if math.isfinite(value) else "a finite number"
             raise BadReward(f"{argument}: expected {wanted} for {name!r}, got {given!r}")
         checked[name] = value

@@ -133,7 +133,12 @@ def learned_front(arms: ArmSet, beliefs: Beliefs, config: AgentConfig) -> Front:
     """Return the estimated effective front of arms, by what is believed about them."""
     front = pareto_front(arms.features, beliefs.theta)
     ids = tuple(arms.id(int(place)) for place in front.members)
-    return Front(ids, config.units.to_user_units(front.values), front.shares, config.units.names)
+    return Front(
+        ids,
+        config.objective_set.to_user_units(front.values),
+        front.shares,
+        config.objective_set.names,
+    )
 
 
 def certain_front(
@@ -152,7 +157,7 @@ def certain_front(
         )
     if config.arm_effects:
         raise ValueError("confidence: expected an agent without arm_effects, got one with them")
-    names = config.units.names
+    names = config.objective_set.names
     known_names = isinstance(noise, Mapping) and noise.keys() == set(names)
     if noise is None or (isinstance(noise, Mapping) and not known_names):
         raise ValueError(
@@ -163,7 +168,7 @@ def certain_front(
     known = front_confidence(
         learner.observed,
         np.stack([arms.learned(place) for place in range(len(arms))]),
-        noise=check_noise(each, len(names)) / np.abs(config.units.scale),
+        noise=check_noise(each, len(names)) / np.abs(config.objective_set.scale),
         delta=1 - confidence,
         effective=True,
     )
@@ -176,17 +181,17 @@ def certain_front(
 def estimates(arms: ArmSet, learner: Learner, config: AgentConfig) -> Estimates:
     """Return what a learner believes of the arms on offer, with standard errors."""
     arms, beliefs = learner.beliefs_about(arms)
-    units, features = config.units, arms.features
+    objective_set, features = config.objective_set, arms.features
     variances = np.maximum(beliefs.variances(features), 0)
-    errors = np.sqrt(variances * beliefs.noise) * np.abs(units.scale)
-    values = units.to_user_units(beliefs.estimates(features))
+    errors = np.sqrt(variances * beliefs.noise) * np.abs(objective_set.scale)
+    values = objective_set.to_user_units(beliefs.estimates(features))
     z = student_quantile(LEVEL, np.maximum(learner.effective - 1, 1))
     usual = np.stack([values - z * errors, values + z * errors], axis=-1)
     rates = rate_interval(
         values, 1 / np.maximum(variances, _LEAST), student_quantile(LEVEL, np.inf)
     )
     intervals = np.where(_are_rates(learner, config)[:, None], rates, usual)
-    return Estimates(arms.ids, values, errors, units.names, intervals)
+    return Estimates(arms.ids, values, errors, objective_set.names, intervals)
 
 
 def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
@@ -194,11 +199,15 @@ def _are_rates(learner: Learner, config: AgentConfig) -> BoolArray:
 
     Of these alone the sum is that of the squares, but for values that happen to balance.
     """
-    known, units = learner.observed, config.units
+    known, objective_set = learner.observed, config.objective_set
     n, y, y2 = learner.effective, known.b[:, 0], known.y2  # the first feature is the constant
-    total = units.scale * y + units.offset * n
-    squares = units.scale**2 * y2 + 2 * units.scale * units.offset * y + units.offset**2 * n
-    same = np.abs(total - squares) <= _ROUNDING * (n + np.abs(units.offset) * n)
+    total = objective_set.scale * y + objective_set.offset * n
+    squares = (
+        objective_set.scale**2 * y2
+        + 2 * objective_set.scale * objective_set.offset * y
+        + objective_set.offset**2 * n
+    )
+    same = np.abs(total - squares) <= _ROUNDING * (n + np.abs(objective_set.offset) * n)
     return np.asarray((n > 0) & same & (total >= -_ROUNDING * n) & (total <= (1 + _ROUNDING) * n))
 
 
@@ -225,10 +234,10 @@ def _heading(state: State) -> str:
 
 
 def _objectives(state: State) -> tuple[list[str], list[list[str]]]:
-    units, learner = state.units, state.learner
-    noise = learner.noise * np.abs(units.scale)
+    objective_set, learner = state.objective_set, state.learner
+    noise = learner.noise * np.abs(objective_set.scale)
     rows = []
-    for m, objective in enumerate(units.objectives):
+    for m, objective in enumerate(objective_set.objectives):
         window = "" if objective.window is None else f"{objective.window:g}"
         seen = f"{learner.effective[m]:.6g}"
         spread = f"{noise[m]:.3g}" if learner.noise_is_known[m] else ""

@@ -33,7 +33,7 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     agent_log = read_log(log)
     import pyarrow as pa
 
-    names = agent_log.units.names
+    names = agent_log.objective_set.names
     each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
     columns = ["time", "holdout", "observed", "subject", *each]
     try:
@@ -46,7 +46,7 @@ def lift(log: object, /) -> tuple[Lift, ...]:
         rewards = [table.column(f"reward_{name}").to_numpy() for name in names]
         pending = [table.column(f"status_{name}").to_numpy() == "pending" for name in names]
         measured = lifts(
-            agent_log.units,
+            agent_log.objective_set,
             np.column_stack(rewards).astype(np.float64),
             pending=np.column_stack(pending),
             times=np.asarray(table.column("time").to_numpy(), dtype=np.float64),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, FloatArray
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,9 @@ class TargetProbabilities(NamedTuple):
     errors: FloatArray | None = None
 
 
-def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> LogRecords | None:
+def from_arrow(
+    batch: Any, objective_set: ObjectiveSet, *, first: int, until: float
+) -> LogRecords | None:
     """Return those rows of a batch that can be used; None if there are none."""
     usable = exclusion_reasons(batch, until) == 0
     rows = first + np.flatnonzero(usable)
@@ -92,7 +94,7 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> LogReco
 
         batch = batch.filter(pa.array(usable))
     times = numbers(batch, "time")
-    rewards = np.stack([numbers(batch, f"reward_{name}") for name in units.names], axis=1)
+    rewards = np.stack([numbers(batch, f"reward_{name}") for name in objective_set.names], axis=1)
     sizes, _ = _list_column(batch, "offered")
     chosen = on_offer = None
     if sizes is not None:
@@ -109,7 +111,7 @@ def from_arrow(batch: Any, units: Units, *, first: int, until: float) -> LogReco
         np.asarray(batch.column("uniform").to_numpy(zero_copy_only=False), dtype=np.bool_),
         chosen,
         on_offer,
-        _arm_blocks(batch, "offered_estimates", on_offer, len(units)),
+        _arm_blocks(batch, "offered_estimates", on_offer, len(objective_set)),
         None if contexts[0] is None else contexts[1].reshape(len(times), -1),
         None if sizes is None else batch.column("offered").to_pylist(),
         lambda: _arm_blocks(batch, "offered_features", on_offer, None),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mogro._validation import FloatArray
 from mogro.agent.agent import Agent
 from mogro.agent.objective import FIELDS, Objective
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import (
     EXCLUSION_COLUMNS,
     EXCLUSIONS,
@@ -35,7 +35,7 @@ class AgentLog:
     ----------
     source
         The table, or paths in order.
-    units
+    objective_set
         All objectives of the log.
     judged
         Numbers of those that are to be judged.
@@ -49,11 +49,11 @@ class AgentLog:
 
     def __init__(self, source: Any, objectives: Sequence[str] | None) -> None:
         schema = _schema(source)
-        self.source, self.units = source, _units(schema)
-        self.judged = _judged(self.units, objectives)
-        self._first_open_time = _first_open_time(source, self.units, self.judged)
+        self.source, self.objective_set = source, _units(schema)
+        self.judged = _judged(self.objective_set, objectives)
+        self._first_open_time = _first_open_time(source, self.objective_set, self.judged)
         counts, self._missing, first, last = np.zeros(5, dtype=int), False, np.inf, -np.inf
-        rewards = [f"reward_{self.units.names[m]}" for m in self.judged]
+        rewards = [f"reward_{self.objective_set.names[m]}" for m in self.judged]
         self._rates = np.ones(len(rewards), dtype=np.bool_)
         known = [name for name in schema.names if name in EXCLUSION_COLUMNS]
         for batch in batches(source, [*known, *rewards]):
@@ -81,7 +81,9 @@ class AgentLog:
             )
         first = 0
         for batch in batches(self.source):
-            records = from_arrow(batch, self.units, first=first, until=self._first_open_time)
+            records = from_arrow(
+                batch, self.objective_set, first=first, until=self._first_open_time
+            )
             first += len(batch)
             if records is not None:
                 yield records
@@ -119,7 +121,7 @@ class AgentLog:
 
     def named(self, evaluation: Evaluation, *notes: str) -> Evaluation:
         """Give the objectives their names, and say what a reader should know."""
-        names = tuple(self.units.names[m] for m in self.judged)
+        names = tuple(self.objective_set.names[m] for m in self.judged)
         rates = tuple(self._rates.tolist())
         return replace(evaluation, names=names, rates=rates, notes=(*notes, *self.notes))
 
@@ -180,14 +182,15 @@ def _open_stored(path: str) -> Any:
         return agent.log()
 
 
-def _judged(units: Units, objectives: Sequence[str] | None) -> list[int]:
+def _judged(objective_set: ObjectiveSet, objectives: Sequence[str] | None) -> list[int]:
     """Return the numbers of objectives, by their names."""
-    names = units.names if objectives is None else objectives
-    if isinstance(names, str) or not names or not set(names) <= set(units.names):
+    names = objective_set.names if objectives is None else objectives
+    if isinstance(names, str) or not names or not set(names) <= set(objective_set.names):
         raise ValueError(
-            f"objectives: expected a list of some of {list(units.names)}, got {objectives!r}"
+            f"objectives: expected a list of some of {list(objective_set.names)}, "
+            f"got {objectives!r}"
         )
-    return [m for m, name in enumerate(units.names) if name in names]
+    return [m for m, name in enumerate(objective_set.names) if name in names]
 
 
 def _schema(source: Any) -> Any:
@@ -198,7 +201,7 @@ def _schema(source: Any) -> Any:
     return parquet.ParquetFile(source[0]).schema_arrow
 
 
-def _units(schema: Any) -> Units:
+def _units(schema: Any) -> ObjectiveSet:
     kept = (schema.metadata or {}).get(b"mogro")
     if kept is None:
         raise ValueError("log: expected a table of agent.log() with its metadata, got one without")
@@ -206,12 +209,14 @@ def _units(schema: Any) -> Units:
     if about.get("version") != 1:
         raise ValueError(f"log: expected version 1 of the log, got {about.get('version')!r}")
     known = [{k: v for k, v in each.items() if k in FIELDS} for each in about["objectives"]]
-    return Units([Objective(**fields) for fields in known])
+    return ObjectiveSet([Objective(**fields) for fields in known])
 
 
-def _first_open_time(source: Any, units: Units, judged: list[int]) -> float:
+def _first_open_time(source: Any, objective_set: ObjectiveSet, judged: list[int]) -> float:
     """Return the time of the first decision with an open window; infinity if there is none."""
-    names = [f"status_{units.names[m]}" for m in judged if units.windows[m] < np.inf]
+    names = [
+        f"status_{objective_set.names[m]}" for m in judged if objective_set.windows[m] < np.inf
+    ]
     until = np.inf
     for batch in batches(source, ["time", *names]) if names else ():
         times = batch.column("time").to_numpy(zero_copy_only=False)

@@ -9,7 +9,7 @@ import numpy as np
 from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
 from mogro.agent.errors import UnknownDecision
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import LogRecords, TargetProbabilities
 from mogro.evaluation.logs import AgentLog, batches
 from mogro.policies import LinearPolicy
@@ -24,16 +24,16 @@ Target = Callable[[LogRecords], TargetProbabilities]
 
 def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Target, tuple[str, ...]]:
     """Return what a policy would have done, and what a reader should know of it."""
-    units = log.units
+    objective_set = log.objective_set
     if isinstance(policy, Mapping):
-        return GreedyTarget(units.shares(policy), units), ()
+        return GreedyTarget(objective_set.shares(policy), objective_set), ()
     if isinstance(policy, Agent):
         return _agent_target(policy), _in_sample(policy, log, source)
     if isinstance(policy, LinearPolicy):
-        return _policy_target(policy, units), ()
+        return _policy_target(policy, objective_set), ()
     if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
-        check_selection(policy, "policy", objectives=len(units))
-        return _selection_target(policy, units, uniform=0.0), ()  # type: ignore[arg-type]
+        check_selection(policy, "policy", objectives=len(objective_set))
+        return _selection_target(policy, objective_set, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
             f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
@@ -41,11 +41,13 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     return _probabilities_target(policy, log), ()
 
 
-def read_estimates(records: LogRecords, units: Units) -> tuple[FloatArray, BoolArray]:
+def read_estimates(
+    records: LogRecords, objective_set: ObjectiveSet
+) -> tuple[FloatArray, BoolArray]:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
     if records.estimates is None or records.on_offer is None:
         raise records.lacks("what was believed of the arms on offer (offered_estimates)")
-    return units.to_learner_units(records.estimates), records.on_offer
+    return objective_set.to_learner_units(records.estimates), records.on_offer
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +55,11 @@ class GreedyTarget:
     """The arm that is best for some weights, by the beliefs held at each decision."""
 
     weights: FloatArray
-    units: Units
+    objective_set: ObjectiveSet
 
     def __call__(self, records: LogRecords, /) -> TargetProbabilities:
         """Return the probabilities, (n, K); arms that tie share."""
-        values, on_offer = read_estimates(records, self.units)
+        values, on_offer = read_estimates(records, self.objective_set)
         return TargetProbabilities(self.best(values, on_offer))
 
     def best(self, values: FloatArray, on_offer: BoolArray) -> FloatArray:
@@ -70,11 +72,13 @@ class GreedyTarget:
         return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
-def _selection_target(selection: Selection, units: Units, *, uniform: float) -> Target:
+def _selection_target(
+    selection: Selection, objective_set: ObjectiveSet, *, uniform: float
+) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
     def target(records: LogRecords) -> TargetProbabilities:
-        values, on_offer = read_estimates(records, units)
+        values, on_offer = read_estimates(records, objective_set)
         chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
         for row, here in enumerate(on_offer):
             rng = np.random.default_rng(0)
@@ -88,13 +92,14 @@ def _selection_target(selection: Selection, units: Units, *, uniform: float) -> 
     return target
 
 
-def _policy_target(policy: LinearPolicy, units: Units) -> Target:
+def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
     """Return what a policy does by its own beliefs or, if it has none, by those of the log."""
     if policy.batch:
         raise ValueError(f"policy: expected a single learner, got a batch {policy.batch}")
-    if policy.objectives != len(units):
+    if policy.objectives != len(objective_set):
         raise ValueError(
-            f"policy: expected a policy for {len(units)} objectives, got {policy.objectives}"
+            f"policy: expected a policy for {len(objective_set)} objectives, "
+            f"got {policy.objectives}"
         )
     if not policy.posterior.n.any():
         if not policy.greedy:
@@ -102,7 +107,7 @@ def _policy_target(policy: LinearPolicy, units: Units) -> Target:
                 f"policy: expected a policy that has learned, because {type(policy).__name__} uses "
                 "more than the estimates that a log holds"
             )
-        return _selection_target(policy.selection, units, uniform=policy.epsilon)
+        return _selection_target(policy.selection, objective_set, uniform=policy.epsilon)
 
     def target(records: LogRecords) -> TargetProbabilities:
         features, on_offer = _features(records)

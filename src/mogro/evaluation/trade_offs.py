@@ -10,7 +10,7 @@ import numpy as np
 
 from mogro import _page
 from mogro._validation import BoolArray, FloatArray, real, share
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.sample_size import MIN_ROWS, decisions_needed, standard_errors
 from mogro.offpolicy import Evaluation
 from mogro.offpolicy._skewed_intervals import correlated_normals, joint_level
@@ -86,7 +86,7 @@ class WhatIf:
         Of all estimates, (W * M, W * M), trade-off after trade-off.
     effective_sizes
         Effective numbers of rows in which two trade-offs differ, (W, W).
-    units
+    objective_set
         The objectives that were judged.
     logged
         What the logged choices themselves were worth.
@@ -105,7 +105,7 @@ class WhatIf:
     evaluations: tuple[Evaluation, ...]
     covariance: FloatArray
     effective_sizes: FloatArray
-    units: Units
+    objective_set: ObjectiveSet
     logged: Evaluation
     model: tuple[FloatArray, FloatArray] | None
     differing: FloatArray
@@ -142,7 +142,7 @@ class WhatIf:
         Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
         wanted, known = share(level, "level", closed="()"), self._known
-        size, objectives = len(self.trade_offs), len(self.units)
+        size, objectives = len(self.trade_offs), len(self.objective_set)
         drawn = np.full((size * objectives, 1), np.nan)
         if known.any():
             normals = correlated_normals(self.covariance[np.ix_(known, known)])
@@ -178,7 +178,7 @@ class WhatIf:
         scores, places, signs = self._constrained(at_least, at_most)
         if not len(places):
             return np.where(self.trusted, 1.0, 0.0)
-        objectives = len(self.units)
+        objectives = len(self.objective_set)
         lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
         usable = np.flatnonzero(self.trusted & np.isfinite(lowest))
         confidence = np.zeros(len(self.trade_offs))
@@ -197,15 +197,15 @@ class WhatIf:
         trade-offs together with this confidence. NaN for estimates that cannot be trusted.
         """
         m = self._place(objective)
-        bounds = self.interval(level)[:, m, 0 if self.units.scale[m] > 0 else 1]
+        bounds = self.interval(level)[:, m, 0 if self.objective_set.scale[m] > 0 else 1]
         return np.where(self.trusted, bounds, np.nan)
 
     def _place(self, objective: str) -> int:
-        if objective not in self.units.index:
+        if objective not in self.objective_set.index:
             raise ValueError(
-                f"objective: expected one of {list(self.units.names)}, got {objective!r}"
+                f"objective: expected one of {list(self.objective_set.names)}, got {objective!r}"
             )
-        return self.units.index[objective]
+        return self.objective_set.index[objective]
 
     def best(
         self,
@@ -234,15 +234,20 @@ class WhatIf:
             [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]
             + [f"{name} at most {bound:g}" for name, bound in (at_most or {}).items()]
         )
-        merits = np.where(sure >= wanted, self.value[:, m] * np.sign(self.units.scale[m]), np.nan)
+        merits = np.where(
+            sure >= wanted, self.value[:, m] * np.sign(self.objective_set.scale[m]), np.nan
+        )
         reached = not np.isnan(merits).all()
         row = int(np.nanargmax(merits)) if reached else int(sure.argmax())
         bounds = self.interval(wanted)[row]
         return Recommendation(
             self.trade_offs[row] if reached else None,
             float(sure[row]),
-            self.units.named(self.value[row]),
-            {n: (float(a), float(b)) for n, (a, b) in zip(self.units.names, bounds, strict=True)},
+            self.objective_set.named(self.value[row]),
+            {
+                n: (float(a), float(b))
+                for n, (a, b) in zip(self.objective_set.names, bounds, strict=True)
+            },
             constraints,
         )
 
@@ -263,7 +268,7 @@ class WhatIf:
         rows, needs = self.logged.rows, list[DecisionsNeeded]()
         enough = rows * MIN_ROWS / max(self.effective_sizes[first, second], _ROUNDING)
         for m in np.flatnonzero((gaps > _ROUNDING * noises) & (differing > 0)).tolist():
-            gap, name = float(gaps[m]), self.units.names[m]
+            gap, name = float(gaps[m]), self.objective_set.names[m]
             test = {"level": level, "power": power}
             drawn = decisions_needed(
                 gap,
@@ -311,7 +316,7 @@ class WhatIf:
             if self.model is not None and not each.trusted:
                 values, regions = self.model
                 rows.append(_row("  by the model", values[place], regions[place], ""))
-        lines.append(_page.text_table(["weights", *self.units.names, "size"], rows))
+        lines.append(_page.text_table(["weights", *self.objective_set.names, "size"], rows))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
         return "\n".join([*lines, *([self.advice] if self.advice else [])])
@@ -329,7 +334,7 @@ class WhatIf:
 
     def _difference_error(self, i: int, j: int) -> FloatArray:
         """Return standard errors (M,) of the difference; 0 where there is none but rounding."""
-        objectives = len(self.units)
+        objectives = len(self.objective_set)
         a, b = (np.arange(k * objectives, (k + 1) * objectives) for k in (i, j))
         c = self.covariance
         square = np.maximum(c[a, a] + c[b, b] - 2 * c[a, b], 0)
@@ -343,17 +348,20 @@ class WhatIf:
         places, signs, limits = [], [], []
         for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
             for name, bound in (given or {}).items():
-                if name not in self.units.index:
+                if name not in self.objective_set.index:
                     raise ValueError(
-                        f"{argument}: expected objectives {list(self.units.names)}, got {name!r}"
+                        f"{argument}: expected objectives {list(self.objective_set.names)}, "
+                        f"got {name!r}"
                     )
-                places.append(self.units.index[name])
+                places.append(self.objective_set.index[name])
                 signs.append(sign)
                 limits.append(real(bound, f"{argument}[{name!r}]"))
         scores = np.zeros((len(self.trade_offs), len(places)))
         for c, (m, sign, limit) in enumerate(zip(places, signs, limits, strict=True)):
             for row, evaluation in enumerate(self.evaluations):
-                scores[row, c] = sign * evaluation.scores(np.full(len(self.units), limit))[m]
+                scores[row, c] = (
+                    sign * evaluation.scores(np.full(len(self.objective_set), limit))[m]
+                )
         return scores, np.array(places, dtype=int), np.array(signs)
 
 

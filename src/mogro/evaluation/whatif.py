@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from mogro._validation import FloatArray, count, floats, real
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_model import LogModel
 from mogro.evaluation.log_records import LogRecords, TargetProbabilities
 from mogro.evaluation.logs import AgentLog, read_log
@@ -82,10 +82,10 @@ def what_if(
     """
     agent_log = read_log(log, objectives)
     if prices is None:
-        vectors = read_trade_offs(trade_offs, agent_log.units)
+        vectors = read_trade_offs(trade_offs, agent_log.objective_set)
     else:
-        vectors = read_prices(prices, trade_offs, agent_log.units)
-    targets = [GreedyTarget(weights, agent_log.units) for weights in vectors]
+        vectors = read_prices(prices, trade_offs, agent_log.objective_set)
+    targets = [GreedyTarget(weights, agent_log.objective_set) for weights in vectors]
     objectives_judged = len(agent_log.judged)
     model, pairs = LogModel(len(targets), objectives_judged), _Pairs(len(targets))
     totals = [Totals(objectives_judged) for _ in range(len(targets) + 1)]  # the last as it was
@@ -105,11 +105,13 @@ def what_if(
         pairs.add_weights(np.stack([some.weights for _, some in judged]))
     *evaluations, logged = (agent_log.named(spread.result()) for spread in spreads)
     return WhatIf(
-        tuple(agent_log.units.named(weights) for weights in vectors),
+        tuple(agent_log.objective_set.named(weights) for weights in vectors),
         tuple(evaluations),
         _rescaled_covariance(products, evaluations),
         pairs.effective_sizes,
-        Units([replace(agent_log.units.objectives[m], given=None) for m in agent_log.judged]),
+        ObjectiveSet(
+            [replace(agent_log.objective_set.objectives[m], given=None) for m in agent_log.judged]
+        ),
         logged,
         model.answer(),
         pairs.differing / logged.rows,
@@ -155,33 +157,44 @@ class _Pairs:
 
 
 def read_trade_offs(
-    trade_offs: Sequence[Mapping[str, float]] | int | None, units: Units
+    trade_offs: Sequence[Mapping[str, float]] | int | None, objective_set: ObjectiveSet
 ) -> list[FloatArray]:
     """Return weights (M,) of sum 1: those given, or a grid of so many steps."""
     if isinstance(trade_offs, Mapping | str):
         raise ValueError(f"trade_offs: expected a list of weights, or a number, got {trade_offs!r}")
     if not isinstance(trade_offs, Iterable):
         given = trade_offs
-        steps = _steps(len(units)) if given is None else count(given, "trade_offs")
+        steps = _steps(len(objective_set)) if given is None else count(given, "trade_offs")
         vectors: list[FloatArray] = [
-            np.array(part) / steps for part in _compositions(steps, len(units))
+            np.array(part) / steps for part in _compositions(steps, len(objective_set))
         ]
     else:
-        vectors = [units.shares(weights) for weights in trade_offs]
+        vectors = [objective_set.shares(weights) for weights in trade_offs]
     return _checked_count(vectors)
 
 
-def read_prices(prices: object, trade_offs: object, units: Units) -> list[FloatArray]:
+def read_prices(
+    prices: object, trade_offs: object, objective_set: ObjectiveSet
+) -> list[FloatArray]:
     """Return weights (M,) of sum 1 for every price of an objective, beside those of others."""
-    if not isinstance(prices, Mapping) or len(prices) != 1 or not set(prices) <= set(units.names):
-        raise ValueError(f"prices: expected those of one of {list(units.names)}, got {prices!r}")
+    if (
+        not isinstance(prices, Mapping)
+        or len(prices) != 1
+        or not set(prices) <= set(objective_set.names)
+    ):
+        raise ValueError(
+            f"prices: expected those of one of {list(objective_set.names)}, got {prices!r}"
+        )
     ((name, listed),) = prices.items()
     if trade_offs is None:
-        trade_offs = [{other: 1.0 for other in units.names if other != name}]
+        trade_offs = [{other: 1.0 for other in objective_set.names if other != name}]
     if not isinstance(trade_offs, Sequence) or len(trade_offs) != 1:
         raise ValueError(f"trade_offs: expected a list of one beside prices, got {trade_offs!r}")
-    weights, unit = units.shares(trade_offs[0]), np.eye(len(units))[units.index[name]]
-    size = float(np.abs(units.scale) @ unit)
+    weights, unit = (
+        objective_set.shares(trade_offs[0]),
+        np.eye(len(objective_set))[objective_set.index[name]],
+    )
+    size = float(np.abs(objective_set.scale) @ unit)
     given = floats(listed, "prices", shape=("n",)).tolist()
     numbers = [real(price, "prices", minimum=0.0) for price in given]
     vectors = [(weights + price * size * unit) / (1 + price * size) for price in numbers]
@@ -219,7 +232,7 @@ def _chunks(
 ) -> Iterator[tuple[LogRecords, list[TargetProbabilities], list[Rows]]]:
     """Yield records, what targets choose, and rows of each and as it was, some at a time."""
     for records in log.records():
-        values, on_offer = read_estimates(records, log.units)
+        values, on_offer = read_estimates(records, log.objective_set)
         chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
         rows = [log.target_rows(records, each, predictions=True) for each in chosen]
         yield records, chosen, [*rows, log.logged_rows(records)]

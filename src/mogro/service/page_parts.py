@@ -42,7 +42,7 @@ def report_parts(hosted: HostedAgent) -> dict[str, str]:
 def show_arms(hosted: HostedAgent) -> str:
     """List arms: how often they were chosen, and what is believed of them in recent choices."""
     state = hosted.agent.freeze()
-    names, ledger = state.units.names, state.ledger
+    names, ledger = state.objective_set.names, state.ledger
     history = [ledger.arms[row] for row in ledger.live().tolist()]
     ever, recent = Counter(history), Counter(history[-_RECENT:])
     believed: dict[str, list[FloatArray]] = {}
@@ -109,7 +109,7 @@ def show_decision(hosted: HostedAgent, id: str) -> dict[str, str]:
         explanation = hosted.agent.explain(decision)
     except ValueError as error:
         return {"html": facts + _page.messages([], [str(error)])}
-    names = hosted.agent.config.units.names
+    names = hosted.agent.config.objective_set.names
     heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
     rows = [
         [

@@ -10,7 +10,7 @@ from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
 from mogro.agent import Estimates
-from mogro.agent.units import Units
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.evaluation.whatif import read_trade_offs, what_if
 from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
@@ -37,10 +37,12 @@ def estimate_recent(hosted: HostedAgent) -> list[Estimates]:
 
 
 def _expect(
-    recent: list[Estimates], units: Units, weights: FloatArray
+    recent: list[Estimates], objective_set: ObjectiveSet, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return means (M,) of what the arms give that are best for weights, and their errors."""
-    best = [int((units.to_learner_units(each.values) @ weights).argmax()) for each in recent]
+    best = [
+        int((objective_set.to_learner_units(each.values) @ weights).argmax()) for each in recent
+    ]
     pairs = list(zip(recent, best, strict=True))
     values = np.mean([each.values[k] for each, k in pairs], axis=0)
     return values, np.mean([each.errors[k] for each, k in pairs], axis=0)
@@ -48,9 +50,11 @@ def _expect(
 
 def draw_front(hosted: HostedAgent) -> dict[str, Any]:
     """Return trade-offs from one end to the other, with what each is believed to give."""
-    units, now = hosted.agent.config.units, hosted.agent.weights
+    objective_set, now = hosted.agent.config.objective_set, hosted.agent.weights
     answer: dict[str, Any] = {
-        "objectives": [{"name": o.name, "direction": o.direction} for o in units.objectives],
+        "objectives": [
+            {"name": o.name, "direction": o.direction} for o in objective_set.objectives
+        ],
         "points": [],
         "weights": now,
         "choices": 0,
@@ -58,18 +62,20 @@ def draw_front(hosted: HostedAgent) -> dict[str, Any]:
     recent = estimate_recent(hosted)
     if not recent:
         return answer
-    grid = read_trade_offs(None, units)
-    answer["points"] = [_point(recent, units, weights) for weights in grid]
+    grid = read_trade_offs(None, objective_set)
+    answer["points"] = [_point(recent, objective_set, weights) for weights in grid]
     answer["choices"] = len(recent)
     if now is not None:
-        answer["current"] = _point(recent, units, units.shares(now))
+        answer["current"] = _point(recent, objective_set, objective_set.shares(now))
     return answer
 
 
-def _point(recent: list[Estimates], units: Units, weights: FloatArray) -> dict[str, Any]:
-    values, errors = _expect(recent, units, weights)
+def _point(
+    recent: list[Estimates], objective_set: ObjectiveSet, weights: FloatArray
+) -> dict[str, Any]:
+    values, errors = _expect(recent, objective_set, weights)
     return {
-        "weights": units.named(weights),
+        "weights": objective_set.named(weights),
         "values": values.tolist(),
         "errors": (WIDE * errors).tolist(),
     }
@@ -77,14 +83,14 @@ def _point(recent: list[Estimates], units: Units, weights: FloatArray) -> dict[s
 
 def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]:
     """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
-    agent, units = hosted.agent, hosted.agent.config.units
-    units.weights(weights)  # it checks them
+    agent, objective_set = hosted.agent, hosted.agent.config.objective_set
+    objective_set.weights(weights)  # it checks them
     now, recent = agent.weights, estimate_recent(hosted)
     trade_offs = [each for each in (now, dict(weights)) if each is not None]
     rows = []
     if recent:
         for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
-            values, errors = _expect(recent, units, units.shares(each))
+            values, errors = _expect(recent, objective_set, objective_set.shares(each))
             cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in zip(values, errors, strict=True)]
             rows.append([f"believed, {label}", *cells])
     try:
@@ -98,7 +104,7 @@ def compare(hosted: HostedAgent, weights: Mapping[str, float]) -> dict[str, str]
             logged.insert(0, (result.logged.value, result.logged.interval()))
         for label, pair in zip(("as it was", "then"), logged, strict=True):
             rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
-    table = _page.table("What the trade-off changes", ["", *units.names], rows)
+    table = _page.table("What the trade-off changes", ["", *objective_set.names], rows)
     return {"table": table, "words": words}
 
 

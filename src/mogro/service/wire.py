@@ -346,7 +346,7 @@ class CompareTradeOffs(Call, tag="what-if"):
 
         result = what_if(agent, self.trade_offs)
         columns = [
-            [dict(zip(result.units.names, row, strict=True)) for row in column.tolist()]
+            [dict(zip(result.objective_set.names, row, strict=True)) for row in column.tolist()]
             for column in (result.value, *np.moveaxis(result.interval(), -1, 0))
         ]
         rows = map(TradeOffAnswer, map(dict, result.trade_offs), *columns, result.trusted.tolist())

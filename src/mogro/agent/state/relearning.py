@@ -14,10 +14,10 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.objective import DEFAULTED, LEARNED
+from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import Block
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import Ledger
-from mogro.agent.units import Units
 from mogro.posterior import Posterior
 
 _CHUNK = 4096  # decisions that are learned together
@@ -39,7 +39,7 @@ def remapped_features(
     return features, forgotten + int(unsure.sum()) if remapping.new_columns.any() else 0
 
 
-def moved_objectives(old: Units, new: Units) -> tuple[list[int | None], FloatArray]:
+def moved_objectives(old: ObjectiveSet, new: ObjectiveSet) -> tuple[list[int | None], FloatArray]:
     """Return where new objectives stood before (None: nowhere), and what their units change."""
     places = [old.index.get(name) for name in new.names]
     slopes = zip(places, new.slopes, strict=True)
@@ -47,7 +47,7 @@ def moved_objectives(old: Units, new: Units) -> tuple[list[int | None], FloatArr
 
 
 def kept_defaults(
-    block: Block, defaults: Mapping[tuple[int, str], float], old: Units, new: Units
+    block: Block, defaults: Mapping[tuple[int, str], float], old: ObjectiveSet, new: ObjectiveSet
 ) -> dict[tuple[int, str], float]:
     """Return what was learned as a default that is another one now, of decisions held."""
     held = set(block.number.tolist())
@@ -61,28 +61,28 @@ def kept_defaults(
 
 
 def learned_rewards(
-    block: Block, units: Units, defaults: Mapping[tuple[int, str], float]
+    block: Block, objective_set: ObjectiveSet, defaults: Mapping[tuple[int, str], float]
 ) -> FloatArray:
     """Return what was learned of decisions, (n, M), in the user's units; NaN where nothing was."""
-    usual = np.array([math.nan if each is None else each for each in units.defaults])
+    usual = np.array([math.nan if each is None else each for each in objective_set.defaults])
     defaulted = block.state == DEFAULTED
     values = np.where(defaulted, usual, block.values)
     if defaults:
         rows = {number: n for n, number in enumerate(block.number.tolist())}
         for (number, name), value in defaults.items():
-            n, m = rows.get(number), units.index.get(name)
+            n, m = rows.get(number), objective_set.index.get(name)
             if n is not None and m is not None and defaulted[n, m]:
                 values[n, m] = value
     return np.where(defaulted | (block.state == LEARNED), values, math.nan)
 
 
 def observations(
-    block: Block, units: Units, defaults: Mapping[tuple[int, str], float]
+    block: Block, objective_set: ObjectiveSet, defaults: Mapping[tuple[int, str], float]
 ) -> tuple[FloatArray, BoolArray]:
     """Return what was learned of decisions, (n, M), as the learner sees it, and where it was."""
-    rewards = learned_rewards(block, units, defaults)
+    rewards = learned_rewards(block, objective_set, defaults)
     learned = ~np.isnan(rewards)
-    return np.where(learned, units.to_learner_units(rewards), 0.0), learned
+    return np.where(learned, objective_set.to_learner_units(rewards), 0.0), learned
 
 
 def carried(
@@ -101,7 +101,7 @@ def carried(
     """
     rest = learner.observed
     if len(block.number):
-        values, learned = observations(block, config.units, defaults)
+        values, learned = observations(block, config.objective_set, defaults)
         weights = learner.weights(block.number, block.time)[:, None] * learned
         rest = without(rest, block.features, values, weights)
     matrix = Remapping(config.features, new.features).matrix

@@ -113,9 +113,9 @@ def _saved_defaults(state: State) -> Arrays:
     if state.defaults:
         held.update(state.ledger.gather(state.ledger.live()).number.tolist())
     kept = [
-        (number, state.units.index[name], default)
+        (number, state.objective_set.index[name], default)
         for (number, name), default in state.defaults.items()
-        if number in held and name in state.units.index
+        if number in held and name in state.objective_set.index
     ]
     return {
         "defaults.place": np.array([default[:2] for default in kept], np.int64).reshape(-1, 2),
@@ -205,7 +205,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[
     for digest, place in offers.items():
         state.offers[digest] = place
         state.ledger.add_reference(place)
-    names, kept = state.units.names, arrays["defaults.value"].astype(np.float64).tolist()
+    names, kept = state.objective_set.names, arrays["defaults.value"].astype(np.float64).tolist()
     learned = arrays["defaults.place"].astype(np.int64).tolist()
     state.defaults = {
         (number, names[m]): default for (number, m), default in zip(learned, kept, strict=True)

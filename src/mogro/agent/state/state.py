@@ -21,6 +21,7 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
 from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
+from mogro.agent.objective_set import NOTHING_RESOLVED, ObjectiveSet, ResolvedRewards
 from mogro.agent.state.accounts import Account, Amount, new_accounts
 from mogro.agent.state.block import (
     COUNTED,
@@ -46,7 +47,6 @@ from mogro.agent.state.relearning import (
     remapped_features,
 )
 from mogro.agent.state.windows import Closing, Windows, find_windows
-from mogro.agent.units import NOTHING, Resolved, Units
 
 # Settings by which all is learned again.
 _LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life", "arm_effects"))
@@ -59,9 +59,11 @@ class State:
 
     def __init__(self, config: AgentConfig) -> None:
         self.config = config
-        self.units: Units = config.units
+        self.objective_set: ObjectiveSet = config.objective_set
         self.learner = new_learner(config)
-        self.ledger = Ledger(config.size, len(self.units), stamped=self.units.stamped)
+        self.ledger = Ledger(
+            config.size, len(self.objective_set), stamped=self.objective_set.stamped
+        )
         self.counters = Counters()
         self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
@@ -118,7 +120,7 @@ class State:
         if time is None:
             return self.learner
         now = max(time, self.time)
-        closing = self._windows.closing(now, self.ledger, self.units)
+        closing = self._windows.closing(now, self.ledger, self.objective_set)
         if closing is None and not self.learner.fades(now):
             return self.learner
         learner = self.learner.copy()
@@ -191,7 +193,7 @@ class State:
         self.counters.observed += event.observed
         if event.id_number is not None and event.id_number >= self.ids_made:
             self.ids_made = event.id_number + 1
-        end = made + (self.units.nearest if event.active else self.config.timeout)
+        end = made + (self.objective_set.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, number, row)
         self.learner.add_pending(number, block.features[i], made)
@@ -209,11 +211,11 @@ class State:
         block, i = self.ledger.writable(row)
         block.flags[i] |= IMPORTED
         learned, unobserved, states = [], [], []
-        for m, name in enumerate(self.units.names):
+        for m, name in enumerate(self.objective_set.names):
             state, value = STATUS.index(event.status.get(name, "missing")), event.values.get(name)
             if value is not None and state != DEFAULTED:
                 block.values[i, m] = value
-            if self.units.stamped and name in event.times:
+            if self.objective_set.stamped and name in event.times:
                 block.stamps[i, m] = event.times[name]
             if state in (LEARNED, DEFAULTED):
                 assert value is not None
@@ -221,7 +223,7 @@ class State:
             elif state != PENDING:
                 unobserved.append(m)
             states.append(state)
-        final = Resolved(learned, unobserved)
+        final = ResolvedRewards(learned, unobserved)
         self._set_outcomes(row, block, i, [PENDING] * len(states), states, final)
         return True
 
@@ -233,12 +235,16 @@ class State:
         block, i = self.ledger.readable(row)
         stored = block.values[i].tolist()
         for name, value in event.values.items():
-            m = self.units.index.get(name)
+            m = self.objective_set.index.get(name)
             if m is None:
                 return UnknownObjective(
-                    f"values: expected objectives {list(self.units.names)}, got {name!r}"
+                    f"values: expected objectives {list(self.objective_set.names)}, got {name!r}"
                 )
-            if stored[m] == stored[m] and stored[m] != value and self.units.revise[m] is None:
+            if (
+                stored[m] == stored[m]
+                and stored[m] != value
+                and self.objective_set.revise[m] is None
+            ):
                 return ConflictingReward(
                     f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
                 )
@@ -246,9 +252,13 @@ class State:
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
-        if row is not None and self.units.at_once and len(event.values) == len(self.units.names):
+        if (
+            row is not None
+            and self.objective_set.at_once
+            and len(event.values) == len(self.objective_set.names)
+        ):
             block, i = self.ledger.readable(row)
-            if _is_untouched(block, i) and event.values.keys() == self.units.index.keys():
+            if _is_untouched(block, i) and event.values.keys() == self.objective_set.index.keys():
                 self._advance(event.time)  # as usual: nothing to refuse
                 return self._store_all(event, row)
         refused = self.refusal(event)
@@ -270,14 +280,18 @@ class State:
 
     def _store_all(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
-        units, given, (block, i) = self.units, event.values, self.ledger.writable(row)
-        values = [given[name] for name in units.names]
+        objective_set, given, (block, i) = (
+            self.objective_set,
+            event.values,
+            self.ledger.writable(row),
+        )
+        values = [given[name] for name in objective_set.names]
         amounts = self._amounts(block, i)
         block.values[i] = values
         block.state[i] = LEARNED
         self._recount(block, i, amounts)
-        if not units.standard:
-            scales = zip(values, units.offsets, units.slopes, strict=True)
+        if not objective_set.standard:
+            scales = zip(values, objective_set.offsets, objective_set.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
         number, time = block.number.item(i), block.time.item(i)
         arm = self.ledger.arms[row]
@@ -295,8 +309,8 @@ class State:
         new, revised, repeated, late = [], 0, 0, 0
         old, corrected = values.copy(), set[int]()  # of final objectives: by values that came late
         for name, value in event.values.items():
-            m = self.units.index[name]
-            before, end = values[m], start + self.units.windows[m]
+            m = self.objective_set.index[name]
+            before, end = values[m], start + self.objective_set.windows[m]
             closed = states[m] != PENDING or end <= self.time
             if closed and not self._is_correctable(states[m], end):
                 repeated += before == value
@@ -320,13 +334,15 @@ class State:
             else:
                 new.append(m)
             values[m] = value
-            if self.units.stamped and event.time is not None:
+            if self.objective_set.stamped and event.time is not None:
                 block.stamps[i, m] = max(event.time, block.stamps.item(i, m))
         block.values[i] = values
         before_now = states.copy()
         self._recount(block, i, amounts)
         final = (
-            self.units.resolve(states, values, start, self.time) if start < math.inf else NOTHING
+            self.objective_set.resolve(states, values, start, self.time)
+            if start < math.inf
+            else NOTHING_RESOLVED
         )
         self._set_outcomes(row, block, i, before_now, states, final)
         learned = pending = 0
@@ -360,21 +376,21 @@ class State:
         ``old`` are the values before. What follows from the affected objectives by conditions is
         decided anew, too: it may be learned, taken out, or waited for again. Return its states.
         """
-        units, start, number = self.units, block.start.item(i), block.number.item(i)
+        objective_set, start, number = self.objective_set, block.start.item(i), block.number.item(i)
         before, values = block.state[i].tolist(), block.values[i].tolist()
         states: list[int] = before.copy()
-        for m in units.order:
-            follows = units.conditions[m] in affected and before[m] != WITHDRAWN
+        for m in objective_set.order:
+            follows = objective_set.conditions[m] in affected and before[m] != WITHDRAWN
             if before[m] == UNMET and not follows:
                 affected.discard(m)  # its condition is not met all the same
             elif m in affected or follows:
                 affected.add(m)
                 states[m] = PENDING
-        units.resolve(states, values, start, self.time)
+        objective_set.resolve(states, values, start, self.time)
         amounts = self._amounts(block, i)
         was = self._learned_values(before, old, number)
         for m in affected:
-            self.defaults.pop((number, units.names[m]), None)
+            self.defaults.pop((number, objective_set.names[m]), None)
         now = self._learned_values(states, values, number)
         taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
@@ -387,7 +403,7 @@ class State:
             self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
         if (waits & ~waited).any():
             self.learner.restore_pending(x, waits & ~waited, time)
-            self._windows.add(units.next_closing(states, start, self.time), number, row)
+            self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
             if not waited.any():
                 self.ledger.reopen(row)
                 self.in_flight[self.ledger.arms[row]] += 1
@@ -403,23 +419,25 @@ class State:
         self, states: list[int], values: list[float], number: int
     ) -> dict[int, float]:
         """Return what was learned of a decision, by objective, as the learner sees it."""
-        units, learned = self.units, {}
+        objective_set, learned = self.objective_set, {}
         for m, state in enumerate(states):
             value: float | None = values[m]
             if state == DEFAULTED:
-                value = self.defaults.get((number, units.names[m]), units.defaults[m])
+                value = self.defaults.get(
+                    (number, objective_set.names[m]), objective_set.defaults[m]
+                )
             if state in (LEARNED, DEFAULTED):
                 assert value is not None
-                learned[m] = (value - units.offsets[m]) / units.slopes[m]
+                learned[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
         return learned
 
     def _revises(
         self, time: float | None, value: float, before: float, block: Block, i: int, m: int
     ) -> bool:
         """Tell whether a value takes the place of an earlier one, and note its time."""
-        if self.units.revise[m] == "max":
+        if self.objective_set.revise[m] == "max":
             return value > before
-        if self.units.revise[m] == "last" and time is not None:
+        if self.objective_set.revise[m] == "last" and time is not None:
             stamp = block.stamps.item(i, m)
             block.stamps[i, m] = max(stamp, time)
             return value != before and (time, value) > (stamp, before)
@@ -439,7 +457,7 @@ class State:
         start = block.time.item(i) if event.time is None else event.time
         block.start[i] = start
         states = self._learn_final(row, block, i)
-        end = self.units.next_closing(states, start, -math.inf)
+        end = self.objective_set.next_closing(states, start, -math.inf)
         self._windows.add(end, block.number.item(i), row)
         return True
 
@@ -458,7 +476,7 @@ class State:
         before = block.state[i].tolist()
         after = [WITHDRAWN if state == PENDING else state for state in before]
         unobserved = [m for m, state in enumerate(before) if state == PENDING]
-        self._set_outcomes(row, block, i, before, after, Resolved([], unobserved))
+        self._set_outcomes(row, block, i, before, after, ResolvedRewards([], unobserved))
         return len(unobserved)
 
     def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
@@ -482,7 +500,7 @@ class State:
         if reshapes:
             anew = bool(changes & _LEARNED_BY) or config.arm_effects
             relearned = self._reshape(config, features, anew=anew)
-        self.config, self.units = config, config.units
+        self.config, self.objective_set = config, config.objective_set
         if "budgets" in changes:
             self._renew_accounts()
         if reshapes or "activation_timeout" in changes:
@@ -494,8 +512,8 @@ class State:
 
         ``anew``: what was learned is made again from the decisions held. Return how many were.
         """
-        old, units = self.units, config.units
-        places, factors = moved_objectives(old, units)
+        old, objective_set = self.objective_set, config.objective_set
+        places, factors = moved_objectives(old, objective_set)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
         if anew and self.counters.forgotten:
             held = ledger.gather(ledger.live())
@@ -503,16 +521,18 @@ class State:
                 before, held, self.config, self.defaults, config, places, factors
             )
         elif not anew:
-            same = old.objectives == units.objectives
+            same = old.objectives == objective_set.objectives
             learner.observed = (
                 before.observed if same else with_objectives(before.observed, places, factors)
             )
-        self.defaults = kept_defaults(ledger.gather(ledger.live()), self.defaults, old, units)
-        self.config, self.units = config, units
-        ledger.changed(places, factors, features, stamped=units.stamped)
+        self.defaults = kept_defaults(
+            ledger.gather(ledger.live()), self.defaults, old, objective_set
+        )
+        self.config, self.objective_set = config, objective_set
+        ledger.changed(places, factors, features, stamped=objective_set.stamped)
         block = ledger.gather(ledger.live())
         self.counters.missing += places.count(None) * len(block.number)
-        values, learned = observations(block, units, self.defaults)
+        values, learned = observations(block, objective_set, self.defaults)
         learner.begin_after(before, block.number[learned.any(axis=1)], self.time)
         if anew:
             arms = [ledger.arms[row] for row in ledger.live().tolist()]
@@ -534,7 +554,7 @@ class State:
         start = block.start.item(i)
         if start < math.inf:
             before = states.copy()
-            final = self.units.resolve(states, block.values[i].tolist(), start, None)
+            final = self.objective_set.resolve(states, block.values[i].tolist(), start, None)
             self._set_outcomes(row, block, i, before, states, final)
         return states
 
@@ -545,7 +565,7 @@ class State:
         i: int,
         before: list[int],
         states: list[int],
-        final: Resolved,
+        final: ResolvedRewards,
     ) -> None:
         """Learn what became final of one decision, if anything did."""
         learned, unobserved = final
@@ -570,13 +590,13 @@ class State:
     def _learner_values(
         self, learned: list[tuple[int, float]]
     ) -> tuple[FloatArray, BoolArray | None]:
-        units = self.units
-        values = [0.0] * len(units)
+        objective_set = self.objective_set
+        values = [0.0] * len(objective_set)
         for m, value in learned:
-            values[m] = (value - units.offsets[m]) / units.slopes[m]
-        if len(learned) == len(units):
+            values[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
+        if len(learned) == len(objective_set):
             return np.array(values), None
-        which = np.zeros(len(units), dtype=np.bool_)
+        which = np.zeros(len(objective_set), dtype=np.bool_)
         which[[m for m, _ in learned]] = True
         return np.array(values), which
 
@@ -589,7 +609,7 @@ class State:
         if prepared is not None and prepared[0] == now:
             _, self.learner, closing = prepared
         else:
-            closing = self._windows.closing(now, self.ledger, self.units)
+            closing = self._windows.closing(now, self.ledger, self.objective_set)
             self.learner.advance(now)
             if closing is not None:
                 self.learner.learn_block(*closing.block)
@@ -611,7 +631,7 @@ class State:
             if PENDING not in states:
                 self._complete(row)
                 continue
-            end = self.units.next_closing(states, block.start.item(i), now)
+            end = self.objective_set.next_closing(states, block.start.item(i), now)
             self._windows.add(end, block.number.item(i), row)
         return closing.resolved
 
@@ -644,7 +664,7 @@ class State:
             return None
         if state == DEFAULTED and value != value:
             key = block.number.item(i), budget.objective
-            default = self.defaults.get(key, self.units.defaults[m])
+            default = self.defaults.get(key, self.objective_set.defaults[m])
             assert default is not None
             value = default
         if value == value:
@@ -708,14 +728,14 @@ class State:
 
     def find_windows(self) -> None:
         """Find out anew which windows are open."""
-        self._windows = find_windows(self.ledger, self.units, self.config.timeout)
+        self._windows = find_windows(self.ledger, self.objective_set, self.config.timeout)
 
 
 def new_learner(config: AgentConfig) -> Learner:
     """Return a learner that knows nothing."""
     return Learner(
         config.size,
-        config.units.first_conditions,
+        config.objective_set.first_conditions,
         prior=config.prior,
         half_life=config.half_life,
         explores=config.policy.exploration is not None,

@@ -8,8 +8,8 @@ import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.objective import PENDING, WITHDRAWN
+from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
 from mogro.agent.state.ledger import Ledger
-from mogro.agent.units import Resolved, Units
 
 
 class Closing(NamedTuple):
@@ -52,14 +52,14 @@ class Windows:
         while self._heap and self._heap[0][0] <= now:
             heapq.heappop(self._heap)
 
-    def closing(self, now: float, ledger: Ledger, units: Units) -> Closing | None:
+    def closing(self, now: float, ledger: Ledger, objective_set: ObjectiveSet) -> Closing | None:
         """Find out what becomes final until a time, in the order of closing; nothing changes."""
         if not self._heap or self._heap[0][0] > now:
             return None
         due = self._due(now)
         heapq.heapify(due)
         states: dict[int, list[int]] = {}
-        steps: list[tuple[int, Resolved]] = []
+        steps: list[tuple[int, ResolvedRewards]] = []
         while due:
             end, number, row = heapq.heappop(due)
             block, i = ledger.readable(row)
@@ -68,17 +68,19 @@ class Windows:
             waiting = states.setdefault(row, block.state[i].tolist())
             start = block.start.item(i)
             if start < math.inf:
-                final = units.resolve(waiting, block.values[i].tolist(), start, end)
+                final = objective_set.resolve(waiting, block.values[i].tolist(), start, end)
             else:  # it was not activated in time
-                final = Resolved([], [m for m, state in enumerate(waiting) if state == PENDING])
+                final = ResolvedRewards(
+                    [], [m for m, state in enumerate(waiting) if state == PENDING]
+                )
                 waiting[:] = [WITHDRAWN if state == PENDING else state for state in waiting]
             if final.learned or final.unobserved:
                 steps.append((row, final))
                 states[row] = states.pop(row)  # in this order, whatever is out of date in the heap
-            later = units.next_closing(waiting, start, end)
+            later = objective_set.next_closing(waiting, start, end)
             if later <= now:
                 heapq.heappush(due, (later, number, row))
-        return _collect(states, steps, ledger, units)
+        return _collect(states, steps, ledger, objective_set)
 
     def _due(self, now: float) -> list[tuple[float, int, int]]:
         """Return the part of the heap that is due."""
@@ -91,17 +93,17 @@ class Windows:
         return due
 
 
-def find_windows(ledger: Ledger, units: Units, activation_timeout: float) -> Windows:
+def find_windows(ledger: Ledger, objective_set: ObjectiveSet, activation_timeout: float) -> Windows:
     """Find out when the windows of all decisions close."""
     windows = Windows()
-    if min(units.nearest, activation_timeout) == math.inf:
+    if min(objective_set.nearest, activation_timeout) == math.inf:
         return windows
     rows = ledger.pending()
     part = ledger.gather(rows)
     for n, row in enumerate(rows.tolist()):
         # Also if it is over: a decision may have been late itself when it was made.
         states, start = part.state[n].tolist(), part.start.item(n)
-        end = units.next_closing(states, start, -math.inf)
+        end = objective_set.next_closing(states, start, -math.inf)
         if start == math.inf and PENDING in states:
             end = part.time.item(n) + activation_timeout
         windows.add(end, part.number.item(n), row)
@@ -109,19 +111,22 @@ def find_windows(ledger: Ledger, units: Units, activation_timeout: float) -> Win
 
 
 def _collect(
-    states: dict[int, list[int]], steps: list[tuple[int, Resolved]], ledger: Ledger, units: Units
+    states: dict[int, list[int]],
+    steps: list[tuple[int, ResolvedRewards]],
+    ledger: Ledger,
+    objective_set: ObjectiveSet,
 ) -> Closing:
     places = [ledger.writable(row) for row, _ in steps]
     features = np.array([block.features[i] for block, i in places]).reshape(-1, ledger.shape[0])
     numbers = np.array([block.number.item(i) for block, i in places], dtype=np.int64)
     times = np.array([block.time.item(i) for block, i in places])
-    shape = len(steps), len(units)
+    shape = len(steps), len(objective_set)
     values: FloatArray = np.zeros(shape)
     learned: BoolArray = np.zeros(shape, dtype=np.bool_)
     unobserved: BoolArray = np.zeros(shape, dtype=np.bool_)
     for n, (_, final) in enumerate(steps):
         for m, value in final.learned:
-            values[n, m] = (value - units.offsets[m]) / units.slopes[m]
+            values[n, m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
             learned[n, m] = True
         unobserved[n, final.unobserved] = True
     arms = [ledger.arms[row] for row, _ in steps]

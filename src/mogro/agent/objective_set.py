@@ -14,17 +14,17 @@ from mogro._validation import FloatArray, floats, without_warnings
 from mogro.agent.objective import DEFAULTED, LARGEST, LEARNED, MISSING, PENDING, UNMET, Objective
 
 
-class Resolved(NamedTuple):
+class ResolvedRewards(NamedTuple):
     """What became final of one decision: objectives with values to learn, and those without."""
 
     learned: list[tuple[int, float]]
     unobserved: list[int]
 
 
-NOTHING = Resolved([], [])
+NOTHING_RESOLVED = ResolvedRewards([], [])
 
 
-class Units:
+class ObjectiveSet:
     """The objectives together: their order, what is final when, conversion of many values."""
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
@@ -75,7 +75,7 @@ class Units:
 
     def resolve(
         self, states: list[int], values: list[float], start: float, now: float | None
-    ) -> Resolved:
+    ) -> ResolvedRewards:
         """Find out what is final by now of a decision shown then, and note it in the states."""
         learned: list[tuple[int, float]] = []
         unobserved: list[int] = []
@@ -106,7 +106,7 @@ class Units:
             else:
                 states[m] = MISSING
                 unobserved.append(m)
-        return Resolved(learned, unobserved)
+        return ResolvedRewards(learned, unobserved)
 
     def next_closing(self, states: list[int], start: float, now: float) -> float:
         """Return when the next window of a decision closes after now; infinity if none does."""
