@@ -14,7 +14,7 @@ from tests.properties import examples, mostly_slow
 import mogro
 from mogro._validation import FloatArray
 from mogro.beliefs import Beliefs
-from mogro.choice import Choice, Rule, choose
+from mogro.choice import Choice, ChoiceRule, choose
 from mogro.posterior import Posterior
 from mogro.priors import Fixed
 from mogro.probability import Probabilities
@@ -32,11 +32,13 @@ def known(theta: FloatArray, batch: tuple[int, ...] = ()) -> Beliefs:
     return Posterior(dim, objectives, prior=prior, batch=batch).beliefs()
 
 
-def pick(policy: Rule, arms: FloatArray, beliefs: Beliefs, rng: mogro.Rng, step: int = 0) -> Choice:
+def pick(
+    policy: ChoiceRule, arms: FloatArray, beliefs: Beliefs, rng: mogro.Rng, step: int = 0
+) -> Choice:
     return choose(policy, arms, beliefs, step=step, rng=rng, explore=None)
 
 
-def chances(policy: Rule, arms: FloatArray, beliefs: Beliefs, step: int = 0) -> Probabilities:
+def chances(policy: ChoiceRule, arms: FloatArray, beliefs: Beliefs, step: int = 0) -> Probabilities:
     rng = np.random.default_rng(1)
     return probabilities(policy, arms, beliefs, step=step, rng=rng, explore=None)
 
@@ -47,7 +49,7 @@ def greedy(dim: int, objectives: int, selection: Scalarization | None = None) ->
     return mogro.MOGRO(dim, objectives, threshold=1e-30, scalarization=how)
 
 
-def picks(arms: FloatArray, theta: FloatArray, policy: Rule, n: int = 64) -> set[int]:
+def picks(arms: FloatArray, theta: FloatArray, policy: ChoiceRule, n: int = 64) -> set[int]:
     rng, beliefs = np.random.default_rng(0), known(theta)
     return {int(pick(policy, arms, beliefs, rng, step).arm) for step in range(n)}
 
@@ -109,7 +111,7 @@ def test_copies_stay_with_the_first(seed: int, count: int, dtype: type) -> None:
         assert pick(policy, arms, beliefs, rng, step).arm < count
 
 
-def supports(policy: Rule, arms: FloatArray, theta: FloatArray) -> tuple[set[int], set[int]]:
+def supports(policy: ChoiceRule, arms: FloatArray, theta: FloatArray) -> tuple[set[int], set[int]]:
     """Return the arms that are chosen in 64 choices, and those that may be by their probability."""
     rng, beliefs = np.random.default_rng(1), known(theta)
     told = chances(policy, arms, beliefs)

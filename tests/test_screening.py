@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 import mogro
-from mogro._screening import clearly_best, is_shared, scores_of, shared_scores, shared_variances
+from mogro._screening import clearly_best, is_shared, shared_scores, shared_variances, take_scores
 from mogro.environments import FixedArms
 
 KINDS = ("usual", "ties", "copies", "nearly", "subspace", "units")
@@ -100,7 +100,7 @@ def test_the_best_is_clear_only_beyond_the_slack() -> None:
     assert clearly_best(scores[::3].copy(), 0.4)[1].tolist() == []
     assert clearly_best(scores[::3].copy(), 0.5)[1].tolist() == [1]
     assert clearly_best(np.array([[7.0]]), 1.0)[1].size == 0  # a single arm
-    assert scores_of(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
+    assert take_scores(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])

@@ -17,7 +17,7 @@ _WIDTH, _HEIGHT = 420.0, 260.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 40.0
 _NAMES = 170.0  # room for the labels of bars, of up to 20 characters
 _CELLS = 16  # across a drawing, in which others are counted
-_NOBODY = np.empty((0, 2))
+_NO_POINTS = np.empty((0, 2))
 _DOTS = 30  # a line of fewer points shows them
 
 
@@ -62,7 +62,7 @@ def regions(
     x: str,
     y: str,
     marked: Iterable[int] = (),
-    crowd: FloatArray = _NOBODY,
+    crowd: FloatArray = _NO_POINTS,
 ) -> str:
     """Draw points (n, 2) with boxes (n, 2, 2) around them; marked ones stand out.
 

@@ -13,7 +13,7 @@ import numpy as np
 from mogro._algebra import rounding
 from mogro._validation import FloatArray, IntArray
 
-_NOBODY = np.zeros(0, dtype=np.int64)
+_NO_LEARNERS = np.zeros(0, dtype=np.int64)
 
 
 def is_shared(arms: FloatArray) -> bool:
@@ -21,7 +21,7 @@ def is_shared(arms: FloatArray) -> bool:
     return arms.ndim == 2 or arms.shape[-3] == 1
 
 
-def _turned(arms: FloatArray) -> FloatArray:
+def _transposed(arms: FloatArray) -> FloatArray:
     """Return shared arms without the axis along which they are, (..., d, K)."""
     return np.swapaxes(arms if arms.ndim == 2 else arms[..., 0, :, :], -1, -2)
 
@@ -31,7 +31,7 @@ def shared_scores(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray,
 
     Neither they nor products computed in another way are off by more.
     """
-    scores = (directions @ _turned(arms)).reshape(-1, arms.shape[-2])
+    scores = (directions @ _transposed(arms)).reshape(-1, arms.shape[-2])
     sizes = math.sqrt(np.vdot(arms, arms)) * math.sqrt(np.vdot(directions, directions))
     return scores, rounding(arms.shape[-1]) * sizes
 
@@ -45,7 +45,7 @@ def shared_variances(
     """
     dim, arms = arms.shape[-1], arms.astype(np.float64, copy=False)
     rows, columns, places, twice = _triangle(dim)
-    turned = _turned(arms)
+    turned = _transposed(arms)
     products = turned.take(rows, axis=-2)
     products *= turned.take(columns, axis=-2)
     entries = S.reshape(*S.shape[:-2], dim * dim).take(places, axis=-1)
@@ -72,11 +72,11 @@ def clearly_best(scores: FloatArray, slack: float) -> tuple[IntArray, IntArray]:
     top = flat.take(place)
     flat[place] = -math.inf
     ahead = top - flat.take(first + scores.argmax(axis=-1))
-    doubtful = _NOBODY if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
+    doubtful = _NO_LEARNERS if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
     return best, doubtful
 
 
-def scores_of(scores: FloatArray, arms: IntArray) -> FloatArray:
+def take_scores(scores: FloatArray, arms: IntArray) -> FloatArray:
     """Return the scores (n,) of arms (n,) among (n, K)."""
     return scores.reshape(-1).take(np.arange(0, scores.size, scores.shape[-1]) + arms)
 

@@ -14,9 +14,9 @@ from mogro._algebra import arms_in_turn, distinct, matvec, rounding, vecmat
 from mogro._screening import (
     clearly_best,
     is_shared,
-    scores_of,
     shared_scores,
     shared_variances,
+    take_scores,
 )
 from mogro._streams import Rng, part_of
 from mogro._validation import (
@@ -78,7 +78,7 @@ class Prices(NamedTuple):
         return np.asarray(np.abs(self.weights) * shares)
 
 
-class Rule(Protocol):
+class ChoiceRule(Protocol):
     """What a choice asks of a policy: settings, and what arms are worth to it."""
 
     @property
@@ -104,7 +104,7 @@ class Rule(Protocol):
         """Return what arms (..., K, d) are worth, (..., K, M), to be maximised; -inf: never."""
 
 
-class Listing(Protocol):
+class SearchableArms(Protocol):
     """Arms on offer to one learner that know a faster way to the best one: those of a catalogue."""
 
     @property
@@ -115,7 +115,7 @@ class Listing(Protocol):
         """Return the positions of the arms that are best for a direction, up to rounding."""
 
 
-Arms = FloatArray | Listing
+Arms = FloatArray | SearchableArms
 
 
 class Choice(NamedTuple):
@@ -152,16 +152,16 @@ class _Round(NamedTuple):
     @property
     def features(self) -> FloatArray:
         """The arms, (..., K, d)."""
-        return listed(self.arms)
+        return arm_features(self.arms)
 
     @property
-    def nobody(self) -> BoolArray:
+    def all_false(self) -> BoolArray:
         """False for each learner, (...)."""
         return np.zeros(self.beliefs.batch, dtype=np.bool_) if self.beliefs.batch else _FALSE
 
 
 def choose(
-    policy: Rule,
+    policy: ChoiceRule,
     arms: Arms,
     beliefs: Beliefs,
     *,
@@ -180,7 +180,7 @@ def choose(
         How to choose.
     arms
         Arms on offer, (..., K, d), broadcastable to the batch of the beliefs; for one learner also
-        a listing.
+        :class:`SearchableArms`.
     beliefs
         What is known.
     step
@@ -194,7 +194,7 @@ def choose(
     epsilon
         Probability of a uniform draw, besides the policy's own.
     prices
-        What budgets add to the weights, where these sum to 1; see :func:`priced`.
+        What budgets add to the weights, where these sum to 1; see :func:`add_prices`.
     """
     this = _Round(arms, beliefs, step, rng, selection or policy.selection, prices)
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
@@ -218,7 +218,7 @@ def _uniform_draws(this: _Round, share: float) -> tuple[BoolArray, IntArray]:
     return np.asarray(draws[..., 0] < share), np.asarray(place)
 
 
-def _explore(policy: Rule, this: _Round, explore: ExplorationContext) -> Choice:
+def _explore(policy: ChoiceRule, this: _Round, explore: ExplorationContext) -> Choice:
     """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
     assert policy.exploration is not None
     batch, rng, places = explore.batch, this.rng, explore.learners
@@ -231,10 +231,10 @@ def _explore(policy: Rule, this: _Round, explore: ExplorationContext) -> Choice:
         arms, known = take_arms(this.features, batch, others), this.beliefs.take(others)
         part = this._replace(arms=arms, beliefs=known, rng=part_of(rng, others))
         arm[others], _, exploring[others], _ = _exploit(policy, part)
-    return Choice(arm.reshape(batch), None, exploring.reshape(batch), this.nobody)
+    return Choice(arm.reshape(batch), None, exploring.reshape(batch), this.all_false)
 
 
-def _exploit(policy: Rule, this: _Round) -> Choice:
+def _exploit(policy: ChoiceRule, this: _Round) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
     selection = this.selection
     optimism = optimism_in_round(policy, this.beliefs, this.step, selection, this.prices)
@@ -243,11 +243,11 @@ def _exploit(policy: Rule, this: _Round) -> Choice:
         return _by_weights(this, optimism)
     values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism, this.prices)
     if this.prices is not None:
-        values = priced(values, this.beliefs.theta, this.features, this.prices.weights)
+        values = add_prices(values, this.beliefs.theta, this.features, this.prices.weights)
     if hasattr(selection, "members"):
-        front, nobody = cast("FrontSelection", selection), this.nobody
+        front, all_false = cast("FrontSelection", selection), this.all_false
         arm = draw_member(front, _possible(values, 1.0)[0], rng=this.rng)
-        return Choice(arm, None, nobody | bool(optimism), nobody)
+        return Choice(arm, None, all_false | bool(optimism), all_false)
     return _by_scores(this, values, optimism)
 
 
@@ -279,7 +279,7 @@ def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     many = beliefs.batch and is_shared(features) and beliefs.expected.W.shape[-3] == 1
     choose_arms = _screened if many else best_arms
     arm, another = choose_arms(features, beliefs, bonus, direction, rng, optimism)
-    return Choice(arm, drawn, another, this.nobody)
+    return Choice(arm, drawn, another, this.all_false)
 
 
 def best_arms(
@@ -363,7 +363,7 @@ def _screened_optimism(
         total, some = scores.copy(), total
         total[:, turn] = some
     arm, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
-    top, chosen = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, arm)
+    top, chosen = take_scores(scores, scores.argmax(axis=-1)), take_scores(scores, arm)
     behind = top - chosen - _EQUAL_SCORES * np.maximum(np.abs(top), np.abs(chosen))
     unsure = np.abs(behind) <= slack
     unsure[doubtful] = True
@@ -376,18 +376,18 @@ def _by_scores(this: _Round, values: FloatArray, optimism: Optimism | None) -> C
     arms, beliefs, rng = this.features, this.beliefs, this.rng
     prices = None if this.prices is None else this.prices.weights
     scalarization = cast("Scalarization", this.selection)
-    weights, nobody, theta = _drawn_weights(this), this.nobody, beliefs.theta
-    sizes = vecmat(np.abs(weights), np.abs(priced_theta(theta, prices)))
+    weights, all_false, theta = _drawn_weights(this), this.all_false, beliefs.theta
+    sizes = vecmat(np.abs(weights), np.abs(theta_with_prices(theta, prices)))
     arm = _best(_scores(values, weights, scalarization), arms, sizes, rng)
     if optimism is None:
-        return Choice(arm, weights, nobody, nobody)
-    estimates = priced(beliefs.estimates(arms), theta, arms, prices)
+        return Choice(arm, weights, all_false, all_false)
+    estimates = add_prices(beliefs.estimates(arms), theta, arms, prices)
     greedy, arm = _scores(estimates, weights, scalarization), _first_copies(arms, arm)
-    return Choice(arm, weights, _is_another(greedy, arm), nobody)
+    return Choice(arm, weights, _is_another(greedy, arm), all_false)
 
 
 def optimism_in_round(
-    policy: Rule,
+    policy: ChoiceRule,
     beliefs: Beliefs,
     step: int,
     selection: Selection,
@@ -405,14 +405,14 @@ def optimism_in_round(
 
 @without_warnings
 def values_in_round(
-    policy: Rule,
+    policy: ChoiceRule,
     arms: FloatArray,
     beliefs: Beliefs,
     rng: Rng,
     optimism: Optimism | None,
     prices: Prices | None,
 ) -> FloatArray:
-    """Return what arms (..., K, d) are worth in a round, (..., K, M), before they are priced."""
+    """Return what arms (..., K, d) are worth in a round, (..., K, M), before prices."""
     if optimism is not None:
         values = beliefs.estimates(arms)
         turn, variance = _variances_in_turn(arms, beliefs, optimism)
@@ -439,7 +439,7 @@ def values_in_round(
     return values
 
 
-def priced(
+def add_prices(
     values: FloatArray, theta: FloatArray, arms: FloatArray, prices: FloatArray | None
 ) -> FloatArray:
     """Return values (..., K, M) of which each has what the arm's estimates cost at prices (M,).
@@ -452,8 +452,8 @@ def priced(
     return values + matvec(arms, vecmat(prices, theta))[..., None]
 
 
-def priced_theta(theta: FloatArray, prices: FloatArray | None) -> FloatArray:
-    """Return estimates (..., M, d) with prices (M,): what :func:`priced` makes of arms' own."""
+def theta_with_prices(theta: FloatArray, prices: FloatArray | None) -> FloatArray:
+    """Return estimates (..., M, d) with prices (M,): what :func:`add_prices` makes of arms' own."""
     return theta if prices is None else theta + vecmat(prices, theta)[..., None, :]
 
 
@@ -527,7 +527,7 @@ def _best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> 
     tops = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
     if not np.isfinite(tops).all():
         _refuse_scores(float(tops[~np.isfinite(tops)][0]))
-    terms = np.vecdot(np.abs(_picked(arms, best)), sizes)
+    terms = np.vecdot(np.abs(_chosen_features(arms, best)), sizes)
     close = scores >= (tops - unit * (np.abs(tops) + terms))[..., None]
     if np.count_nonzero(close) > best.size:
         everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
@@ -558,7 +558,9 @@ def _first_copies(arms: FloatArray, best: IntArray) -> IntArray:
         near = (arms[:best, -1] == arms[best, -1]).nonzero()[0]  # seldom any: less than a scan
         copies = near[(arms[near] == arms[best]).all(axis=-1)] if near.size else near
         return copies[0] if copies.size else best
-    return np.asarray((arms == _picked(arms, best)[..., None, :]).all(axis=-1).argmax(axis=-1))
+    return np.asarray(
+        (arms == _chosen_features(arms, best)[..., None, :]).all(axis=-1).argmax(axis=-1)
+    )
 
 
 def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
@@ -571,7 +573,7 @@ def _is_another(scores: FloatArray, arm: IntArray) -> BoolArray:
     return np.asarray(chosen < top - _EQUAL_SCORES * np.maximum(np.abs(top), np.abs(chosen)))
 
 
-def _picked(arms: FloatArray, best: IntArray) -> FloatArray:
+def _chosen_features(arms: FloatArray, best: IntArray) -> FloatArray:
     """Return the features (..., d) of the best arms (...)."""
     if arms.ndim == 2:
         return np.asarray(arms[best])
@@ -579,7 +581,7 @@ def _picked(arms: FloatArray, best: IntArray) -> FloatArray:
     return np.take_along_axis(everywhere, best[..., None, None], axis=-2)[..., 0, :]
 
 
-def listed(arms: Arms) -> FloatArray:
+def arm_features(arms: Arms) -> FloatArray:
     """Return the features of arms, (..., K, d)."""
     return arms if isinstance(arms, np.ndarray) else arms.features
 

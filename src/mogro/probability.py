@@ -139,17 +139,17 @@ def _random(
         above = np.maximum(above, 0)
         if not above.all(axis=1).any():  # all scores are 0
             return exact_probabilities(np.full(arms, 1 / arms))
-    sizes = sizes[_unbeaten(above)].max(axis=0)
-    snapped = _snapped(above, SLACK * sizes)
-    rows = _unbeaten(snapped)
-    kinds, kind, copies = _kinds(snapped[rows])
+    sizes = sizes[_undominated(above)].max(axis=0)
+    snapped = _with_equal_ties(above, SLACK * sizes)
+    rows = _undominated(snapped)
+    kinds, kind, copies = _distinct_rows(snapped[rows])
     scores = Scores(kinds, bend, total, sizes)
     if len(kinds) == 1:
         won = exact_probabilities(np.ones(1))
     elif kinds.shape[1] == 1:
         won = exact_probabilities(count_wins(scores, np.ones((1, 1))).won[0])
     elif kinds.shape[1] == 2:
-        won = exact_probabilities(_in_pieces(scores, law))
+        won = exact_probabilities(_by_intervals(scores, law))
     else:
         place = kind[rows == chosen]
         won = Probabilities(*estimate(scores, law, rng, int(place[0]) if place.size else None))
@@ -158,7 +158,7 @@ def _random(
     return Probabilities(*whole)
 
 
-def _unbeaten(values: FloatArray) -> IntArray:
+def _undominated(values: FloatArray) -> IntArray:
     """Return arms in rising order, without most of those that another beats in every objective."""
     low, span = values.min(axis=0), np.ptp(values, axis=0)
     total = ((values - low) / np.where(span > 0, span, 1)).sum(axis=1)
@@ -169,7 +169,7 @@ def _unbeaten(values: FloatArray) -> IntArray:
     return np.flatnonzero(~beaten)
 
 
-def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
+def _with_equal_ties(values: FloatArray, slack: FloatArray) -> FloatArray:
     """Return values (K, M) in which those that are equal up to rounding are equal."""
     order = values.argsort(axis=0, kind="stable")
     rising = np.take_along_axis(values, order, axis=0)
@@ -180,7 +180,7 @@ def _snapped(values: FloatArray, slack: FloatArray) -> FloatArray:
     return snapped
 
 
-def _kinds(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _distinct_rows(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Return different rows of values (K, M), which of them each is, and how often it is there."""
     kinds, kind, copies = np.unique(values, axis=0, return_inverse=True, return_counts=True)
     return kinds, kind.ravel(), copies
@@ -200,8 +200,8 @@ def _drawn(
     weights = floats(drawn, "weights", shape=(..., objectives)).astype(np.float64)
     weights = np.broadcast_to(weights, (draws, objectives))
     if not is_nonlinear(selection):
-        sizes = np.abs(values[_unbeaten(values)]).max(axis=0)
-        kinds, kind, copies = _kinds(_snapped(values, SLACK * sizes))
+        sizes = np.abs(values[_undominated(values)]).max(axis=0)
+        kinds, kind, copies = _distinct_rows(_with_equal_ties(values, SLACK * sizes))
         won = count_wins(Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
         return counted_probabilities((won / copies)[kind], draws, chosen)
     won = np.zeros(arms)
@@ -216,7 +216,7 @@ def _drawn(
     return counted_probabilities(won, draws, chosen)
 
 
-def _in_pieces(scores: Scores, law: WeightDistribution) -> FloatArray:
+def _by_intervals(scores: Scores, law: WeightDistribution) -> FloatArray:
     """Return the probabilities (K,) of arms with two objectives, exactly."""
     edges = np.empty((0, 2))
     if scores.minimum:  # an arm's score has a kink where both terms are equal

@@ -10,13 +10,13 @@ from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
 from mogro.choice import (
     Arms,
+    ChoiceRule,
     Prices,
-    Rule,
+    add_prices,
+    arm_features,
     choose,
-    listed,
     optimism_in_round,
-    priced,
-    priced_theta,
+    theta_with_prices,
     values_in_round,
 )
 from mogro.exploration import ExplorationContext
@@ -34,7 +34,7 @@ _DRAWN = 2**18  # features of arms that are drawn at once then
 
 
 def probabilities(
-    policy: Rule,
+    policy: ChoiceRule,
     arms: Arms,
     beliefs: Beliefs,
     *,
@@ -51,7 +51,7 @@ def probabilities(
     Errors are 0 where probabilities are exact. Parameters are those of :func:`choose`, and what one
     learner chose, unless that was a uniform draw: estimates count it, and look more closely at it.
     """
-    offered = floats(listed(arms), "features", shape=(..., "K", "d"))
+    offered = floats(arm_features(arms), "features", shape=(..., "K", "d"))
     batch, shape = beliefs.batch, offered.shape[-2:]
     exploring = [] if explore is None else explore.learners.tolist()
     share = 1 - (1 - epsilon) * (1 - policy.epsilon)
@@ -68,7 +68,7 @@ def probabilities(
             known = beliefs.take(np.array([learner]))
             how = selection or policy.selection
             part = _when_exploiting(policy, features, known, step, source, how, prices, chosen)
-        parts.append(_mixed(part, share))
+        parts.append(_mix_with_uniform(part, share))
     columns = (np.stack(column).reshape(*batch, shape[0]) for column in zip(*parts, strict=True))
     return Probabilities(*columns)
 
@@ -90,24 +90,26 @@ def probabilities_of_values(
     It is the same to the bit if the learner did not explore, and its values were not random. Arms
     are (K, d) and estimates (M, d); ``epsilon`` includes the policy's own.
     """
-    part = _by_values(values, arms, theta, step, _source(rng), selection, prices, chosen)
-    return _mixed(part, epsilon)
+    part = _by_values(
+        values, arms, theta, step, _generator_for_estimates(rng), selection, prices, chosen
+    )
+    return _mix_with_uniform(part, epsilon)
 
 
-def _mixed(part: Probabilities, share: float) -> Probabilities:
+def _mix_with_uniform(part: Probabilities, share: float) -> Probabilities:
     """Return probabilities with a share of uniform draws."""
     return Probabilities(
         share / len(part.values) + (1 - share) * part.values, (1 - share) * part.errors
     )
 
 
-def _source(rng: Rng) -> np.random.Generator:
+def _generator_for_estimates(rng: Rng) -> np.random.Generator:
     """Return a generator for estimates."""
     return np.random.default_rng(rng.random((1, 8)).view(np.uint64).ravel())
 
 
 def _when_exploring(
-    policy: Rule, explore: ExplorationContext, rng: Rng, chosen: int | None
+    policy: ChoiceRule, explore: ExplorationContext, rng: Rng, chosen: int | None
 ) -> Probabilities:
     """Return the probabilities of the arms of one learner that explores."""
     assert policy.exploration is not None
@@ -121,7 +123,7 @@ def _when_exploring(
 
 
 def _when_exploiting(
-    policy: Rule,
+    policy: ChoiceRule,
     arms: FloatArray,
     beliefs: Beliefs,
     step: int,
@@ -132,7 +134,7 @@ def _when_exploiting(
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) of one learner, with beliefs (1, ...)."""
     count = len(arms)
-    source = _source(rng)
+    source = _generator_for_estimates(rng)
     before = source.bit_generator.state
     optimism = optimism_in_round(policy, beliefs, step, selection, prices)
     values = values_in_round(policy, arms[None], beliefs, source, optimism, prices)
@@ -155,11 +157,11 @@ def _by_values(
     chosen: int | None,
 ) -> Probabilities:
     """Return the probabilities of arms (K, d) that are worth (K, M)."""
-    values, theta = priced(values, theta, arms, prices), priced_theta(theta, prices)
+    values, theta = add_prices(values, theta, arms, prices), theta_with_prices(theta, prices)
     rows = np.flatnonzero(values[:, 0] > -math.inf)
     if not is_front(selection):
         rows = distinct(arms, rows)
-        values, selection = _as_compared(values[rows], arms[rows], theta, selection, step)
+        values, selection = _equal_up_to_rounding(values[rows], arms[rows], theta, selection, step)
         if chosen is not None:
             place = np.flatnonzero(rows == chosen)
             chosen = int(place[0]) if place.size else None
@@ -170,7 +172,7 @@ def _by_values(
     return Probabilities(*whole)
 
 
-def _as_compared(
+def _equal_up_to_rounding(
     values: FloatArray, arms: FloatArray, theta: FloatArray, selection: Selection, step: int
 ) -> tuple[FloatArray, Selection]:
     """Return values (K, M) in which all that rounding may have set apart is equal.
@@ -195,7 +197,7 @@ def _as_compared(
 
 
 def _drawn_choices(
-    policy: Rule,
+    policy: ChoiceRule,
     arms: FloatArray,
     beliefs: Beliefs,
     step: int,
