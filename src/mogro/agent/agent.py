@@ -47,17 +47,23 @@ from mogro.agent.events import (
 from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.feature_map import FeatureSpec, Interactions
+from mogro.agent.imported_log import (
+    ImportedLog,
+    LoggedDecision,
+    check_consistent,
+    import_events,
+    read_imported_log,
+)
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import LARGEST, HalfLife, Objective, Retention
-from mogro.agent.past import Past, PastDecision, check_same, new_events, read_past
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import LastArms, make_parts, make_report
 from mogro.agent.request import (
     Clock,
-    Question,
     Request,
+    UncheckedRequest,
     Weights,
     check_first_time,
     check_id,
@@ -413,14 +419,14 @@ class Agent:
         check_new_id(id)
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
-        question = Question(*about, weights, *bounds, activate, subject, sticky)
-        asked = self._read(question)
+        unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject, sticky)
+        asked = self._read(unchecked)
 
         def make() -> Decision:
             state = self._state
             if id is not None and id in state.ledger.rows:
-                return decision_records.recall(state, id)
-            request = asked if asked.config is state.config else self._read(question)
+                return decision_records.decision_from_ledger(state, id)
+            request = asked if asked.config is state.config else self._read(unchecked)
             self._check_step(request.time, now)
             decision = make_decision(state, id, request)
             if request.offer is not None:
@@ -465,12 +471,12 @@ class Agent:
         wanted = count(top, "top")
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
-        question = Question(*about, weights, *bounds, activate, subject)
-        asked = self._read(question)
+        unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject)
+        asked = self._read(unchecked)
 
         def make() -> tuple[Decision, ...]:
             check_top_ids(self._state, id, min(wanted, len(asked.arms)))
-            request = asked if asked.config is self._config else self._read(question)
+            request = asked if asked.config is self._config else self._read(unchecked)
             self._check_step(request.time, now)
             group = make_top_decisions(self._state, id, request, wanted)
             for decision, new in group:
@@ -506,12 +512,12 @@ class Agent:
         [0.0, 1.0]
         """
         about = arms, features, context, eligible, now
-        question = Question(*about, weights, at_least, at_most, certainty)
-        asked = self._read(question, written=False)
+        unchecked = UncheckedRequest(*about, weights, at_least, at_most, certainty)
+        asked = self._read(unchecked, written=False)
         with self._current():
             state = self._state
             if asked.config is not state.config:
-                asked = self._read(question, written=False)
+                asked = self._read(unchecked, written=False)
             self._check_step(asked.time, now)
             inputs = make_inputs(state, state.learner_at(asked.time), asked)
             return compute_propensities(inputs, state.config)
@@ -575,8 +581,8 @@ class Agent:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
         self._read_rewards(given, "rewards")
-        question = Question(arms, features, context, eligible, now)
-        asked = self._read(question)
+        unchecked = UncheckedRequest(arms, features, context, eligible, now)
+        asked = self._read(unchecked)
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
@@ -586,9 +592,9 @@ class Agent:
             )  # as objectives are now
             self._check_step(asked.time, now)
             if id is not None and id in self._state.ledger.rows:
-                decision = decision_records.recall(self._state, id)
+                decision = decision_records.decision_from_ledger(self._state, id)
             else:
-                request = asked if asked.config is self._config else self._read(question)
+                request = asked if asked.config is self._config else self._read(unchecked)
                 decision = decision_records.observed_decision(self._state, id, request, arm, chance)
                 self._commit_decision(request, decision)
             if values:
@@ -818,7 +824,7 @@ class Agent:
             if not isinstance(offered, Offered):
                 return record
             config = self._queue.versions(block.position.item(i))[-1]
-            decision = decision_records.recall_with_inputs(event, offered, config)
+            decision = decision_records.decision_from_events(event, offered, config)
             return record._replace(decision=decision)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
@@ -1228,18 +1234,18 @@ class Agent:
         >>> new.observations
         {'sales': 1.0}
         """
-        log = self._past_log(past)
-        config, known = self._config, read_past(log, self._config)
+        log = self._log_to_import(past)
+        config, known = self._config, read_imported_log(log, self._config)
 
-        def current() -> Past:  # by the configuration that there is now
-            return known if config is self._config else read_past(log, self._config)
+        def current() -> ImportedLog:  # by the configuration that there is now
+            return known if config is self._config else read_imported_log(log, self._config)
 
         def some(start: int) -> int:  # others take their turn in between
             decisions = current().decisions[start : start + _LEARNED_AT_ONCE]
-            return sum(map(self._take_over, decisions))
+            return sum(map(self._import_decision, decisions))
 
         with self._current():
-            check_same(current(), self._state)
+            check_consistent(current(), self._state)
         starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
         taken = sum(self._perform(partial(some, start)) for start in starts)
         time = known.time
@@ -1247,18 +1253,18 @@ class Agent:
             self._perform(lambda: self._commit(Expired(time)))  # windows that have closed there
         return taken
 
-    def _past_log(self, past: Any) -> Any:
+    def _log_to_import(self, past: Any) -> Any:
         """Return the log of another agent, or of a journal; what is none of these as it is."""
         if isinstance(past, str | os.PathLike):
             with Agent.open(past, types=self._config.types) as agent:
-                return self._past_log(agent)
+                return self._log_to_import(agent)
         if not isinstance(past, Agent):
             return past
         return make_log(past.freeze(), None, max_arms=0, rewards="learned")
 
-    def _take_over(self, past: PastDecision) -> bool:
+    def _import_decision(self, past: LoggedDecision) -> bool:
         """Let happen what is not known yet of a decision elsewhere, and tell whether there was."""
-        events = list(new_events(past, self._state))
+        events = list(import_events(past, self._state))
         for event in events:
             self._commit(event)
         return bool(events)
@@ -1332,12 +1338,12 @@ class Agent:
         with self._current():
             return self._state.learner.theta
 
-    def _read(self, question: Question, *, written: bool = True) -> Request:
+    def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
         """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
         keeps = written and self._queue is not None
         return self._by_latest(
             lambda config: read_request(
-                question, config, self._arm_reader(config), self._clock, keeps
+                unchecked, config, self._arm_reader(config), self._clock, keeps
             )
         )
 

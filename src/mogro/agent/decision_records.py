@@ -133,7 +133,7 @@ def find_row(state: State, id: str) -> int:
     return row
 
 
-def recall(state: State, id: str) -> Decision:
+def decision_from_ledger(state: State, id: str) -> Decision:
     """Return a decision as the ledger knows it."""
     ledger, row = state.ledger, find_row(state, id)
     block, i = ledger.readable(row)
@@ -157,7 +157,7 @@ def recall(state: State, id: str) -> Decision:
     return Decision(event, state.config)
 
 
-def recall_with_inputs(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+def decision_from_events(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
     """Return a decision with what it was made of, by its events and the configuration then."""
     inputs = stored_inputs(event, offered, config)
     assert event.evidence is not None
@@ -171,7 +171,7 @@ def record(state: State, id: str) -> DecisionRecord:
     block, i = state.ledger.readable(find_row(state, id))
     values, states = block.values[i].tolist(), block.state[i].tolist()
     return DecisionRecord(
-        recall(state, id),
+        decision_from_ledger(state, id),
         {name: value for name, value in zip(names, values, strict=True) if value == value},
         {name: STATUS[status] for name, status in zip(names, states, strict=True)},
     )

@@ -32,7 +32,7 @@ _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 _UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
 
 
-class Question(NamedTuple):
+class UncheckedRequest(NamedTuple):
     """A choice as a caller asks for it: see :meth:`mogro.Agent.decide`."""
 
     arms: Arms
@@ -128,20 +128,20 @@ class Request(NamedTuple):
 
 
 def read_request(
-    question: Question,
+    unchecked: UncheckedRequest,
     config: AgentConfig,
     reader: ArmReader,
     clock: Clock | None,
     written: bool,
 ) -> Request:
     """Check a choice that is asked for; ``written``: its arms are to be written down."""
-    activate, weights, subject = question.activate, question.weights, question.subject
+    activate, weights, subject = unchecked.activate, unchecked.weights, unchecked.subject
     if activate is not True and activate is not False:
         raise ValueError(f"activate: expected True or False, got {activate!r}")
-    if question.sticky and subject is None:
+    if unchecked.sticky and subject is None:
         raise ValueError("subject: expected one, because of sticky=True, got None")
     arms = reader.read(
-        question.arms, question.features, context=question.context, eligible=question.eligible
+        unchecked.arms, unchecked.features, context=unchecked.context, eligible=unchecked.eligible
     )
     timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
@@ -149,13 +149,13 @@ def read_request(
         arms,
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(
-            question.at_least, question.at_most, question.certainty, config.objective_set
+            unchecked.at_least, unchecked.at_most, unchecked.certainty, config.objective_set
         ),
-        read_time(question.now, clock, needed=timed),
+        read_time(unchecked.now, clock, needed=timed),
         activate,
         arms.to_offer() if written else None,
         None if subject is None else hash_subject(config.seed, subject),
-        question.sticky,
+        unchecked.sticky,
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mogro.agent.decision import Decision, assign_subject, make_decision, make_inputs, unused_id
-from mogro.agent.decision_records import recall, with_evidence
+from mogro.agent.decision_records import decision_from_ledger, with_evidence
 from mogro.agent.errors import InfeasibleConstraints
 from mogro.agent.request import Request
 from mogro.agent.state.block import GROUPED
@@ -47,7 +47,7 @@ def make_top_decisions(
     for number in range(1, min(top, len(offered)) + 1):
         name = id if number == 1 else f"{made[0][0].id}/{number}"
         if name is not None and name in ledger.rows:
-            decision, new = recall(state, name), False
+            decision, new = decision_from_ledger(state, name), False
         elif left.any():
             some = request._replace(arms=offered if left.all() else offered.only(left))
             try:

@@ -28,7 +28,7 @@ from mogro.agent.state.state import State
 _LEARNED = ("learned", "defaulted")
 
 
-class PastDecision(NamedTuple):
+class LoggedDecision(NamedTuple):
     """A decision in a log.
 
     Attributes
@@ -46,14 +46,14 @@ class PastDecision(NamedTuple):
     start: float | None
 
 
-class Past(NamedTuple):
+class ImportedLog(NamedTuple):
     """What a log says: decisions in their order, and the latest time of its agent."""
 
-    decisions: list[PastDecision]
+    decisions: list[LoggedDecision]
     time: float | None
 
 
-def read_past(log: Any, config: AgentConfig) -> Past:
+def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
     """Check a log, and return it as an agent of some configuration sees it."""
     pa = need_arrow()
     if not isinstance(log, pa.Table):
@@ -64,22 +64,22 @@ def read_past(log: Any, config: AgentConfig) -> Past:
     about, names = _origin(log)
     unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
     rows = log.drop_columns(unused).to_pylist()
-    known: dict[str, PastDecision] = {}
+    known: dict[str, LoggedDecision] = {}
     for row, features in zip(rows, _features(rows, about["features"], config), strict=True):
         try:
-            past = _past_decision(row, features, names, config)
+            logged = _logged_decision(row, features, names, config)
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"log: decision {row.get('id')!r}: {error}") from error
-        id = past.event.decision.id
-        if to_plain(known.setdefault(id, past)) != to_plain(past):
+        id = logged.event.decision.id
+        if to_plain(known.setdefault(id, logged)) != to_plain(logged):
             raise ValueError(f"log: decision {id!r}: expected once, got two that differ")
-    return Past(list(known.values()), about.get("time"))
+    return ImportedLog(list(known.values()), about.get("time"))
 
 
-def check_same(past: Past, state: State) -> None:
+def check_consistent(logged: ImportedLog, state: State) -> None:
     """Refuse a log that says something else of decisions that are known."""
     rows = state.ledger.rows
-    for each in past.decisions:
+    for each in logged.decisions:
         decision = each.event.decision
         row = rows.get(decision.id)
         if row is None:
@@ -105,31 +105,31 @@ def check_same(past: Past, state: State) -> None:
                 _check(each, f"reward_{name}", value, here)
 
 
-def new_events(past: PastDecision, state: State) -> Iterator[Event]:
+def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:
     """Yield what a state does not know yet of a decision in a log; first the decision itself."""
-    event, id = past.event, past.event.decision.id
+    event, id = logged.event, logged.event.decision.id
     row = state.ledger.rows.get(id)
     if row is None:
         theta = state.learner.theta
         believed = event.decision._replace(estimates=theta @ event.decision.features)
         yield event._replace(decision=believed)
-        if past.start is not None and "pending" in event.status.values():
-            yield Activated(id, past.start)
+        if logged.start is not None and "pending" in event.status.values():
+            yield Activated(id, logged.start)
         return
     block, i = state.ledger.readable(row)
     states, values = block.state[i].tolist(), block.values[i].tolist()
     for name, value in event.values.items():
         m = state.objective_set.index[name]
-        if past.status[name] == "learned" and values[m] != value:
+        if logged.status[name] == "learned" and values[m] != value:
             yield Rewarded(id, {name: value}, event.times.get(name))
     withdrawn = [state.objective_set.index[n] for n, s in event.status.items() if s == "withdrawn"]
     if any(states[m] == PENDING for m in withdrawn):
         yield Withdrawn(id, None)
 
 
-def _check(past: PastDecision, column: str, given: object, here: object) -> None:
+def _check(logged: LoggedDecision, column: str, given: object, here: object) -> None:
     if given != here:
-        id = past.event.decision.id
+        id = logged.event.decision.id
         raise ValueError(f"log: decision {id!r}: its {column} is {here!r} here, got {given!r}")
 
 
@@ -179,9 +179,9 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
     return mapped
 
 
-def _past_decision(
+def _logged_decision(
     row: dict[str, Any], features: FloatArray, names: list[str], config: AgentConfig
-) -> PastDecision:
+) -> LoggedDecision:
     check_new_id(row["id"])
     objective_set = config.objective_set
     common = [name for name in objective_set.names if name in names]
@@ -216,7 +216,7 @@ def _past_decision(
     )
     times = {name: row.get(f"time_{name}") for name in common}
     came = {name: real(time, f"time_{name}") for name, time in times.items() if time is not None}
-    return PastDecision(Imported(decision, values, status, came), told, start if moved else None)
+    return LoggedDecision(Imported(decision, values, status, came), told, start if moved else None)
 
 
 def _status(given: str, value: float | None, name: str, objective_set: ObjectiveSet) -> str:
