@@ -15,10 +15,8 @@ from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.choice import Prices
 
-_RASH = (
-    1.0  # variance, in units of the noise, above which an estimate in a context is not relied on
-)
-_UNKNOWN = 2.0  # variance above which nothing is known: half an observation has 2
+_RASH_VARIANCE = 1.0  # in units of the noise, above which estimates in a context are not relied on
+_UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
 _RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
 
 
@@ -47,7 +45,7 @@ class BudgetEffects(NamedTuple):
     counted: FloatArray | None = None
     places: IntArray | None = None
 
-    def priced(self, place: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+    def record(self, place: int, weights: FloatArray | None, *, steered: bool) -> Priced:
         """Return what is written with the arm at a place, chosen for weights.
 
         A decision that no price could steer (a uniform draw, one that explores) says so.
@@ -130,7 +128,7 @@ def apply_budgets(
     budgets, rooms = [account.budget for account in accounts], [each.room for each in standings]
     counted, new = _counted(spending, budgets, learner, arms, beliefs, spends)
     squares = [account.flight_squares for account in accounts]
-    fits = _fitting(budgets, np.array(rooms), np.array(squares), counted, new)
+    fits = _affordable(budgets, np.array(rooms), np.array(squares), counted, new)
     if fits.all():
         return arms, effects._replace(counted=counted)
     return arms.only(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
@@ -153,16 +151,16 @@ def _counted(
     if variances.shape[1] > 1:
         variances = variances[:, spending.places]
     if arms.view.contextual:
-        rash = (variances > _RASH) | (learner.observed.n.min() <= learner.observed.dim)
+        rash = (variances > _RASH_VARIANCE) | (learner.observed.n.min() <= learner.observed.dim)
         if rash.any():
             alone, unsure = _by_arms_alone(spending, learner, arms)
             spends, variances = np.where(rash, alone, spends), np.where(rash, unsure, variances)
-    unknown = variances > _UNKNOWN
+    unknown = variances > _UNKNOWN_VARIANCE
     dearest = np.maximum(spends.max(axis=0), [budget.reserve / 2 for budget in budgets])
     return np.where(unknown, dearest, spends), np.asarray(unknown.any(axis=1))
 
 
-def _fitting(
+def _affordable(
     budgets: Sequence[Budget],
     room: FloatArray,
     squares: FloatArray,

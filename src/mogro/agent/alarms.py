@@ -18,16 +18,16 @@ from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
 from mogro.agent.state.state import State
 
 _CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about
-_LATE = 0.05  # share of rewards that came after their window
+_LATE_SHARE = 0.05  # share of rewards that came after their window
 _RECENT = 100  # decisions
 _SPANS = (100, 1000)  # decisions over which rewards may drift
-_FEW = 20  # are not enough to say anything
-_SLOW = 200  # decisions without a reward, where it may take any time
-_SURE = 3.0  # standard errors
-_ELSEWHERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
-_UNKNOWN = 0.05  # of the last decisions had a value that the encoder does not know
-_OUT_OF_REACH = 0.05  # part of its bound by which a budget is missed
-_AS_GOOD = 0.1  # probability with which an arm that is no longer chosen is better
+_MIN_DECISIONS = 20  # fewer are not enough to say anything
+_MAX_QUIET = 200  # decisions without a reward, where it may take any time
+_STANDARD_ERRORS = 3.0  # of an interval of a rate
+_NOT_CHOSEN_HERE = OBSERVED | HOLDOUT | IMPORTED  # flags of decisions that were not chosen here
+_UNKNOWN_SHARE = 0.05  # of the last decisions had a value that the encoder does not know
+_MISSED_SHARE = 0.05  # part of its bound by which a budget is missed
+_CHANCE_OF_BETTER = 0.1  # that an arm which is no longer chosen is better
 
 
 class Alarm(NamedTuple):
@@ -55,7 +55,7 @@ def find_alarms(state: State, refused: int) -> tuple[Alarm, ...]:
     alarms = [_one_arm(state, block), _uniform(state, block), *map(_budget, state.accounts)]
     for m in range(len(state.objective_set)):
         alarms += [check(state, block, m) for check in (_silence, _late, _drift)]
-    alarms += _unknown(state)
+    alarms += _unknown_values(state)
     if refused:
         words = f"times far from all others: {refused}; see whose clock is wrong, or its unit"
         alarms.append(Alarm("clock", refused, words))
@@ -71,16 +71,18 @@ def _silence(state: State, block: Block, m: int) -> Alarm | None:
     quiet = len(came) - 1 - int(np.flatnonzero(came).max(initial=-1))
     before = came[: len(came) - quiet]
     if not len(before):
-        if state.objective_set.defaults[m] is not None or quiet < (_SLOW if timeless else _FEW):
+        if state.objective_set.defaults[m] is not None or quiet < (
+            _MAX_QUIET if timeless else _MIN_DECISIONS
+        ):
             return None  # with a default, none at all may be what is usual
         words = (
             f"{name}: no reward has come for any of {quiet} decisions; see whether they are sent"
         )
         return Alarm("silence", quiet, words)
     share = float(before.mean())
-    least = float(rate_interval(share, len(before), _SURE)[0])
+    least = float(rate_interval(share, len(before), _STANDARD_ERRORS)[0])
     expected = -quiet * math.log1p(-min(least, 0.5))  # a share of 1 tells no more than one of 0.5
-    if expected <= -math.log(_CHANCE) or (timeless and quiet < max(_SLOW, len(before) / 2)):
+    if expected <= -math.log(_CHANCE) or (timeless and quiet < max(_MAX_QUIET, len(before) / 2)):
         return None
     words = (
         f"{name}: no reward for the last {quiet} decisions, where {share:.0%} had one before; see "
@@ -97,7 +99,7 @@ def _late(state: State, block: Block, m: int) -> Alarm | None:
     came = block.stamps[:, m] > -math.inf
     late = (block.stamps[:, m] >= ends)[came][-10 * _RECENT :]
     share = float(late.mean()) if len(late) else 0.0
-    if late.sum() < _FEW or share <= _LATE:
+    if late.sum() < _MIN_DECISIONS or share <= _LATE_SHARE:
         return None
     words = (
         f"{state.objective_set.names[m]}: {share:.0%} of the last {len(late)} rewards came after "
@@ -108,7 +110,7 @@ def _late(state: State, block: Block, m: int) -> Alarm | None:
 
 def _one_arm(state: State, block: Block) -> Alarm | None:
     """Say that one arm is chosen for all, though another may well be better for the weights."""
-    rows = state.ledger.live()[block.flags & _ELSEWHERE == 0].tolist()
+    rows = state.ledger.live()[block.flags & _NOT_CHOSEN_HERE == 0].tolist()
     arms = [state.ledger.arms[row] for row in rows]
     last = dict(zip(arms[:-_RECENT], rows, strict=False))
     others = [row for arm, row in last.items() if arm != arms[-1]][-_RECENT:]
@@ -121,7 +123,7 @@ def _one_arm(state: State, block: Block) -> Alarm | None:
     known = state.ledger.gather(np.array(others)).features
     some = zip(recent.features[weighted][-5:], recent.weights[weighted][-5:], strict=True)
     better = float(np.mean([_chance(state, x, weights, known) for x, weights in some]))
-    if better < _AS_GOOD:
+    if better < _CHANCE_OF_BETTER:
         return None
     words = (
         f"the last {_RECENT} decisions chose {arms[-1]!r}, of {1 + len(others)} arms that were "
@@ -153,11 +155,11 @@ def _uniform(state: State, block: Block) -> Alarm | None:
     config = state.config
     share = 1 - (1 - config.epsilon) * (1 - config.policy.epsilon)
     since = block.position > max(state.changes, default=0)  # it may have been another before
-    mine = since & (block.flags & _ELSEWHERE == 0)
+    mine = since & (block.flags & _NOT_CHOSEN_HERE == 0)
     subjects = np.where(block.subject > 0, block.subject, -1 - block.number)[mine]
     once = np.unique(subjects, return_index=True)[1]  # of sticky subjects one draw each
     count, n = int((block.flags[mine][once] & UNIFORM > 0).sum()), len(once)
-    if not _is_off(count - n * share, n * share * (1 - share), 1.0):
+    if not _is_significant(count - n * share, n * share * (1 - share), 1.0):
         return None
     words = (
         f"{count} of {n} decisions were uniform draws, where {share:.2%} were to be; see whether "
@@ -170,7 +172,7 @@ def _budget(account: Account) -> Alarm | None:
     """Say that even the cheapest arms miss a budget."""
     budget = account.budget
     if account.decisions < _RECENT or account.least / account.weight <= (
-        budget.bound + _OUT_OF_REACH * budget.worth
+        budget.bound + _MISSED_SHARE * budget.worth
     ):
         return None
     least = budget.sign * account.least / account.weight
@@ -182,12 +184,12 @@ def _budget(account: Account) -> Alarm | None:
     return Alarm("budget", least, words)
 
 
-def _unknown(state: State) -> list[Alarm]:
+def _unknown_values(state: State) -> list[Alarm]:
     """Say that arms or contexts have values that the encoders do not know, by column."""
     alarms, held = [], min(len(state.ledger), _SPANS[-1])
     for column, counts in unknown_categories(state, last=_SPANS[-1]).items():
         times, (value, most) = sum(counts.values()), next(iter(counts.items()))
-        if times >= max(_FEW, _UNKNOWN * held):
+        if times >= max(_MIN_DECISIONS, _UNKNOWN_SHARE * held):
             words = (
                 f"{column}: values that the encoder does not know, {times} in the last {held} "
                 f"decisions, {value!r} most often ({most}); they count as zeros: reconfigure with "
@@ -214,7 +216,7 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
         every = errors[_RECENT:]
         spread = float(every.var()) * (span + span**2 / len(before))
         largest = max(float(np.abs(every - every.mean()).max()), least)
-        if _is_off(span * change, spread, largest):
+        if _is_significant(span * change, spread, largest):
             words = (
                 f"{state.objective_set.names[m]}: {abs(change):.3g} "
                 f"{'more' if change > 0 else 'less'} than expected, on average over the "
@@ -224,7 +226,7 @@ def _drift(state: State, block: Block, m: int) -> Alarm | None:
     return None
 
 
-def _is_off(sum: float, variance: float, largest: float) -> bool:
+def _is_significant(sum: float, variance: float, largest: float) -> bool:
     """Tell whether a sum of independent terms, of mean 0 and bounded, is no chance."""
     rare = -math.log(_CHANCE / 2)
     part = largest * rare / 3

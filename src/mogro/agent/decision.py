@@ -390,7 +390,7 @@ def make_decision(
         prices=inputs.prices,
     )
     place, uniform = int(choice.arm), bool(choice.uniform)
-    event = decided(
+    event = decision_event(
         id,
         number,
         request,
@@ -400,12 +400,12 @@ def make_decision(
         exploring=bool(choice.exploring),
         uniform=uniform,
         grouped=grouped,
-        priced=_priced(inputs, choice, place),
+        priced=_budget_record(inputs, choice, place),
     )
     return Decision(event, config, inputs)
 
 
-def decided(
+def decision_event(
     id: str,
     number: int | None,
     request: Request,
@@ -468,15 +468,15 @@ def _baseline_decision(
     rng = decision_generator(config.seed, _key(id, request))
     place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
-    priced = _unsteered(state, learner, inputs, place, request.time)
-    event = decided(
+    priced = _baseline_budget_record(state, learner, inputs, place, request.time)
+    event = decision_event(
         *(id, number, request, inputs, place), uniform=uniform, grouped=grouped, priced=priced
     )._replace(holdout=True)
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
 
 
-def _unsteered(
+def _baseline_budget_record(
     state: State, learner: Learner, inputs: DecisionInputs, place: int, time: float | None
 ) -> Priced | None:
     """Return what is written of budgets that had no say: what was spent counts."""
@@ -484,15 +484,15 @@ def _unsteered(
     if not accounts:
         return None
     _, effects = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return effects._replace(places=None).priced(place, None, steered=False)
+    return effects._replace(places=None).record(place, None, steered=False)
 
 
-def _priced(inputs: DecisionInputs, choice: Choice, place: int) -> Priced | None:
+def _budget_record(inputs: DecisionInputs, choice: Choice, place: int) -> Priced | None:
     """Return what budgets had to do with a choice."""
     if inputs.effects is None:
         return None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.effects.priced(place, choice.weights, steered=steered)
+    return inputs.effects.record(place, choice.weights, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from mogro.agent.decision import (
     DecisionRecord,
     StoredInputs,
     compute_propensities,
-    decided,
+    decision_event,
     make_inputs,
     propensity_of,
     unused_id,
@@ -118,7 +118,7 @@ def observed_decision(
     learner = state.learner_at(request.time)
     inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
     place = request.arms.ids.index(arm)
-    event = decided(id, number, request, inputs, place)._replace(observed=True)
+    event = decision_event(id, number, request, inputs, place)._replace(observed=True)
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
         return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)

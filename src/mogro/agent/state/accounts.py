@@ -27,7 +27,7 @@ _SAVED = 0.04  # of what a decision is allowed, at most, until it is
 _LEAST_REACH = 6.0  # decisions' worth
 _REACHES = 6.0  # that the level strays, by what was spent
 _LARGEST_LOG = 30.0  # of a price
-_SOME = 100  # decisions before a budget is said to be too small
+_MIN_DECISIONS = 100  # decisions before a budget is said to be too small
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
@@ -35,7 +35,7 @@ _NUMBERS = (
 )
 
 
-class Amount(NamedTuple):
+class SpentAmount(NamedTuple):
     """What a decision has spent, or is expected to while it is in flight."""
 
     total: float
@@ -96,7 +96,7 @@ class Account:
         self.time = -math.inf
         self.extra: dict[int, float] = {}
         # Of a window, by number of the decision: its time, what it was allowed, and its amount.
-        self.entries: dict[int, tuple[float, float, Amount]] = {}
+        self.entries: dict[int, tuple[float, float, SpentAmount]] = {}
 
     def copy(self) -> "Account":
         """Return an account that goes on by itself."""
@@ -145,7 +145,7 @@ class Account:
             room=self.allowed - together + budget.reserve,
             price=self.standing(None).price,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
-            feasible=self.feasible or self.decisions < _SOME,
+            feasible=self.feasible or self.decisions < _MIN_DECISIONS,
         )
 
     def decide(self, number: int, expected: float, priced: Priced, place: int, time: float) -> None:
@@ -156,22 +156,22 @@ class Account:
                 self._forget(old)
         if priced.sensitive is not None:
             surplus = self.log_price - math.log(priced.prices[place] * budget.worth)
-            self._steer(surplus, priced.sensitive[place])
+            self._update_log_price(surplus, priced.sensitive[place])
         if self._half_life is not None:
-            kept = self._kept(time)
+            kept = self._remaining_weight(time)
             for name in ("weight", "least", "squares"):
                 setattr(self, name, kept * getattr(self, name))
         self.weight += 1
         self.least += priced.least[place]
         if priced.extra is not None:
             self.extra[number] = priced.extra[place]
-        amount = Amount(expected, True)
+        amount = SpentAmount(expected, True)
         if budget.window is not None:
             self.entries[number] = time, budget.bound, amount
         self._add(1.0, budget.bound, amount)
         self.level += (budget.bound - expected) / budget.worth
 
-    def _steer(self, surplus: float, sensitive: bool) -> None:
+    def _update_log_price(self, surplus: float, sensitive: bool) -> None:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         if sensitive:
             moved = self.log_price - max(-1.0, min(surplus, 1.0)) / self.reach**2
@@ -180,7 +180,7 @@ class Account:
         if self.idle > self.budget.burst:
             self.level -= surplus * self.reach
 
-    def change(self, number: int, before: Amount | None, after: Amount | None) -> None:
+    def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
         """Count what has become of a decision; None: it does not count."""
         budget = self.budget
         if number < self.since:
@@ -201,7 +201,7 @@ class Account:
                 self._add(sign, budget.bound, amount)
                 self.level += sign * (budget.bound - amount.total) / budget.worth
 
-    def _add(self, sign: float, allowed: float, amount: Amount) -> None:
+    def _add(self, sign: float, allowed: float, amount: SpentAmount) -> None:
         """Count a decision; with -1 as sign no longer."""
         self.decisions += sign
         self.allowed += sign * allowed
@@ -213,7 +213,7 @@ class Account:
         else:
             self.spent += sign * amount.total
 
-    def _kept(self, time: float) -> float:
+    def _remaining_weight(self, time: float) -> float:
         """Return what the next decision leaves of the weight of those before."""
         half_life, before = self._half_life, self.time
         self.time = max(time, before)
@@ -265,7 +265,7 @@ class Account:
         self.since = int(self.since)
         self.extra = {int(number): amount for number, amount in extra.tolist()}
         self.entries = {
-            int(n): (made, may, Amount(total, bool(in_flight)))
+            int(n): (made, may, SpentAmount(total, bool(in_flight)))
             for n, made, may, total, in_flight in entries.tolist()
         }
 

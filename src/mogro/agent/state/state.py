@@ -22,7 +22,7 @@ from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObject
 from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.objective_set import NOTHING_RESOLVED, ObjectiveSet, ResolvedRewards
-from mogro.agent.state.accounts import Account, Amount, new_accounts
+from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
 from mogro.agent.state.block import (
     COUNTED,
     EXPLORED,
@@ -642,7 +642,7 @@ class State:
 
     def _amounts(
         self, block: Block, i: int, states: list[int] | None = None
-    ) -> list[Amount | None]:
+    ) -> list[SpentAmount | None]:
         """Return what a decision spends of every budget, in states if not its own.
 
         An empty list if it does not count.
@@ -652,7 +652,7 @@ class State:
         now = block.state[i].tolist() if states is None else states
         return [self._amount(place, block, i, now) for place in range(len(self.accounts))]
 
-    def _amount(self, place: int, block: Block, i: int, states: list[int]) -> Amount | None:
+    def _amount(self, place: int, block: Block, i: int, states: list[int]) -> SpentAmount | None:
         """Return what a decision spends of the budget at a place.
 
         What nobody told counts as it was expected.
@@ -668,10 +668,10 @@ class State:
             assert default is not None
             value = default
         if value == value:
-            return Amount(budget.sign * value, False)
-        return Amount(spending.expected(place, block.estimates[i]), state == PENDING)
+            return SpentAmount(budget.sign * value, False)
+        return SpentAmount(spending.expected(place, block.estimates[i]), state == PENDING)
 
-    def _recount(self, block: Block, i: int, before: list[Amount | None]) -> None:
+    def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
         if before:
             _recount(self.accounts, block.number.item(i), before, self._amounts(block, i))
@@ -764,8 +764,8 @@ def _is_untouched(block: Block, i: int) -> bool:
 def _recount(
     accounts: list[Account],
     number: int,
-    before: list[Amount | None],
-    after: list[Amount | None],
+    before: list[SpentAmount | None],
+    after: list[SpentAmount | None],
 ) -> None:
     """Count in accounts what has become of a decision."""
     for account, old, new in zip(accounts, before, after, strict=True):
