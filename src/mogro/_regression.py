@@ -35,9 +35,9 @@ _RENEW_EVERY = 256  # updates, or twice the number of features
 _CENTRE_AT = (1, 1.5, 2, 3, 4, 6, 8, 16, 32, 64)  # updates a feature
 _BLOCK = 32  # observations that are added to the sums together
 _REVIEW = 32.0, 1e3  # growth of det(V + Lambda) after which the prior is looked at again: 2^d
-_LOSSY = 1e12  # an update that shrinks a variance by more leaves few digits in W
-_OUTGROWN = 64.0  # a precision this many times too small is made anew
-_FADED = 1.5  # the same for one that was learned, and fades with the sums
+_MAX_SHRINKAGE = 1e12  # an update that shrinks a variance by more leaves few digits in W
+_MAX_PRECISION_RATIO = 64.0  # a precision this many times too small is made anew
+_MAX_LEARNED_RATIO = 1.5  # the same for one that was learned, and fades with the sums
 _TINY = 1e-115  # mean squares below are zeros
 _UNSEEN = 1e-127  # a flat prior has a precision below for features never seen
 _RENEWED = ("solution", "squares", "mean", "precision", "_growth")
@@ -119,7 +119,7 @@ class Regression:
         d = self.dim
         x, y = z[..., :d], z[..., d:]
         if not self._complete:
-            self._meet(x, weight)
+            self._set_new_precisions(x, weight)
         self.n, solution = self.n + weight, self.solution
         self._rows[..., self._held, :] = z
         self._held += 1
@@ -145,7 +145,7 @@ class Regression:
         if self._updates in self._centre_at:
             self._centre()
         if (self._growth if alone else largest(self._growth)) > self._much:
-            self._review()
+            self._renew_if_needed()
 
     def learn(self, z: FloatArray, weight: Any) -> None:
         """Learn from blocks (..., n, d + m)."""
@@ -168,7 +168,7 @@ class Regression:
         if not self.prior.relative:  # but this one does not
             self.renew()
         elif largest(self._growth) > self._much:
-            self._review()
+            self._renew_if_needed()
 
     def apart(self) -> Self:
         """Return the regressions of each target by itself, with leading axes (..., m)."""
@@ -232,7 +232,7 @@ class Regression:
 
     def renew(self, where: Any = ...) -> None:
         """Make the solution anew from the sums: of all regressions, or of some."""
-        precision, sums, d = self._wanted(where), self.sums(where), self.dim
+        precision, sums, d = self._target_precision(where), self.sums(where), self.dim
         V, b = sums[..., :d, :d], sums[..., d:, :d]
         W, mean = inverse_root(V, precision), np.broadcast_to(self._stated, self.mean.shape)[where]
         theta = _solved(W, V, b, mean)
@@ -241,9 +241,9 @@ class Regression:
         squares = np.maximum(self.residual(theta, where), 0) + _penalty(theta - mean, precision)
         self._complete, self.version = not self._flat, self.version + 1
         solution, growth = np.concatenate((W, theta), axis=-2), np.ones(precision.shape[:-1])
-        self._put(where, _RENEWED, solution, squares, mean, precision, growth)
+        self._replace_arrays(where, _RENEWED, solution, squares, mean, precision, growth)
 
-    def _wanted(self, where: Any = ...) -> FloatArray:
+    def _target_precision(self, where: Any = ...) -> FloatArray:
         """Return the Lambda that fits the sums."""
         if isinstance(self.prior, Learned):
             return np.asarray(self.learned[where])
@@ -251,7 +251,7 @@ class Regression:
         sizes = diagonal / np.where(n > 0, n, 1.0)[..., None]
         return self.prior.precisions(np.where(sizes > _TINY, sizes, 0.0), diagonal)
 
-    def _meet(self, x: FloatArray, weight: Any) -> None:
+    def _set_new_precisions(self, x: FloatArray, weight: Any) -> None:
         """Give features (..., d) that are seen for the first time the precision that they want."""
         squares, seen = x * x, self.precision > _UNSEEN
         new = (squares > _TINY) & ~seen
@@ -265,15 +265,15 @@ class Regression:
         self.solution = self.solution.copy()  # W has nothing else in their rows and columns
         diagonals(self.solution)[new] = 1 / np.sqrt(self.precision[new])
 
-    def _review(self) -> None:
+    def _renew_if_needed(self) -> None:
         """Centre a flat prior; renew regressions whose prior no longer fits, or that lost digits.
 
         While each observation may bring a new direction, centring can wait.
         """
-        slack = _FADED if isinstance(self.prior, Learned) else _OUTGROWN
-        grown, stale = (np.asarray(self._growth > much) for much in (self._much, _LOSSY))
+        slack = _MAX_LEARNED_RATIO if isinstance(self.prior, Learned) else _MAX_PRECISION_RATIO
+        grown, stale = (np.asarray(self._growth > much) for much in (self._much, _MAX_SHRINKAGE))
         where: Any = ... if grown.all() else grown
-        stale[where] |= (self._wanted(where) > slack * self.precision[where]).any(axis=-1)
+        stale[where] |= (self._target_precision(where) > slack * self.precision[where]).any(axis=-1)
         ripe = grown & (self.n >= self.dim)
         if self._flat and np.count_nonzero(ripe):
             self._centre(... if ripe.all() else ripe)
@@ -288,9 +288,9 @@ class Regression:
         change = (pull @ W.mT) @ W
         squares = np.maximum(self.residual(None, where) - dot(change, pull), 0)
         solution = np.concatenate((W, mean + change), axis=-2)
-        self._put(where, ("mean", "squares", "solution"), mean, squares, solution)
+        self._replace_arrays(where, ("mean", "squares", "solution"), mean, squares, solution)
 
-    def _put(self, where: Any, names: tuple[str, ...], *arrays: FloatArray) -> None:
+    def _replace_arrays(self, where: Any, names: tuple[str, ...], *arrays: FloatArray) -> None:
         """Replace arrays, or their parts for some regressions."""
         for name, array in zip(names, arrays, strict=True):
             whole = np.array(array if where is ... else getattr(self, name))

@@ -106,7 +106,7 @@ class Learner:
         """Which objectives, (M,), have more observations than there are parameters."""
         return np.asarray(self.effective > self.observed.dim)
 
-    def begin_after(self, before: "Learner", learned: IntArray, now: float) -> None:
+    def continue_from(self, before: "Learner", learned: IntArray, now: float) -> None:
         """Let weights refer to the same as before; else to the last decision learned, or now."""
         self.latest = now
         if self._by_number:
@@ -119,7 +119,7 @@ class Learner:
         expected: Any = beliefs.observed
         if any(self._pending):
             recent = list(self._recent.values())
-            expected = _Expected(expected, self._sums, recent, self._pending)
+            expected = _ExpectedPosterior(expected, self._sums, recent, self._pending)
         expected.version += self._losses << 32
         if self._first_conditions is not None and self.observed.apart:
             expected = _PosteriorOfConditions(expected, self._first_conditions)
@@ -151,12 +151,12 @@ class Learner:
         other._recent = self._recent.copy()
         return other
 
-    def fades(self, now: float | None) -> bool:
+    def decays_until(self, now: float | None) -> bool:
         """Tell whether something fades until a time."""
-        return now is not None and self._in_time and now > self.latest and self.latest > -math.inf
+        return now is not None and self._by_time and now > self.latest and self.latest > -math.inf
 
     @property
-    def _in_time(self) -> bool:
+    def _by_time(self) -> bool:
         """Whether all fades as time goes by."""
         return self._period is not None and not self._by_number
 
@@ -172,7 +172,7 @@ class Learner:
         if self._period is not None and self.latest > -math.inf:
             factor = 0.5 ** ((latest - self.latest) / self._period)
             self.observed.decay(factor)
-            if self._in_time:
+            if self._by_time:
                 self._sum_recent()
                 self._sums = self._sums * factor
         self.latest = latest
@@ -184,7 +184,7 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = float(self._faded(time)) if self._in_time else 1.0
+        weight = float(self._decay_weights(time)) if self._by_time else 1.0
         self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
         self._pending = [count + 1 for count in self._pending]
         if len(self._recent) > _MAX_SINGLE:
@@ -238,7 +238,7 @@ class Learner:
             for n in rows.tolist():
                 which = None if learned[n].all() else learned[n]
                 self._observe(x[n], values[n], which, numbers.item(n), times.item(n), arms[n])
-        self._take_out_of_pending(x, learned | unobserved, times)
+        self._remove_pending(x, learned | unobserved, times)
         self._losses += bool(unobserved.any())
 
     def _observe(
@@ -310,10 +310,10 @@ class Learner:
 
     def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
-        self._take_out_of_pending(x, which, times)
+        self._remove_pending(x, which, times)
         self._losses += 1
 
-    def _take_out_of_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
+    def _remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         if self._explores:
             if (which != which[:, :1]).any():
                 self.observed.separate()
@@ -337,7 +337,7 @@ class Learner:
     def weights(self, numbers: IntArray, times: FloatArray) -> FloatArray:
         """Return how much observations of decisions (n,) count now, later ones as the last."""
         moments = np.minimum(numbers if self._by_number else times, self.latest)
-        return np.asarray(self._faded(moments))
+        return np.asarray(self._decay_weights(moments))
 
     def evidence(self) -> FloatArray:
         """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
@@ -432,20 +432,20 @@ class Learner:
         """Return how much an observation of a decision counts, once it is learned."""
         if self._by_number:
             self._fade(number)
-        return float(self._faded(number if self._by_number else time))
+        return float(self._decay_weights(number if self._by_number else time))
 
     def _pending_weights(self, times: Any) -> Any:
         """Return how much decisions count that are in flight, by their times."""
-        return self._faded(times) if self._in_time else np.ones(np.shape(times))
+        return self._decay_weights(times) if self._by_time else np.ones(np.shape(times))
 
-    def _faded(self, moments: Any) -> Any:
+    def _decay_weights(self, moments: Any) -> Any:
         """Return the weights of times, or of the numbers of decisions: (n,), or one of them."""
         if self._period is None or self.latest == -math.inf:
             return np.ones(np.shape(moments))
         return 0.5 ** ((self.latest - moments) / self._period)
 
 
-class _Expected:
+class _ExpectedPosterior:
     """What was observed, and what is in flight as if it had been; computed when asked for.
 
     Most decisions do not ask for it: those that look whether to explore, or are optimistic.

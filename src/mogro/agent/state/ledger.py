@@ -319,7 +319,7 @@ class Ledger:
         """Return all rows in use, in the order of their decisions."""
         return self._where([block.number >= 0 for block in self.blocks])
 
-    def numbered(self, numbers: Sequence[int]) -> list[int]:
+    def rows_of_numbers(self, numbers: Sequence[int]) -> list[int]:
         """Return the rows of decisions by their numbers, as far as they are held."""
         wanted = np.array(numbers, dtype=np.int64)
         rows: list[int] = self._where([np.isin(b.number, wanted) for b in self.blocks]).tolist()

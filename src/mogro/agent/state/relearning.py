@@ -46,7 +46,7 @@ def moved_objectives(old: ObjectiveSet, new: ObjectiveSet) -> tuple[list[int | N
     return places, np.array([1.0 if m is None else old.slopes[m] / slope for m, slope in slopes])
 
 
-def kept_defaults(
+def replaced_defaults(
     block: Block, defaults: Mapping[tuple[int, str], float], old: ObjectiveSet, new: ObjectiveSet
 ) -> dict[tuple[int, str], float]:
     """Return what was learned as a default that is another one now, of decisions held."""
@@ -85,7 +85,7 @@ def observations(
     return np.where(learned, objective_set.to_learner_units(rewards), 0.0), learned
 
 
-def carried(
+def carry_over(
     learner: Learner,
     block: Block,
     config: AgentConfig,

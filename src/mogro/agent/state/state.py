@@ -39,12 +39,12 @@ from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.relearning import (
-    carried,
-    kept_defaults,
+    carry_over,
     learn_again,
     moved_objectives,
     observations,
     remapped_features,
+    replaced_defaults,
 )
 from mogro.agent.state.windows import Closing, Windows, find_windows
 
@@ -121,7 +121,7 @@ class State:
             return self.learner
         now = max(time, self.time)
         closing = self._windows.closing(now, self.ledger, self.objective_set)
-        if closing is None and not self.learner.fades(now):
+        if closing is None and not self.learner.decays_until(now):
             return self.learner
         learner = self.learner.copy()
         learner.advance(now)
@@ -517,7 +517,7 @@ class State:
         before, learner, ledger = self.learner, new_learner(config), self.ledger
         if anew and self.counters.forgotten:
             held = ledger.gather(ledger.live())
-            learner.observed = carried(
+            learner.observed = carry_over(
                 before, held, self.config, self.defaults, config, places, factors
             )
         elif not anew:
@@ -525,7 +525,7 @@ class State:
             learner.observed = (
                 before.observed if same else with_objectives(before.observed, places, factors)
             )
-        self.defaults = kept_defaults(
+        self.defaults = replaced_defaults(
             ledger.gather(ledger.live()), self.defaults, old, objective_set
         )
         self.config, self.objective_set = config, objective_set
@@ -533,7 +533,7 @@ class State:
         block = ledger.gather(ledger.live())
         self.counters.missing += places.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
-        learner.begin_after(before, block.number[learned.any(axis=1)], self.time)
+        learner.continue_from(before, block.number[learned.any(axis=1)], self.time)
         if anew:
             arms = [ledger.arms[row] for row in ledger.live().tolist()]
             learn_again(learner, block, values, learned, arms)
@@ -691,7 +691,7 @@ class State:
         """Drop decisions; nothing more is learned from what was pending."""
         dropped = 0
         self._learner_ahead = None  # it may have learned from them
-        for row in self.ledger.numbered(event.numbers):
+        for row in self.ledger.rows_of_numbers(event.numbers):
             block, i = self.ledger.writable(row)
             self._withdraw(row, block, i)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
