@@ -55,7 +55,7 @@ from mogro.agent.imported_log import (
     read_imported_log,
 )
 from mogro.agent.journal import CommitQueue, check_config, open_journal
-from mogro.agent.journal.tables import mentions
+from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
 from mogro.agent.objective import LARGEST, HalfLife, Objective, Retention
 from mogro.agent.reconfiguration import find_changes
@@ -676,7 +676,7 @@ class Agent:
         [UnknownDecision("id: no decision 'v3'; it was never made, or is forgotten")]
         """
         if self._queue is not None:
-            return self._queue.gather(calls)
+            return self._queue.batch(calls)
         answers: list[T | Exception] = []
         for call in calls:
             try:
@@ -1089,7 +1089,7 @@ class Agent:
             if not differing:
                 return Reconfiguration()
             if self._queue is not None:
-                self._queue.know(self._config.reconfigured(differing).types)
+                self._queue.add_types(self._config.reconfigured(differing).types)
             event = Reconfigured(differing, read_time(now, needed=False))
             done: Reconfiguration = self._commit_at(event, now)
             return done
@@ -1135,7 +1135,7 @@ class Agent:
             with self._lock:
                 self._commit(make(()))
         else:
-            self._tell(self._queue.erase(gone, make))
+            self._notify(self._queue.erase(gone, make))
         return len(gone)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
@@ -1148,7 +1148,7 @@ class Agent:
         with self._with_journal("events").view() as (_, journal):
             if id is None:
                 return tuple(journal.read(0))
-            places = {place for place, _ in mentions(journal.rows(0), (id,))}
+            places = {place for place, _ in find_mentions(journal.rows(0), (id,))}
             return tuple(journal.read(0, lambda place, _: place in places))
 
     def void(self, position: int) -> None:
@@ -1175,7 +1175,7 @@ class Agent:
         >>> agent.close(); folder.cleanup()
         """
         self._with_journal("void").void(count(position, "position"))
-        self._tell(Voided(position))
+        self._notify(Voided(position))
 
     def alarms(self) -> tuple[Alarm, ...]:
         """Say what should be looked at, by the decisions that are held; empty if nothing.
@@ -1417,11 +1417,11 @@ class Agent:
         if queue is None:
             with self._lock:
                 return work()
-        if queue.gathering == threading.get_ident():
+        if queue.batching == threading.get_ident():
             return work()
         return queue.perform(work)
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""
         if self._on_event is not None:
             for field in event:
@@ -1435,7 +1435,7 @@ class Agent:
         result = apply(event)
         if isinstance(result, Exception):
             raise result
-        self._tell(event)
+        self._notify(event)
         learner = self._state.learner
         if learner.observed.due:
             self._commit(PriorLearned(learner.evidence()))

@@ -64,7 +64,7 @@ from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.journal.tables import Journal, Row, kind_of
+from mogro.agent.journal.tables import Journal, Row, event_kind
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
@@ -108,7 +108,7 @@ def make_log(
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     known = [
-        _known_columns(
+        _evidence_columns(
             Block._make(column[n : n + _ROWS] for column in block),
             contexts[n : n + _ROWS],
             *(written, state.config, most),
@@ -207,7 +207,7 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     for row in journal.rows(0):
         if row[0] in held:
             written.decisions[row[0]] = row, config
-        elif kind_of(row) in _ALWAYS_READ:
+        elif event_kind(row) in _ALWAYS_READ:
             event = journal.decode(row)
             if isinstance(event, Reconfigured):
                 config = config.reconfigured(event.changes)
@@ -217,7 +217,7 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     return written
 
 
-class _KnownRow(NamedTuple):
+class _EvidenceRow(NamedTuple):
     """What a journal knows of a decision."""
 
     basis: int | None = None
@@ -228,7 +228,7 @@ class _KnownRow(NamedTuple):
     offered_estimates: FloatArray | None = None
 
 
-def _known_columns(
+def _evidence_columns(
     block: Block,
     contexts: Sequence[str],
     written: JournalRows | None,
@@ -239,14 +239,14 @@ def _known_columns(
     pa, offers, objective_set = need_arrow(), _Offers(config.features), config.objective_set
     places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
     rows = [
-        _known_row(*place, written, objective_set, offers, max_arms=max_arms) for place in places
+        _evidence_row(*place, written, objective_set, offers, max_arms=max_arms) for place in places
     ]
     vector = pa.list_(pa.float64())
     kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
     values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
     columns = {
         name: pa.array(column, kind)
-        for name, column, kind in zip(_KnownRow._fields, values, kinds, strict=True)
+        for name, column, kind in zip(_EvidenceRow._fields, values, kinds, strict=True)
     }
     place = columns.pop("place")
     ids = pa.array([_in_utf8(arms.ids) for arms in offers.arms], pa.list_(pa.string()))
@@ -304,7 +304,7 @@ class _Offers:
         return self._remappings[id(config)]
 
 
-def _known_row(
+def _evidence_row(
     position: int,
     offer: int,
     context_record: str,
@@ -313,13 +313,13 @@ def _known_row(
     offers: _Offers,
     *,
     max_arms: int,
-) -> _KnownRow:
+) -> _EvidenceRow:
     if written is None or position not in written.decisions:
-        return _KnownRow()
+        return _EvidenceRow()
     (row, config), offered = written.decisions[position], written.offers.get(offer)
     evidence = written.journal.evidence(row)
     if evidence is None:
-        return _KnownRow()
+        return _EvidenceRow()
     record = as_record(context_record)
     view = config.features.in_context(evidence.context if record is None else record)
     chance, error = evidence.propensity or (None, None)
@@ -340,7 +340,7 @@ def _known_row(
         ]  # -1: a column of NaN
         believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
     context = offers.context(view, config)
-    return _KnownRow(
+    return _EvidenceRow(
         evidence.basis,
         context,
         chance,

@@ -36,7 +36,7 @@ from mogro.agent.events import (
     Withdrawn,
 )
 from mogro.agent.journal.snapshots import Snapshots, new_draft
-from mogro.agent.journal.tables import Journal, mentions, written
+from mogro.agent.journal.tables import Journal, event_rows, find_mentions
 from mogro.agent.state.snapshot import join
 from mogro.agent.state.state import State
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 Voids = dict[int, float]  # positions of events that have not happened, and of those that say so
 
 _CAN_BE_VOID = (Decided, Rewarded, Activated, Withdrawn, Expired)
-_GIVE_WAY = 0.002  # seconds between commits of housekeeping: others wait for the lock
+_PAUSE_BETWEEN_COMMITS = 0.002  # seconds between commits of housekeeping: others wait for the lock
 
 
 class PendingCall:
@@ -103,7 +103,7 @@ class CommitQueue:
         self._guard = threading.Lock()  # of the next two
         self._waiting: deque[PendingCall] = deque()
         self._leader: int | None = None  # a thread
-        self.gathering: int | None = None  # the thread that carries out several calls as one
+        self.batching: int | None = None  # the thread that carries out several calls as one
         self._state: State | None = None  # None: to be read from the journal
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
@@ -127,7 +127,7 @@ class CommitQueue:
         try:
             self._join(call)
             if call.leads:
-                self._lead(call)
+                self._run_waiting_calls(call)
         except BaseException:  # an interrupt: others go on
             with self._guard, suppress(ValueError):
                 self._waiting.remove(call)
@@ -138,12 +138,12 @@ class CommitQueue:
         result: T = call.outcome()
         return result
 
-    def gather(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+    def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
         """Carry out calls that each :meth:`perform`, all with one commit; an answer each."""
 
         def work() -> list[T | Exception]:
             answers: list[T | Exception] = []
-            self.gathering = threading.get_ident()
+            self.batching = threading.get_ident()
             try:
                 for call in calls:
                     before = len(self._fresh)
@@ -154,7 +154,7 @@ class CommitQueue:
                             raise  # it happened in part: the whole round is off
                         answers.append(error)
             finally:
-                self.gathering = None
+                self.batching = None
             return answers
 
         return self.perform(work)
@@ -216,7 +216,7 @@ class CommitQueue:
         """Return one event, within :meth:`current`; None if it is no longer there."""
         return self._journal.event(position)
 
-    def know(self, types: Iterable[type[Any]]) -> None:
+    def add_types(self, types: Iterable[type[Any]]) -> None:
         """Know classes that are not mogro's own, of which events are made from now on."""
         self._journal.types = {**self._journal.types, **{kind.__name__: kind for kind in types}}
 
@@ -245,10 +245,10 @@ class CommitQueue:
         last, known = 0, dict[int, str]()
         for _ in range(2):  # so that little is left to search with the lock held
             with self.view() as (state, reader):
-                known.update(mentions(reader.rows(last), ids))
+                known.update(find_mentions(reader.rows(last), ids))
                 last = state.position
         with self._transaction() as now:
-            known.update(mentions(self._journal.rows(last), ids))
+            known.update(find_mentions(self._journal.rows(last), ids))
             event = make(set(known.values()))
             offers = set(now.ledger.references)
             self.apply(event)
@@ -258,7 +258,7 @@ class CommitQueue:
         with self._transaction():
             self._journal.remove(gone)
             self._journal.drop_parts(self._journal.unused_parts())
-        time.sleep(_GIVE_WAY)
+        time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._lock:
             self._journal.scrub()
         return event
@@ -297,7 +297,7 @@ class CommitQueue:
         for number in range(len(state.ledger.blocks)):
             with self._transaction():
                 self._snapshots.write_block(state.ledger, number, draft)
-            time.sleep(_GIVE_WAY)
+            time.sleep(_PAUSE_BETWEEN_COMMITS)
         with self._transaction():
             if _voids(self._journal, state.position):
                 return False
@@ -342,7 +342,7 @@ class CommitQueue:
         if self._closed:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
-    def _lead(self, mine: PendingCall) -> None:
+    def _run_waiting_calls(self, mine: PendingCall) -> None:
         """Carry out all calls that wait, this thread's too, and tell the threads that wait."""
         calls: list[PendingCall] = []
         try:
@@ -390,7 +390,7 @@ class CommitQueue:
                     self._state.ledger.released = []
                 yield self._state
                 if self._fresh:
-                    self._journal.append(written(self._position + 1, self._fresh))
+                    self._journal.append(event_rows(self._position + 1, self._fresh))
                 ending = True
                 self._journal.commit()
             except BaseException as error:
@@ -448,13 +448,13 @@ class CommitQueue:
         """Bring the state to the last event committed."""
         if self._state is None:
             self._restart()
-        while not self._follow():
+        while not self._apply_new_events():
             missing, connection = self._position + 1, self._connection
             self._restart()
             if connection == self._journal.connections and self._position < missing:
                 raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
 
-    def _follow(self) -> bool:
+    def _apply_new_events(self) -> bool:
         """Apply the events after those in the state.
 
         Return False if the state cannot be brought up to date so: because what comes next has gone
@@ -470,7 +470,7 @@ class CommitQueue:
                 return False
             if isinstance(event, Voided) and event.position not in self._voids:
                 self._restart()
-                return self._follow()
+                return self._apply_new_events()
             self._state = None  # if it fails in the middle
             _replay(state, position, event, self._voids, journal.path)
             self._position += 1
@@ -515,10 +515,10 @@ class CommitQueue:
             if state.position > self._journal.index().position:
                 self._snapshots.begin(state)
         while self._snapshots.under_way:
-            time.sleep(_GIVE_WAY)
+            time.sleep(_PAUSE_BETWEEN_COMMITS)
             with self._transaction():
                 self._snapshots.step()
-        time.sleep(_GIVE_WAY)
+        time.sleep(_PAUSE_BETWEEN_COMMITS)
 
 
 def _voids(journal: Journal, after: int) -> Voids:

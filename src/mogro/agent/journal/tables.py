@@ -203,7 +203,7 @@ class Journal(ABC):
         does not look at, decisions take less time to read.
         """
         for row in self.rows(after):
-            if wanted is None or wanted(row[0], kind_of(row)):
+            if wanted is None or wanted(row[0], event_kind(row)):
                 yield row[0], self.decode(row, evidence=evidence)
 
     def event(self, position: int) -> Event | None:
@@ -233,7 +233,7 @@ class Journal(ABC):
             raise self._unreadable(row, error) from error
 
     def _unreadable(self, row: Row, error: Exception) -> JournalError:
-        name, intact = kind_of(row)[:40], checksum(row[0], row[1]) == row[2]
+        name, intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
         if intact and name not in KINDS:
             return NewerJournal(f"{self.path}: event {row[0]} is {name!r}, not known here")
         return DamagedJournal(f"{self.path}: event {row[0]} is damaged: {error}")
@@ -326,7 +326,7 @@ class Journal(ABC):
         )
 
 
-def written(position: int, events: Iterable[Event]) -> list[Row]:
+def event_rows(position: int, events: Iterable[Event]) -> list[Row]:
     """Return events from a position on as they are written."""
     contents = enumerate(map(event_bytes, events), position)
     return [(place, content, checksum(place, content)) for place, content in contents]
@@ -350,7 +350,7 @@ def checksum(position: int, content: bytes) -> int:
     return zlib.crc32(content, position & 0xFFFFFFFF)
 
 
-def mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
+def find_mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield positions of events about decisions of some ids, with the id of each."""
     wanted = re.compile(b"|".join(re.escape(json.dumps(id).encode()) for id in ids))
     for position, content, _ in rows:
@@ -361,7 +361,7 @@ def mentions(rows: Iterable[Row], ids: Collection[str]) -> Iterator[tuple[int, s
                 yield position, id
 
 
-def kind_of(row: Row) -> str:
+def event_kind(row: Row) -> str:
     """Return the kind of an event, from what is written of it."""
     content, start = row[1], len(f'{{"{TAG}":"')
     return content[start : content.find(b'"', start)].decode("ascii", "replace")
