@@ -34,7 +34,7 @@ import mogro
 from benchmarks.postgres import server
 from mogro.agent.events import Decided, Event, Offered, Rewarded
 from mogro.agent.journal import open_journal
-from mogro.agent.journal.tables import written
+from mogro.agent.journal.tables import event_rows
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["mogro", "pyarrow.parquet", "sqlite3", "benchmarks.postgres"])
@@ -102,7 +102,7 @@ def fill(
     events, last = copies(decisions, arms=arms, **(changes or {})), 0
     while some := list(itertools.islice(events, 2000)):
         journal.begin()
-        journal.append(written(last + 1, some))
+        journal.append(event_rows(last + 1, some))
         journal.commit()
         last += len(some)
     journal.close()

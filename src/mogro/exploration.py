@@ -117,7 +117,7 @@ class ExplorationContext:
         """Whether several learners have the very same arms."""
         return len(self.arms) > 1 and self.arms.strides[0] == 0
 
-    def only(self, places: IntArray) -> "ExplorationContext":
+    def subset(self, places: IntArray) -> "ExplorationContext":
         """Return the context of some of these learners."""
         arms, W, learners = self.arms[places], self.W[places], self.learners[places]
         return ExplorationContext(arms, W, self.threshold, learners, self.batch, self.step)

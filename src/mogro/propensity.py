@@ -63,7 +63,7 @@ def probabilities(
             part = exact_probabilities(np.full(shape[0], 1 / shape[0]))
         elif explore is not None and learner in exploring:
             place = np.array([exploring.index(learner)])
-            part = _when_exploring(policy, explore.only(place), source, chosen)
+            part = _when_exploring(policy, explore.subset(place), source, chosen)
         else:
             known = beliefs.take(np.array([learner]))
             how = selection or policy.selection

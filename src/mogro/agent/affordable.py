@@ -131,7 +131,7 @@ def apply_budgets(
     fits = _affordable(budgets, np.array(rooms), np.array(squares), counted, new)
     if fits.all():
         return arms, effects._replace(counted=counted)
-    return arms.only(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
+    return arms.subset(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
 
 
 def _counted(

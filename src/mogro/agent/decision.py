@@ -525,7 +525,7 @@ def make_inputs(
     explore = effects = None
     if request.constraints is not None and _rest_on_observations(request, learner):
         met = request.constraints.are_met(arms.features, beliefs, config.objective_set)
-        arms = arms if met.all() else arms.only(met)
+        arms = arms if met.all() else arms.subset(met)
     if accounts is None:
         accounts = state.accounts_at(request.time)
     if accounts:
@@ -581,7 +581,7 @@ def _explore_in_context(
         places = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if places is None:
             return None
-        first = needed_exploration(arms.at_places(places).features, beliefs, threshold, step=step)
+        first = needed_exploration(arms.take(places).features, beliefs, threshold, step=step)
     else:
         return needed_exploration(arms.features, beliefs, threshold, step=step)
     return first and needed_exploration(arms.features, beliefs, threshold, step=step)

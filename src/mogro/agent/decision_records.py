@@ -205,7 +205,7 @@ def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) 
         numbers = view.features.encode_arms(offered.records)
     arms = ArmSet(offered.ids, numbers, view, given=offered.records)
     for mask in (evidence.eligible, evidence.allowed):
-        arms = arms if mask is None else arms.only(mask)
+        arms = arms if mask is None else arms.subset(mask)
     return arms
 
 

@@ -49,7 +49,7 @@ def make_top_decisions(
         if name is not None and name in ledger.rows:
             decision, new = decision_from_ledger(state, name), False
         elif left.any():
-            some = request._replace(arms=offered if left.all() else offered.only(left))
+            some = request._replace(arms=offered if left.all() else offered.subset(left))
             try:
                 inputs = make_inputs(
                     state, learner, some, before=before, may_explore=explored, accounts=accounts

@@ -96,7 +96,7 @@ class FrontIdentification(LinearPolicy):
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what pulling arms (..., K, d) tells, (..., K, M): the same for all objectives."""
-        told, _ = self._told(arms, beliefs, self._known(arms))
+        told, _ = self._informativeness(arms, beliefs, self._known(arms))
         return np.broadcast_to(told[..., None], (*told.shape, self.objectives))
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
@@ -107,7 +107,7 @@ class FrontIdentification(LinearPolicy):
         check_rng(rng)
         arms, n, look = self._read_features(features), largest(self.posterior.n), self._look
         if n >= look.until or not np.array_equal(arms, look.arms):
-            told, known = self._told(arms, self.beliefs(), self._known(arms))
+            told, known = self._informativeness(arms, self.beliefs(), self._known(arms))
             check_finite(told, arms)
             until = np.array(int(n) + max(1, int(n) // _LOOKS))
             look = _Look(arms.copy(), told.argmax(-1), *known, until)
@@ -154,7 +154,7 @@ class FrontIdentification(LinearPolicy):
         parts = (arrays[f"look.{name}"].astype(kind) for name, kind in kinds.items())
         object.__setattr__(self, "_look", _Look(*parts))
 
-    def _told(
+    def _informativeness(
         self, arms: FloatArray, beliefs: Beliefs, known: FrontConfidence
     ) -> tuple[FloatArray, FrontConfidence]:
         """Return what arms tell, (..., K), and what is certain about them now.

@@ -105,7 +105,7 @@ class Instance:
             return np.stack([self.truth(arms, **given) for arms in features])
         return np.asarray(self.truth(features, **given))
 
-    def filled_means(self, features: FloatArray, *, step: int) -> FloatArray:
+    def padded_means(self, features: FloatArray, *, step: int) -> FloatArray:
         """Return the true means (R, K, M) of offers (R, K, d) that rows of NaN fill up."""
         every = np.arange(features.shape[1])
         parts = [self.means(real_arms(arms), step=step) for arms in features]
@@ -120,7 +120,7 @@ class Instance:
             )
         return np.concatenate([part, np.full((most - len(part), dim), np.nan)])
 
-    def check_kept(self) -> None:
+    def check_unchanged(self) -> None:
         """Refuse a world that became another one during the run: its regret would be wrong."""
         if not np.array_equal(np.array(self._stated()), self.stated):
             name = "theta" if self.truth is None else "means"
@@ -259,17 +259,17 @@ class Worlds:
             self._means, self._judged = self._ask_means(features, step), features
         return self._means
 
-    def check_kept(self) -> None:
+    def check_unchanged(self) -> None:
         """Refuse worlds that became other ones during the run."""
         for instance in self._instances:
-            instance.check_kept()
+            instance.check_unchanged()
 
     def _ask_means(self, features: FloatArray, step: int) -> FloatArray:
         if self._linear:
             return np.asarray(features @ np.swapaxes(self._theta, -1, -2)[:, None])
         offers = features[:, 0] if features.shape[1] == 1 and not self.ragged else features
         parts = [
-            (instance.filled_means if instance.ragged else instance.means)(part, step=step)
+            (instance.padded_means if instance.ragged else instance.means)(part, step=step)
             for instance, part in zip(self._instances, offers, strict=True)
         ]
         size, repeats = (self.arms, self.objectives), features.shape[1]

@@ -127,17 +127,17 @@ def simulate(
     marks = _checkpoints(checkpoints, T)
     recorder = Recorder(worlds, T, marks, measures)
     learners = _make_learners(make_policy, worlds, probe)
-    finish = _Finish(until, worlds.batch)
+    finish = _FinishTimes(until, worlds.batch)
     if worlds.staying and isinstance(learners, _SeparateLearners) and learners.plays_alone:
         _play_alone(learners, worlds, recorder, T, finish)
         probed = np.zeros((len(marks), 1, 1))
     else:
         probed = _play(learners, worlds, recorder, T, marks, finish)
-    worlds.check_kept()
+    worlds.check_unchanged()
     return recorder.trace(probed, seeds, finish.rounds)
 
 
-class _Finish:
+class _FinishTimes:
     """When each learner finished: the first round after which ``until`` says so, 0 for never."""
 
     def __init__(self, until: Until | None, batch: tuple[int, ...]) -> None:
@@ -164,7 +164,7 @@ def _play(
     recorder: Recorder,
     rounds: int,
     marks: IntArray,
-    finish: _Finish,
+    finish: _FinishTimes,
 ) -> NDArray[Any]:
     """Play all rounds; return what the probe sees at checkpoints."""
     probed: list[NDArray[Any]] = []
@@ -188,7 +188,11 @@ def _play(
 
 
 def _play_alone(
-    learners: "_SeparateLearners", worlds: Worlds, recorder: Recorder, rounds: int, finish: _Finish
+    learners: "_SeparateLearners",
+    worlds: Worlds,
+    recorder: Recorder,
+    rounds: int,
+    finish: _FinishTimes,
 ) -> None:
     """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
     (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.alone()

@@ -19,7 +19,7 @@ from tests.agent.journal.worlds import ARMS, in_memory, live, opened, query, sav
 import mogro
 from mogro.agent.errors import JournalError, JournalUnavailable
 from mogro.agent.events import Rewarded
-from mogro.agent.journal.tables import written
+from mogro.agent.journal.tables import event_rows
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ def test_what_was_read_and_is_lost_did_not_happen(
         two.decide(ARMS, id="b", now=0.0)
         position = query(database, "SELECT max(position) FROM mogro_events")[0][0]
         for _ in range(5):  # it may reach the disk in time
-            (row,) = written(position + 1, [Rewarded("a", {"click": 1.0}, 1.0)])
+            (row,) = event_rows(position + 1, [Rewarded("a", {"click": 1.0}, 1.0)])
             with psycopg.connect(database, autocommit=True) as connection:
                 connection.execute("SET synchronous_commit = off")
                 connection.execute("INSERT INTO mogro_events VALUES (1, %s, %s, %s)", row)

@@ -124,7 +124,7 @@ class ArmSet:
             return self.view.columns.T
         return self.features if self.version is None else self.version.spanning
 
-    def at_places(self, places: slice) -> "ArmSet":
+    def take(self, places: slice) -> "ArmSet":
         """Return the arms at some places."""
         every = np.arange(len(self)) if self.rows is None else self.rows
         return ArmSet(self._ids, self._raw, self.view, rows=every[places], given=self._given)
@@ -190,7 +190,7 @@ class ArmSet:
         """The features of the arms, (K, A)."""
         return self._raw if self.rows is None else self._raw[self.rows]
 
-    def only(self, keep: BoolArray) -> "ArmSet":
+    def subset(self, keep: BoolArray) -> "ArmSet":
         """Return some of the arms, by a mask (K,)."""
         rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
         about = self._ids, self._raw, self.view
@@ -233,7 +233,7 @@ class ArmReader:
             offer = self._registered(arms, features, view)
         else:
             offer = self._listed(arms, features, view)
-        return offer if eligible is None else offer.only(_mask(eligible, len(offer)))
+        return offer if eligible is None else offer.subset(_mask(eligible, len(offer)))
 
     def _listed(
         self,
