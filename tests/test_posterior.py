@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.oracles import least_squares
 from tests.properties import examples, mostly_slow
 
-from mogro._derived_posteriors import reshaped, with_objectives, without
+from mogro._derived_posteriors import with_features, with_objectives, without_observations
 from mogro._validation import FloatArray
 from mogro.posterior import Posterior
 from mogro.priors import _FLAT as FLAT
@@ -681,7 +681,7 @@ def test_observations_that_are_taken_out_leave_the_others(prior: Prior, seed: in
     expected.separate()
     every.learn(x, y, weights)
     expected.learn(x[cut:], y[cut:], weights[cut:])
-    left = without(every, x[:cut], y[:cut], weights[:cut])
+    left = without_observations(every, x[:cut], y[:cut], weights[:cut])
     for name in ("n", "V", "b", "y2", "_uses", "_seen"):
         wanted = getattr(expected, name)
         np.testing.assert_allclose(getattr(left, name), wanted, rtol=1e-9, atol=1e-9)
@@ -713,7 +713,7 @@ def test_features_that_come_and_go(
         matrix[row, [] if place is None else place] = 1
     expected.separate()
     same = range(y.shape[1])
-    assert_same(expected, reshaped(posterior, matrix, same, np.ones(y.shape[1]), Flat()), now)
+    assert_same(expected, with_features(posterior, matrix, same, np.ones(y.shape[1]), Flat()), now)
     assert_equal_states(before, posterior.save_state())
 
 
@@ -724,7 +724,7 @@ def test_features_of_a_linear_map_and_objectives_of_other_units(prior: Prior) ->
     x[:, 0] = 1.0
     matrix = np.array([[1.0, 0, 0], [-0.5, 2.0, 0], [0, 0, 0], [0, 0, 1.0]])
     now, factors = x @ matrix.T, np.array([1.0, -3.0, 1.0])
-    made = reshaped(updated(x[:20], y[:20]), matrix, [None, 1, 0], factors, prior)
+    made = with_features(updated(x[:20], y[:20]), matrix, [None, 1, 0], factors, prior)
     assert made.n.tolist() == [0, 20, 20]
     for observation, values in zip(now[20:], y[20:], strict=True):
         made.update(observation, np.array([0.0, -3 * values[1], values[0]]), np.array([0, 1.0, 1]))

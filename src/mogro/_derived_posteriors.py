@@ -16,7 +16,7 @@ from mogro.priors import Prior
 _ROUNDING = 1e-9  # a weight below is what is left of observations that were taken out
 
 
-def corrected(
+def with_corrections(
     posterior: Posterior, x: FloatArray, n: FloatArray, y: FloatArray, y2: FloatArray
 ) -> Posterior:
     """Return the posterior with other observations of x (d,): what is below 0 was taken out.
@@ -81,7 +81,9 @@ def with_pending(posterior: Posterior, V: FloatArray, n: FloatArray) -> Posterio
     return other
 
 
-def without(posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatArray) -> Posterior:
+def without_observations(
+    posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatArray
+) -> Posterior:
     """Return the posterior less observations (n, d) and (n, M) that it was given, of some weights.
 
     For one learner. Where nothing but rounding is left, nothing is.
@@ -113,7 +115,7 @@ def without(posterior: Posterior, x: FloatArray, y: FloatArray, weights: FloatAr
     return other
 
 
-def reshaped(
+def with_features(
     posterior: Posterior,
     matrix: FloatArray,
     places: Sequence[int | None],
@@ -129,7 +131,7 @@ def reshaped(
     known.separate()
     other = Posterior(len(matrix), len(places), prior=prior)
     other.separate()
-    new, old = _matched(places)
+    new, old = _kept_positions(places)
     factor, d = factors[new, None, None], known.dim
     fit, sums, n = other._fit, known._fit.sums()[old], known._fit.n[old]
     b = factor * (sums[:, d:, :d] @ matrix.T)
@@ -171,7 +173,7 @@ def with_objectives(
     known.separate()
     other.separate()
     known._fit.set_sums(known._fit.sums())
-    new, old = _matched(places)
+    new, old = _kept_positions(places)
     factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(places))[:, None]
     before: Any = (slice(None),) * len(posterior.batch)
     made, fit = other.arrays(), other._fit
@@ -189,7 +191,7 @@ def with_objectives(
     return other
 
 
-def _matched(places: Sequence[int | None]) -> tuple[list[int], list[int]]:
+def _kept_positions(places: Sequence[int | None]) -> tuple[list[int], list[int]]:
     """Return the new and the old positions of what stays."""
     kept = [(new, old) for new, old in enumerate(places) if old is not None]
     return [new for new, _ in kept], [old for _, old in kept]

@@ -84,12 +84,12 @@ class Beliefs:
         batch = self.batch
         return Beliefs(
             take(self.theta, batch, learners),
-            _Part(self.observed, batch, learners),
-            _Part(self.expected, batch, learners),
+            _PosteriorPart(self.observed, batch, learners),
+            _PosteriorPart(self.expected, batch, learners),
         )
 
 
-class _Part:
+class _PosteriorPart:
     """What is known of some learners of a batch."""
 
     def __init__(self, whole: FrozenPosterior, batch: tuple[int, ...], learners: IntArray) -> None:

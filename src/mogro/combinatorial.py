@@ -23,7 +23,7 @@ _GRID = 2.0**36  # directions are asked for on a grid this fine
 _HUGE = 1e75  # numbers whose squares may be summed
 
 
-def ask(maximise: Oracle, direction: FloatArray) -> FloatArray:
+def call_oracle(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the oracle's action for a direction, checked and copied."""
     answer = floats(maximise(direction.copy()), "maximise(v)", shape=direction.shape)
     action = answer.astype(np.float64)
@@ -73,7 +73,7 @@ class ActionSearch:
                 return action, True
         drawn = weights()
         theta = _draw_theta(beliefs, width, rng) if width else beliefs.theta
-        action = ask(maximise, np.vecmat(drawn, theta))
+        action = call_oracle(maximise, np.vecmat(drawn, theta))
         # An action in a direction that was empty: look again next time.
         part = action / sizes
         inside = np.square(self._empty @ action).sum() > rounding_share(dim) * (part @ part)
@@ -90,7 +90,7 @@ class ActionSearch:
         empty = empty[np.vecdot(empty @ scaled, empty) * threshold > 1 + _EQUAL]
         others = np.eye(dim) - empty.T @ empty
         for direction in _unknown(others @ scaled @ others, threshold):
-            action = _widest(maximise, direction / sizes)
+            action = _extreme_action(maximise, direction / sizes)
             part = action / sizes
             if float(direction @ part) ** 2 > rounding_share(dim) * float(part @ part):
                 self._empty = empty / sizes
@@ -106,7 +106,7 @@ def _draw_theta(beliefs: Beliefs, width: float, rng: Rng) -> FloatArray:
     return np.asarray(beliefs.theta + width * np.sqrt(beliefs.noise)[:, None] * errors)
 
 
-def _widest(maximise: Oracle, direction: FloatArray) -> FloatArray:
+def _extreme_action(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """Return the action with the largest part along a direction; with its sign if there are two.
 
     Entries of the direction that are equal but for rounding are made equal, so that an oracle that
@@ -114,7 +114,7 @@ def _widest(maximise: Oracle, direction: FloatArray) -> FloatArray:
     """
     direction = direction / np.abs(direction).max()
     rounded = np.round(direction * _GRID) / _GRID + 0.0
-    along, against = ask(maximise, rounded), ask(maximise, -rounded)
+    along, against = call_oracle(maximise, rounded), call_oracle(maximise, -rounded)
     wider = abs(direction @ against) > (1 + _EQUAL) * abs(direction @ along)
     return against if wider else along
 
@@ -130,11 +130,11 @@ def _unknown(S: FloatArray, threshold: float) -> Iterator[FloatArray]:
     while start < len(values) and values[start] * threshold > 1 + _EQUAL:
         end = start + int((values[start:] >= values[start] * (1 - slack)).sum())
         space = vectors[:, start:end]
-        yield from _canonical(space @ space.T)
+        yield from _canonical_basis(space @ space.T)
         start = end
 
 
-def _canonical(projector: FloatArray) -> Iterator[FloatArray]:
+def _canonical_basis(projector: FloatArray) -> Iterator[FloatArray]:
     """Yield an orthonormal basis of a space that is given by its projector (d, d).
 
     Each is the direction of the space nearest to a coordinate axis: the first of the nearest axes.

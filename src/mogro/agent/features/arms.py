@@ -225,7 +225,7 @@ class ArmReader:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
         known = self._features
         view = (
-            known.no_context
+            known.without_context
             if context is None and known.context is None
             else known.in_context(context)
         )
@@ -313,7 +313,7 @@ def make_offer(
 
 def _check_size(copied: FloatArray, rows: FloatArray, view: FeaturesInContext) -> None:
     size = np.vdot(copied, copied)
-    if not (size * view.stretch if view.contextual else size) <= LARGEST:
+    if not (size * view.norm_growth if view.contextual else size) <= LARGEST:
         floats(rows, "features", shape=rows.shape)
         beside = " with those of the context" if view.contextual else ""
         raise ValueError(

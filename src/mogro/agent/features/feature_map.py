@@ -164,7 +164,7 @@ class FeatureMap:
         if self.context is None:
             if context is not None:
                 raise ValueError("context: expected none, because the agent was made without one")
-            return self.no_context
+            return self.without_context
         if context is None:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         record = None
@@ -181,7 +181,7 @@ class FeatureMap:
         return FeaturesInContext(self, vector, record)
 
     @cached_property
-    def no_context(self) -> "FeaturesInContext":
+    def without_context(self) -> "FeaturesInContext":
         """Arms without a context."""
         return FeaturesInContext(self, np.zeros(0))
 
@@ -263,7 +263,7 @@ class FeaturesInContext:
         return np.asarray(grid.reshape(-1, mask.shape[1])[mask.ravel()])
 
     @property
-    def stretch(self) -> float:
+    def norm_growth(self) -> float:
         """By how much squared norms of arms grow, at most."""
         return float(np.square(self._norms).max()) if self.contextual else 1.0
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._derived_posteriors import corrected, with_more
+from mogro._derived_posteriors import with_corrections, with_more
 from mogro._validation import FloatArray, check_shape
 from mogro.beliefs import Beliefs, FrozenPosterior
 from mogro.posterior import Posterior
@@ -98,7 +98,9 @@ class ArmEffects:
                     self._count(arm, x, m, value, sign)
                 alone = self._alone(arm, x, m, value)
                 n = sign * (np.arange(len(self.ratios)) == m)
-                posterior = corrected(posterior, alone[:-1], n, n * alone[-1], n * alone[-1] ** 2)
+                posterior = with_corrections(
+                    posterior, alone[:-1], n, n * alone[-1], n * alone[-1] ** 2
+                )
                 if sign > 0:
                     self._count(arm, x, m, value, sign)
         return posterior

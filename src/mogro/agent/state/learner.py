@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._derived_posteriors import corrected, with_pending
+from mogro._derived_posteriors import with_corrections, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
@@ -295,7 +295,7 @@ class Learner:
                 y[m] += sign * value
                 y2[m] += sign * value**2
         weight = self._weight(number, time)
-        self.observed = corrected(self.observed, x, weight * n, weight * y, weight * y2)
+        self.observed = with_corrections(self.observed, x, weight * n, weight * y, weight * y2)
 
     def restore_pending(self, x: FloatArray, which: BoolArray, time: float) -> None:
         """Let objectives (M,) ``which`` of a decision (p,) of a time be in flight again."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mogro._derived_posteriors import reshaped, without
+from mogro._derived_posteriors import with_features, without_observations
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
@@ -103,9 +103,9 @@ def carry_over(
     if len(block.number):
         values, learned = observations(block, config.objective_set, defaults)
         weights = learner.weights(block.number, block.time)[:, None] * learned
-        rest = without(rest, block.features, values, weights)
+        rest = without_observations(rest, block.features, values, weights)
     matrix = Remapping(config.features, new.features).matrix
-    return reshaped(rest, matrix, places, factors, new.prior)
+    return with_features(rest, matrix, places, factors, new.prior)
 
 
 def learn_again(
