@@ -118,7 +118,7 @@ def without_observations(
 def with_features(
     posterior: Posterior,
     matrix: FloatArray,
-    places: Sequence[int | None],
+    indices: Sequence[int | None],
     factors: FloatArray,
     prior: Prior,
 ) -> Posterior:
@@ -129,9 +129,9 @@ def with_features(
     """
     known = posterior.copy()
     known.separate()
-    other = Posterior(len(matrix), len(places), prior=prior)
+    other = Posterior(len(matrix), len(indices), prior=prior)
     other.separate()
-    new, old = _kept_positions(places)
+    new, old = _kept_positions(indices)
     factor, d = factors[new, None, None], known.dim
     fit, sums, n = other._fit, known._fit.sums()[old], known._fit.n[old]
     b = factor * (sums[:, d:, :d] @ matrix.T)
@@ -162,19 +162,19 @@ def with_features(
 
 
 def with_objectives(
-    posterior: Posterior, places: Sequence[int | None], factors: FloatArray | float = 1.0
+    posterior: Posterior, indices: Sequence[int | None], factors: FloatArray | float = 1.0
 ) -> Posterior:
-    """Return the posterior of the objectives at some places; None is a new one, never seen.
+    """Return the posterior of the objectives at some indices; None is a new one, never seen.
 
     Rewards are multiplied by factors, one for each, as if they had been so all along.
     """
     known, dim = posterior.copy(), posterior.dim
-    other = Posterior(dim, len(places), prior=posterior.prior, batch=posterior.batch)
+    other = Posterior(dim, len(indices), prior=posterior.prior, batch=posterior.batch)
     known.separate()
     other.separate()
     known._fit.set_sums(known._fit.sums())
-    new, old = _kept_positions(places)
-    factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(places))[:, None]
+    new, old = _kept_positions(indices)
+    factor = np.broadcast_to(np.asarray(factors, dtype=np.float64), len(indices))[:, None]
     before: Any = (slice(None),) * len(posterior.batch)
     made, fit = other.arrays(), other._fit
     for name, kept in known.arrays().items():
@@ -191,7 +191,7 @@ def with_objectives(
     return other
 
 
-def _kept_positions(places: Sequence[int | None]) -> tuple[list[int], list[int]]:
+def _kept_positions(indices: Sequence[int | None]) -> tuple[list[int], list[int]]:
     """Return the new and the old positions of what stays."""
-    kept = [(new, old) for new, old in enumerate(places) if old is not None]
+    kept = [(new, old) for new, old in enumerate(indices) if old is not None]
     return [new for new, _ in kept], [old for _, old in kept]

@@ -177,10 +177,10 @@ class Regression:
         for name in ("n", "precision", "_growth", "learned"):
             each = np.expand_dims(getattr(self, name), axis)
             setattr(other, name, np.repeat(each, m, axis))
-        places = alone(d, m)
-        other._past = self.sums()[..., places[:, :, None], places[:, None, :]]
+        indices = alone(d, m)
+        other._past = self.sums()[..., indices[:, :, None], indices[:, None, :]]
         other._rows, other._held = np.zeros((*other.n.shape, _BLOCK, d + 1)), 0
-        other.solution, other._stated = self.solution[..., places, :], self._stated[..., None, :]
+        other.solution, other._stated = self.solution[..., indices, :], self._stated[..., None, :]
         other.squares, other.mean = self.squares[..., None], self.mean[..., None, :]
         other.version += 1
         return other
@@ -300,8 +300,8 @@ class Regression:
 
 def alone(dim: int, targets: int) -> NDArray[np.intp]:
     """Return what each target alone has of (x, y), (m, d + 1)."""
-    places = [[*range(dim), dim + m] for m in range(targets)]
-    return np.array(places, dtype=np.intp).reshape(targets, dim + 1)
+    indices = [[*range(dim), dim + m] for m in range(targets)]
+    return np.array(indices, dtype=np.intp).reshape(targets, dim + 1)
 
 
 def _solved(W: FloatArray, V: FloatArray, b: FloatArray, mean: FloatArray) -> FloatArray:

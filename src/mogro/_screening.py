@@ -44,11 +44,11 @@ def shared_variances(
     Times factors, (*batch), one for each learner.
     """
     dim, arms = arms.shape[-1], arms.astype(np.float64, copy=False)
-    rows, columns, places, twice = _triangle(dim)
+    rows, columns, indices, twice = _triangle(dim)
     turned = _transposed(arms)
     products = turned.take(rows, axis=-2)
     products *= turned.take(columns, axis=-2)
-    entries = S.reshape(*S.shape[:-2], dim * dim).take(places, axis=-1)
+    entries = S.reshape(*S.shape[:-2], dim * dim).take(indices, axis=-1)
     entries *= twice
     if factors is not None:
         entries *= factors[..., None]
@@ -68,9 +68,9 @@ def clearly_best(scores: FloatArray, slack: float) -> tuple[IntArray, IntArray]:
     """
     first = np.arange(0, scores.size, scores.shape[-1])
     flat, best = scores.reshape(-1), scores.argmax(axis=-1)
-    place = first + best
-    top = flat.take(place)
-    flat[place] = -math.inf
+    index = first + best
+    top = flat.take(index)
+    flat[index] = -math.inf
     ahead = top - flat.take(first + scores.argmax(axis=-1))
     doubtful = _NO_LEARNERS if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
     return best, doubtful
@@ -83,6 +83,6 @@ def take_scores(scores: FloatArray, arms: IntArray) -> FloatArray:
 
 @cache
 def _triangle(dim: int) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Return rows, columns and flat places of an upper triangle, and how often entries occur."""
+    """Return rows, columns and flat indices of an upper triangle, and how often entries occur."""
     rows, columns = np.triu_indices(dim)
     return rows, columns, rows * dim + columns, np.where(rows == columns, 1.0, 2.0)

@@ -69,8 +69,8 @@ class DifferenceWidths:
         self._one_hot = alone & (np.count_nonzero(S, axis=(-3, -2, -1)) <= S.shape[-3] * d)
         variances = []
         if self._one_hot.any():
-            place = (arms != 0).argmax(-1)[..., None, :]
-            sizes = _take_last(diagonals(S), place)
+            index = (arms != 0).argmax(-1)[..., None, :]
+            sizes = _take_last(diagonals(S), index)
             self._variances = np.square(arms).sum(-1)[..., None, :] * sizes
             self._squares = self._variances * sizes
             self._pair_volumes = [np.log1p(1 / (each * sizes)) for each in self._ridges]
@@ -134,11 +134,11 @@ class DifferenceWidths:
         return np.asarray(kinds[..., :, None] == _take_last(kinds, rivals)[..., None, :])
 
 
-def _take_last(each: NDArray[Any], places: IntArray) -> Any:
-    """Return the entries (..., J) at places (..., J) of numbers (..., K), over leading axes."""
-    lead = np.broadcast_shapes(each.shape[:-1], places.shape[:-1])
+def _take_last(each: NDArray[Any], indices: IntArray) -> Any:
+    """Return the entries (..., J) at indices (..., J) of numbers (..., K), over leading axes."""
+    lead = np.broadcast_shapes(each.shape[:-1], indices.shape[:-1])
     each = np.broadcast_to(each, (*lead, each.shape[-1]))
-    return np.take_along_axis(each, np.broadcast_to(places, (*lead, places.shape[-1])), axis=-1)
+    return np.take_along_axis(each, np.broadcast_to(indices, (*lead, indices.shape[-1])), axis=-1)
 
 
 def _pair_sums(each: FloatArray, rivals: IntArray) -> FloatArray:

@@ -214,18 +214,18 @@ def _uniform_draws(this: _Round, share: float) -> tuple[BoolArray, IntArray]:
     arms = this.features
     check_finite(arms, arms)
     draws = this.rng.random((*this.beliefs.batch, 2))
-    place = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
-    return np.asarray(draws[..., 0] < share), np.asarray(place)
+    index = (draws[..., 1] * arms.shape[-2]).astype(np.int64)
+    return np.asarray(draws[..., 0] < share), np.asarray(index)
 
 
 def _explore(policy: ChoiceRule, this: _Round, explore: ExplorationContext) -> Choice:
     """Explore where a learner has to, exploit elsewhere; each draws only what it needs."""
     assert policy.exploration is not None
-    batch, rng, places = explore.batch, this.rng, explore.learners
+    batch, rng, indices = explore.batch, this.rng, explore.learners
     exploring = np.zeros(math.prod(batch), dtype=np.bool_)
-    exploring[places] = True
+    exploring[indices] = True
     arm = np.empty(exploring.size, dtype=np.int64)
-    arm[places] = policy.exploration.choose(explore, rng=part_of(rng, places))
+    arm[indices] = policy.exploration.choose(explore, rng=part_of(rng, indices))
     others = np.flatnonzero(~exploring)
     if others.size:
         arms, known = take_arms(this.features, batch, others), this.beliefs.take(others)

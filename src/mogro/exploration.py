@@ -117,9 +117,9 @@ class ExplorationContext:
         """Whether several learners have the very same arms."""
         return len(self.arms) > 1 and self.arms.strides[0] == 0
 
-    def subset(self, places: IntArray) -> "ExplorationContext":
+    def subset(self, indices: IntArray) -> "ExplorationContext":
         """Return the context of some of these learners."""
-        arms, W, learners = self.arms[places], self.W[places], self.learners[places]
+        arms, W, learners = self.arms[indices], self.W[indices], self.learners[indices]
         return ExplorationContext(arms, W, self.threshold, learners, self.batch, self.step)
 
 
@@ -282,7 +282,7 @@ class ExplorationCache:
             self._version, self._outside, self._looks, self._known = version, None, 0, {}
 
     def knows(self, arms: FloatArray, first: int, version: int) -> bool:
-        """Tell whether every one of these arms, the first of which is at some place, is known."""
+        """Tell whether every one of these arms, the first of which is at some index, is known."""
         self._begin(version)
         return first in self._known and np.array_equal(self._known[first], arms)
 

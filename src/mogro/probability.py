@@ -151,8 +151,8 @@ def _random(
     elif kinds.shape[1] == 2:
         won = exact_probabilities(_by_intervals(scores, law))
     else:
-        place = kind[rows == chosen]
-        won = Probabilities(*estimate(scores, law, rng, int(place[0]) if place.size else None))
+        index = kind[rows == chosen]
+        won = Probabilities(*estimate(scores, law, rng, int(index[0]) if index.size else None))
     whole = np.zeros((2, arms))
     whole[:, rows] = (np.array(won) / copies)[:, kind]
     return Probabilities(*whole)
@@ -174,9 +174,9 @@ def _with_equal_ties(values: FloatArray, slack: FloatArray) -> FloatArray:
     order = values.argsort(axis=0, kind="stable")
     rising = np.take_along_axis(values, order, axis=0)
     starts = np.append(np.ones((1, values.shape[1]), bool), np.diff(rising, axis=0) > slack, axis=0)
-    place = np.maximum.accumulate(np.where(starts, np.arange(len(values))[:, None], 0), axis=0)
+    index = np.maximum.accumulate(np.where(starts, np.arange(len(values))[:, None], 0), axis=0)
     snapped = np.empty_like(values)
-    np.put_along_axis(snapped, order, np.take_along_axis(rising, place, axis=0), axis=0)
+    np.put_along_axis(snapped, order, np.take_along_axis(rising, index, axis=0), axis=0)
     return snapped
 
 

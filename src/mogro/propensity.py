@@ -62,8 +62,8 @@ def probabilities(
         if share == 1:
             part = exact_probabilities(np.full(shape[0], 1 / shape[0]))
         elif explore is not None and learner in exploring:
-            place = np.array([exploring.index(learner)])
-            part = _when_exploring(policy, explore.subset(place), source, chosen)
+            index = np.array([exploring.index(learner)])
+            part = _when_exploring(policy, explore.subset(index), source, chosen)
         else:
             known = beliefs.take(np.array([learner]))
             how = selection or policy.selection
@@ -163,8 +163,8 @@ def _by_values(
         rows = distinct(arms, rows)
         values, selection = _equal_up_to_rounding(values[rows], arms[rows], theta, selection, step)
         if chosen is not None:
-            place = np.flatnonzero(rows == chosen)
-            chosen = int(place[0]) if place.size else None
+            index = np.flatnonzero(rows == chosen)
+            chosen = int(index[0]) if index.size else None
     else:
         values = values[rows]
     whole = np.zeros((2, len(arms)))

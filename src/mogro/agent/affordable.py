@@ -33,8 +33,8 @@ class BudgetEffects(NamedTuple):
         Of all arms, (K, M), and what they are expected to spend, (K, B).
     counted
         What they count instead until their values have come, (K, B); None for what is expected.
-    places
-        Of all arms, those that there is room for; None for all.
+    affordable
+        Indices of the arms that there is room for; None for all.
     """
 
     spending: Spending
@@ -43,23 +43,23 @@ class BudgetEffects(NamedTuple):
     estimates: FloatArray
     spends: FloatArray
     counted: FloatArray | None = None
-    places: IntArray | None = None
+    affordable: IntArray | None = None
 
-    def record(self, place: int, weights: FloatArray | None, *, steered: bool) -> Priced:
-        """Return what is written with the arm at a place, chosen for weights.
+    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> Priced:
+        """Return what is written with the arm at an index, chosen for weights.
 
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
-        place = place if self.places is None else self.places.item(place)
+        index = index if self.affordable is None else self.affordable.item(index)
         prices = tuple([standing.price for standing in self.standings])
         extra = None
         if self.counted is not None:
-            beyond = self.counted[place] - self.spends[place]
+            beyond = self.counted[index] - self.spends[index]
             extra = tuple(beyond.tolist()) if beyond.any() else None
-        sensitive = self._sensitive(place, weights) if steered else None
+        sensitive = self._sensitive(index, weights) if steered else None
         return Priced(prices, tuple(self.spends.min(axis=0).tolist()), sensitive, extra)
 
-    def _sensitive(self, place: int, weights: FloatArray | None) -> tuple[bool, ...]:
+    def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
         """Tell for which budgets another price would make a difference, were there room.
 
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
@@ -68,14 +68,14 @@ class BudgetEffects(NamedTuple):
         prices, standings, spending = self.prices.weights, self.standings, self.spending
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
-        if self.places is not None:
-            place = self.estimates.dot(weights + prices).argmax().item()
-        spent = least = most = self.spends[place].tolist()
+        if self.affordable is not None:
+            index = self.estimates.dot(weights + prices).argmax().item()
+        spent = least = most = self.spends[index].tolist()
         surplus = [standing.surplus > 0 for standing in standings]
         if any(surplus):
             free = weights + prices
             for m, weight, standing, full in zip(
-                spending.places, spending.weights, standings, surplus, strict=True
+                spending.indices, spending.weights, standings, surplus, strict=True
             ):
                 free[m] -= weight * standing.price * full
             most = self._spends_for(free)
@@ -110,7 +110,7 @@ def apply_budgets(
     estimates = arms.features.dot(beliefs.theta.T)
     spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
     standings, prices = [account.standing(time) for account in accounts], [0.0] * len(beliefs.theta)
-    for m, weight, standing in zip(spending.places, spending.weights, standings, strict=True):
+    for m, weight, standing in zip(spending.indices, spending.weights, standings, strict=True):
         prices[m] += weight * standing.price
     added = Prices(np.array(prices), spending.sizes)
     effects = BudgetEffects(spending, standings, added, estimates, spends)
@@ -131,7 +131,7 @@ def apply_budgets(
     fits = _affordable(budgets, np.array(rooms), np.array(squares), counted, new)
     if fits.all():
         return arms, effects._replace(counted=counted)
-    return arms.subset(fits), effects._replace(counted=counted, places=np.flatnonzero(fits))
+    return arms.subset(fits), effects._replace(counted=counted, affordable=np.flatnonzero(fits))
 
 
 def _counted(
@@ -149,7 +149,7 @@ def _counted(
     """
     variances = beliefs.variances(arms.features)
     if variances.shape[1] > 1:
-        variances = variances[:, spending.places]
+        variances = variances[:, spending.indices]
     if arms.view.contextual:
         rash = (variances > _RASH_VARIANCE) | (learner.observed.n.min() <= learner.observed.dim)
         if rash.any():
@@ -174,8 +174,8 @@ def _affordable(
     known would save anything, and others are not known.
     """
     needed = counted + np.sqrt(np.square(counted) + squares)
-    for place, budget in enumerate(budgets):
-        needed[:, place] = budget.max_cost or needed[:, place]
+    for index, budget in enumerate(budgets):
+        needed[:, index] = budget.max_cost or needed[:, index]
     fits = np.asarray((needed <= room).all(axis=1))
     if fits.any():
         return fits
@@ -204,4 +204,4 @@ def _by_arms_alone(
     theta = np.matvec(S, learner.observed.b[:, :size])
     spends = x @ theta.T @ spending.matrix + spending.shifts
     variances = np.vecdot(x @ S, x).T
-    return spends, variances if len(S) == 1 else variances[:, spending.places]
+    return spends, variances if len(S) == 1 else variances[:, spending.indices]

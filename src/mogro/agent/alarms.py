@@ -139,9 +139,9 @@ def _chance(state: State, chosen: FloatArray, weights: FloatArray, others: Float
     By weights (M,), in the context of that arm (p,).
     """
     mask = state.config.features.product_mask
-    places = mask.ravel().cumsum().reshape(mask.shape) - 1
-    context = np.concatenate([[1.0], chosen[places[1:, 0]]])
-    arms = np.concatenate([np.ones((len(others), 1)), others[:, places[0, 1:]]], axis=1)
+    indices = mask.ravel().cumsum().reshape(mask.shape) - 1
+    context = np.concatenate([[1.0], chosen[indices[1:, 0]]])
+    arms = np.concatenate([np.ones((len(others), 1)), others[:, indices[0, 1:]]], axis=1)
     rows = (context[:, None] * arms[:, None, :])[:, mask] - chosen
     beliefs = state.learner.beliefs()
     leads = beliefs.estimates(rows) @ weights

@@ -186,7 +186,7 @@ class Spending:
 
     Attributes
     ----------
-    places
+    indices
         The objective of each budget.
     matrix, shifts
         Values (..., M) times (M, B), plus (B,), are spends.
@@ -197,18 +197,18 @@ class Spending:
     """
 
     def __init__(self, budgets: Sequence[Budget], objective_set: ObjectiveSet) -> None:
-        self.places = [objective_set.index[budget.objective] for budget in budgets]
-        signed = list(zip(budgets, self.places, strict=True))
+        self.indices = [objective_set.index[budget.objective] for budget in budgets]
+        signed = list(zip(budgets, self.indices, strict=True))
         self._slopes = [budget.sign * objective_set.slopes[m] for budget, m in signed]
         self._offsets = [budget.sign * objective_set.offsets[m] for budget, m in signed]
         self.matrix: FloatArray = np.zeros((len(objective_set), len(budgets)))
-        self.matrix[self.places, range(len(budgets))] = self._slopes
+        self.matrix[self.indices, range(len(budgets))] = self._slopes
         self.shifts: FloatArray = np.array(self._offsets)
         self.weights = [-slope for slope in self._slopes]  # the learner maximises
         self.sizes = np.full(len(objective_set), np.inf)
         for budget, m in signed:
             self.sizes[m] = min(self.sizes.item(m), budget.worth / abs(objective_set.slopes[m]))
 
-    def expected(self, place: int, estimates: FloatArray) -> float:
-        """Return what the budget at a place expects of estimates (M,)."""
-        return estimates.item(self.places[place]) * self._slopes[place] + self._offsets[place]
+    def expected(self, index: int, estimates: FloatArray) -> float:
+        """Return what the budget at an index expects of estimates (M,)."""
+        return estimates.item(self.indices[index]) * self._slopes[index] + self._offsets[index]

@@ -389,18 +389,18 @@ def make_decision(
         epsilon=inputs.epsilon,
         prices=inputs.prices,
     )
-    place, uniform = int(choice.arm), bool(choice.uniform)
+    index, uniform = int(choice.arm), bool(choice.uniform)
     event = decision_event(
         id,
         number,
         request,
         inputs,
-        place,
+        index,
         weights=None if uniform or choice.weights is None else np.array(choice.weights),
         exploring=bool(choice.exploring),
         uniform=uniform,
         grouped=grouped,
-        priced=_budget_record(inputs, choice, place),
+        priced=_budget_record(inputs, choice, index),
     )
     return Decision(event, config, inputs)
 
@@ -410,7 +410,7 @@ def decision_event(
     number: int | None,
     request: Request,
     inputs: DecisionInputs,
-    place: int,
+    index: int,
     *,
     weights: FloatArray | None = None,
     exploring: bool = False,
@@ -418,13 +418,13 @@ def decision_event(
     grouped: bool = False,
     priced: Priced | None = None,
 ) -> Decided:
-    """Return the event by which the arm at a place is chosen."""
-    arms, seen = inputs.arms, inputs.arms.arm(place)
-    record, context = arms.records(place)
+    """Return the event by which the arm at an index is chosen."""
+    arms, seen = inputs.arms, inputs.arms.arm(index)
+    record, context = arms.records(index)
     return Decided(
         id,
-        arms.id(place),
-        arms.learned(place),
+        arms.id(index),
+        arms.learned(index),
         weights,
         inputs.beliefs.theta.dot(seen),
         exploring,
@@ -466,33 +466,33 @@ def _baseline_decision(
             raise ValueError(f"baseline: expected the id of an eligible arm, got {named!r}")
     uniform = named not in arms.ids
     rng = decision_generator(config.seed, _key(id, request))
-    place = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
-    values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[place]
-    priced = _baseline_budget_record(state, learner, inputs, place, request.time)
+    index = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
+    values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[index]
+    priced = _baseline_budget_record(state, learner, inputs, index, request.time)
     event = decision_event(
-        *(id, number, request, inputs, place), uniform=uniform, grouped=grouped, priced=priced
+        *(id, number, request, inputs, index), uniform=uniform, grouped=grouped, priced=priced
     )._replace(holdout=True)
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
 
 
 def _baseline_budget_record(
-    state: State, learner: Learner, inputs: DecisionInputs, place: int, time: float | None
+    state: State, learner: Learner, inputs: DecisionInputs, index: int, time: float | None
 ) -> Priced | None:
     """Return what is written of budgets that had no say: what was spent counts."""
     accounts, spending = state.accounts_at(time), state.config.spending
     if not accounts:
         return None
     _, effects = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return effects._replace(places=None).record(place, None, steered=False)
+    return effects._replace(affordable=None).record(index, None, steered=False)
 
 
-def _budget_record(inputs: DecisionInputs, choice: Choice, place: int) -> Priced | None:
+def _budget_record(inputs: DecisionInputs, choice: Choice, index: int) -> Priced | None:
     """Return what budgets had to do with a choice."""
     if inputs.effects is None:
         return None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.effects.record(place, choice.weights, steered=steered)
+    return inputs.effects.record(index, choice.weights, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:
@@ -578,10 +578,10 @@ def _explore_in_context(
     if threshold is not None:
         first = needed_exploration(arms.spanning, learned, threshold, step=step, cache=cache)
     elif arms.version is not None:
-        places = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
-        if places is None:
+        indices = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
+        if indices is None:
             return None
-        first = needed_exploration(arms.take(places).features, beliefs, threshold, step=step)
+        first = needed_exploration(arms.take(indices).features, beliefs, threshold, step=step)
     else:
         return needed_exploration(arms.features, beliefs, threshold, step=step)
     return first and needed_exploration(arms.features, beliefs, threshold, step=step)
@@ -603,8 +603,8 @@ def compute_propensities(
 
 def propensity_of(arm: str, propensities: Propensities) -> tuple[float, float]:
     """Return the probability with which an arm was chosen, with its standard error."""
-    place = propensities.arms.index(arm)
-    return float(propensities.values[place]), float(propensities.errors[place])
+    index = propensities.arms.index(arm)
+    return float(propensities.values[index]), float(propensities.errors[index])
 
 
 class _Generators(threading.local):

@@ -79,8 +79,8 @@ def with_evidence(
         prices=None if inputs.prices is None else inputs.prices.weights,
         allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
     )
-    place = state.offers.get(offer.digest, state.position + 1)
-    event = event._replace(evidence=evidence, offered=place)
+    position = state.offers.get(offer.digest, state.position + 1)
+    event = event._replace(evidence=evidence, offered=position)
     known = propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     served = decision.propensities if event.holdout else None
     return Decision(event, config, None if event.observed else inputs, known, served)
@@ -117,8 +117,8 @@ def observed_decision(
     number, id = (None, id) if id is not None else unused_id(state)
     learner = state.learner_at(request.time)
     inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
-    place = request.arms.ids.index(arm)
-    event = decision_event(id, number, request, inputs, place)._replace(observed=True)
+    index = request.arms.ids.index(arm)
+    event = decision_event(id, number, request, inputs, index)._replace(observed=True)
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
         return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)

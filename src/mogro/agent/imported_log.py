@@ -171,7 +171,7 @@ def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentCo
     except ValueError as error:
         raise ValueError(f"log: {error}") from None
     if unsure.any():
-        added = [config.features.names[place] for place in np.flatnonzero(remapping.new_columns)]
+        added = [config.features.names[index] for index in np.flatnonzero(remapping.new_columns)]
         raise ValueError(
             f"log: expected the same features as here, or records; {int(unsure.sum())} decisions "
             f"have none, and nothing says what {added[:6]} were"

@@ -108,12 +108,12 @@ def _mean(
 ) -> tuple[ConfidenceInterval, int, int]:
     """Return the mean of values (n,) with its interval, and the numbers of values and subjects."""
     n = len(values)
-    _, places = np.unique(subjects, return_inverse=True)
-    groups = int(places.max(initial=-1)) + 1
+    _, indices = np.unique(subjects, return_inverse=True)
+    groups = int(indices.max(initial=-1)) + 1
     mean = float(values.mean()) if n else np.nan
     if groups < 2:
         return ConfidenceInterval(mean, np.nan, np.nan), n, groups
-    sums = np.bincount(places, values - mean)
+    sums = np.bincount(indices, values - mean)
     variance = float(sums @ sums) * groups / (groups - 1) / n**2
     z = float(student_quantile(LEVEL, groups - 1))
     if not rate:

@@ -170,7 +170,7 @@ class ObjectiveSet:
         chain = [m]
         while (condition := self.conditions[chain[-1]]) is not None:
             if condition in chain:
-                circle = [self.names[place] for place in chain]
+                circle = [self.names[index] for index in chain]
                 raise ValueError(f"given: expected conditions without a circle, got {circle}")
             chain.append(condition)
         return chain

@@ -55,8 +55,8 @@ def _check_names(wanted: Mapping[str, Any]) -> None:
 def _check_objectives(before: ObjectiveSet, after: ObjectiveSet) -> None:
     """Refuse objectives that mean something else under a name that there was."""
     for objective in after.objectives:
-        place = before.index.get(objective.name)
-        was = objective if place is None else before.objectives[place]
+        index = before.index.get(objective.name)
+        was = objective if index is None else before.objectives[index]
         for field in _FIXED_FIELDS:
             if getattr(was, field) != getattr(objective, field):
                 raise ValueError(

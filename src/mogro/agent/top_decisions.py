@@ -35,12 +35,12 @@ def make_top_decisions(
     if state.config.holdout:
         request, _ = assign_subject(state.config, id or unused_id(state)[1], request)
     offered, learner, ledger = request.arms, state.learner_at(request.time), state.ledger
-    places = {arm: place for place, arm in enumerate(offered.ids)}
+    indices = {arm: index for index, arm in enumerate(offered.ids)}
     left = np.ones(len(offered), dtype=np.bool_)
     for number in range(2, min(top, len(offered)) + 1) if id is not None else ():
         row = ledger.rows.get(f"{id}/{number}")  # made before, perhaps after one erased since
-        if row is not None and ledger.arms[row] in places:
-            left[places[ledger.arms[row]]] = False
+        if row is not None and ledger.arms[row] in indices:
+            left[indices[ledger.arms[row]]] = False
     made: list[tuple[Decision, bool]] = []
     accounts = state.accounts_at(request.time)
     before, explored = 0, True
@@ -68,6 +68,6 @@ def make_top_decisions(
         else:
             continue
         made.append((decision, new))
-        if decision.arm in places:  # else it was made before, among other arms
-            left[places[decision.arm]] = False
+        if decision.arm in indices:  # else it was made before, among other arms
+            left[indices[decision.arm]] = False
     return made

@@ -48,9 +48,9 @@ class LogModel:
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
         self._rates &= bool(np.isin(rewards[observed], (0.0, 1.0)).all())
         self._row_count += rows
-        for place, target in enumerate(targets):
+        for index, target in enumerate(targets):
             arms = np.vecmat(target.values, features)
-            self._chosen[place] += self._features.join(arms, contexts).sum(axis=0)
+            self._chosen[index] += self._features.join(arms, contexts).sum(axis=0)
 
     def answer(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the values (W, M) and intervals of 95 % (W, M, 2); None if too little is known."""

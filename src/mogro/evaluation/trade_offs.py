@@ -175,8 +175,8 @@ class WhatIf:
         Counted for the whole grid: that any of those with 95 % or more misses a bound has a
         probability of at most 5 %. It is 0 for estimates that cannot be trusted.
         """
-        scores, places, signs = self._constrained(at_least, at_most)
-        if not len(places):
+        scores, indices, signs = self._constrained(at_least, at_most)
+        if not len(indices):
             return np.where(self.trusted, 1.0, 0.0)
         objectives = len(self.objective_set)
         lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
@@ -184,7 +184,7 @@ class WhatIf:
         confidence = np.zeros(len(self.trade_offs))
         if not len(usable):
             return confidence
-        columns = (usable[:, None] * objectives + places).ravel()
+        columns = (usable[:, None] * objectives + indices).ravel()
         drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
         highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
         confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
@@ -196,11 +196,11 @@ class WhatIf:
         At most so much of what is to be small, at least so much of what is to be large; for all
         trade-offs together with this confidence. NaN for estimates that cannot be trusted.
         """
-        m = self._place(objective)
+        m = self._index(objective)
         bounds = self.interval(level)[:, m, 0 if self.objective_set.scale[m] > 0 else 1]
         return np.where(self.trusted, bounds, np.nan)
 
-    def _place(self, objective: str) -> int:
+    def _index(self, objective: str) -> int:
         if objective not in self.objective_set.index:
             raise ValueError(
                 f"objective: expected one of {list(self.objective_set.names)}, got {objective!r}"
@@ -228,7 +228,7 @@ class WhatIf:
         level
             The confidence wanted, for the whole grid.
         """
-        m, wanted = self._place(objective), share(level, "level", closed="()")
+        m, wanted = self._index(objective), share(level, "level", closed="()")
         sure = self.confidence(at_least=at_least, at_most=at_most)
         constraints = " and ".join(
             [f"{name} at least {bound:g}" for name, bound in (at_least or {}).items()]
@@ -292,7 +292,7 @@ class WhatIf:
         if not last or self.distinguishable()[0, last]:
             return ""
         need = self.needed(0, last)
-        ends = " from ".join(format_weights(self.trade_offs[place]) for place in (0, last))
+        ends = " from ".join(format_weights(self.trade_offs[index]) for index in (0, last))
         if need is None:
             return f"The model does not tell {ends}."
         time = need.decisions / self.decision_rate
@@ -308,14 +308,14 @@ class WhatIf:
         lines.append(f"{self.evaluations[0].rows:,} rows; 95 % intervals for all together")
         logged, bounds = self.logged, self.interval()
         rows = [_row("as it was", logged.value, logged.interval(), f"{logged.rows}")]
-        for place, (weights, each) in enumerate(
+        for index, (weights, each) in enumerate(
             zip(self.trade_offs, self.evaluations, strict=True)
         ):
             size = f"{each.effective_size.min():.0f}"
-            rows.append(_row(format_weights(weights), each.value, bounds[place], size))
+            rows.append(_row(format_weights(weights), each.value, bounds[index], size))
             if self.model is not None and not each.trusted:
                 values, regions = self.model
-                rows.append(_row("  by the model", values[place], regions[place], ""))
+                rows.append(_row("  by the model", values[index], regions[index], ""))
         lines.append(_page.text_table(["weights", *self.objective_set.names, "size"], rows))
         pairs = len(self.trade_offs) * (len(self.trade_offs) - 1) // 2
         lines.append(f"{int(self.distinguishable().sum()) // 2} of {pairs} pairs differ")
@@ -345,7 +345,7 @@ class WhatIf:
         self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores (W, C) of the constraints, the objectives they are about, and signs."""
-        places, signs, limits = [], [], []
+        indices, signs, limits = [], [], []
         for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
             for name, bound in (given or {}).items():
                 if name not in self.objective_set.index:
@@ -353,16 +353,16 @@ class WhatIf:
                         f"{argument}: expected objectives {list(self.objective_set.names)}, "
                         f"got {name!r}"
                     )
-                places.append(self.objective_set.index[name])
+                indices.append(self.objective_set.index[name])
                 signs.append(sign)
                 limits.append(real(bound, f"{argument}[{name!r}]"))
-        scores = np.zeros((len(self.trade_offs), len(places)))
-        for c, (m, sign, limit) in enumerate(zip(places, signs, limits, strict=True)):
+        scores = np.zeros((len(self.trade_offs), len(indices)))
+        for c, (m, sign, limit) in enumerate(zip(indices, signs, limits, strict=True)):
             for row, evaluation in enumerate(self.evaluations):
                 scores[row, c] = (
                     sign * evaluation.scores(np.full(len(self.objective_set), limit))[m]
                 )
-        return scores, np.array(places, dtype=int), np.array(signs)
+        return scores, np.array(indices, dtype=int), np.array(signs)
 
 
 def _kind(warning: str) -> str:

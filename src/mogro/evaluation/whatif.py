@@ -138,10 +138,10 @@ class _Pairs:
 
     def add_weights(self, weights: FloatArray) -> None:
         """Add importance weights (W, n) of some rows."""
-        for place, weight in enumerate(weights):
+        for index, weight in enumerate(weights):
             difference = np.abs(weights - weight)
-            self._weights[place] += difference.sum(axis=1)
-            self._squares[place] += np.vecdot(difference, difference)
+            self._weights[index] += difference.sum(axis=1)
+            self._squares[index] += np.vecdot(difference, difference)
 
     @property
     def arms(self) -> FloatArray:

@@ -122,14 +122,14 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     near, origin = _without_far_dominated(flat)
     games = _matrix_games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
-    places = [few]
+    indices = [few]
     for start, count in zip(first[counts >= _MIN_ARMS], counts[counts >= _MIN_ARMS], strict=True):
-        means, place = flat[problem[start]], np.arange(start, start + count)
+        means, index = flat[problem[start]], np.arange(start, start + count)
         columns = mixing_arms(means)
-        games = _matrix_games.solve(means[columns], points[place])
+        games = _matrix_games.solve(means[columns], points[index])
         parts.append(games._replace(support=columns[games.support]))
-        places.append(place)
-    order = np.concatenate(places).argsort()
+        indices.append(index)
+    order = np.concatenate(indices).argsort()
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
@@ -225,8 +225,8 @@ def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntA
     counts = some.sum(axis=1)
     order = (~some).argsort(axis=1, kind="stable")[:, : int(counts.max(initial=0))]
     problem = np.repeat(np.arange(len(flat)), counts)
-    place = np.arange(len(problem)) - np.repeat(counts.cumsum() - counts, counts)
-    return np.take_along_axis(flat, order[:, :, None], axis=1), problem, place
+    index = np.arange(len(problem)) - np.repeat(counts.cumsum() - counts, counts)
+    return np.take_along_axis(flat, order[:, :, None], axis=1), problem, index
 
 
 def undominated_by_mixtures(
@@ -240,10 +240,10 @@ def undominated_by_mixtures(
     if flat.shape[2] == 1:
         return np.ones(len(arm), dtype=bool)
     result = _clearly_best(flat, units, problem, arm)
-    places = np.flatnonzero(~result)
+    indices = np.flatnonzero(~result)
     step = max(1, _BLOCK // max(1, flat.shape[1] * flat.shape[2]))
-    for i in range(0, len(places), step):
-        some = places[i : i + step]
+    for i in range(0, len(indices), step):
+        some = indices[i : i + step]
         result[some] = _undominated_in_games(flat, units, problem[some], arm[some])
     return result
 

@@ -72,16 +72,16 @@ def random_effective_member(means: ArrayLike, *, rng: Rng) -> IntArray:
     keys = np.where(front, rng.random(points.shape[:-1]).reshape(front.shape), 2.0)
     order = keys.argsort(axis=1, kind="stable")[:, : int(front.sum(axis=1).max())]
     tried = np.take_along_axis(flat, order[:, :, None], axis=1)
-    place = np.zeros(len(flat), dtype=np.int64)
+    index = np.zeros(len(flat), dtype=np.int64)
     open_ = np.arange(len(flat))
     for _ in range(_TRIES):
         member = undominated_by_mixtures(
-            tried[open_], np.arange(len(open_)), place[open_], units=units[open_]
+            tried[open_], np.arange(len(open_)), index[open_], units=units[open_]
         )
         open_ = open_[~member]
         if not len(open_):
             break
-        place[open_] += 1
+        index[open_] += 1
     for i in open_:
-        place[i] = effective_front(tried[i]).argmax()
-    return order[np.arange(len(flat)), place].reshape(points.shape[:-2])
+        index[i] = effective_front(tried[i]).argmax()
+    return order[np.arange(len(flat)), index].reshape(points.shape[:-2])

@@ -77,9 +77,9 @@ class ArmSet:
             return tuple(self._ids)
         return tuple(self._ids[row] for row in self.rows.tolist())
 
-    def id(self, place: int) -> str:
+    def id(self, index: int) -> str:
         """Return the id of one arm."""
-        return self._ids[self._row(place)]
+        return self._ids[self._row(index)]
 
     @property
     def features(self) -> FloatArray:
@@ -98,18 +98,18 @@ class ArmSet:
             self._seen.flags.writeable = False
         return self._seen
 
-    def arm(self, place: int) -> FloatArray:
+    def arm(self, index: int) -> FloatArray:
         """Return the features of one arm that a policy sees, as in :attr:`features`."""
         if self._seen is not None or self._more is not None:
-            row: FloatArray = self.features[place]
+            row: FloatArray = self.features[index]
             return row
-        return self.view(self._raw[self._row(place)])
+        return self.view(self._raw[self._row(index)])
 
-    def learned(self, place: int) -> FloatArray:
+    def learned(self, index: int) -> FloatArray:
         """Return the features of one arm that the learner sees, (p,)."""
         if self.view.contextual or self._more is not None:
-            return self.view.products(self._raw[self._row(place)])
-        return self.arm(place)
+            return self.view.products(self._raw[self._row(index)])
+        return self.arm(index)
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -124,13 +124,13 @@ class ArmSet:
             return self.view.columns.T
         return self.features if self.version is None else self.version.spanning
 
-    def take(self, places: slice) -> "ArmSet":
-        """Return the arms at some places."""
+    def take(self, indices: slice) -> "ArmSet":
+        """Return the arms at some indices."""
         every = np.arange(len(self)) if self.rows is None else self.rows
-        return ArmSet(self._ids, self._raw, self.view, rows=every[places], given=self._given)
+        return ArmSet(self._ids, self._raw, self.view, rows=every[indices], given=self._given)
 
     def best(self, direction: FloatArray) -> IntArray:
-        """Return the places of the arms of a catalogue that are best for a direction (1 + A,)."""
+        """Return the indices of the arms of a catalogue that are best for a direction (1 + A,)."""
         assert self.version is not None
         slopes = self.view.coefficients(direction)
         if self.rows is None:
@@ -165,11 +165,11 @@ class ArmSet:
         records = None if self._given is None else [record_text(each) for each in self._given]
         return make_offer(self._ids, self._raw, records)
 
-    def records(self, place: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    def records(self, index: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """Return one arm and the context as plain records, if they were given as such."""
         if self._given is None and self.view.record is None:
             return None, None
-        arm = None if self._given is None else record_text(self._given[self._row(place)])
+        arm = None if self._given is None else record_text(self._given[self._row(index)])
         return as_record(arm), as_record(self.view.record)
 
     @property
@@ -201,8 +201,8 @@ class ArmSet:
         about = self._ids, self._raw, self.view
         return ArmSet(*about, rows=self.rows, given=self._given, more=more(self._ids))
 
-    def _row(self, place: int) -> int:
-        return place if self.rows is None else int(self.rows[place])
+    def _row(self, index: int) -> int:
+        return index if self.rows is None else int(self.rows[index])
 
 
 class ArmReader:

@@ -23,7 +23,7 @@ class Column(Protocol):
         """Return what these numbers are called."""
 
     def put(self, value: Any, into: list[float], start: int) -> None:
-        """Write the numbers of a value that is not missing over zeros, from a place on."""
+        """Write the numbers of a value that is not missing over zeros, from an index on."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Listed:
             )
         self.values = values
         self._type: type[str | int] = kinds.pop()
-        self._places = {value: place for place, value in enumerate(values)}
+        self._index = {value: index for index, value in enumerate(values)}
 
     @property
     def size(self) -> int:
@@ -92,9 +92,9 @@ class _Listed:
         if not isinstance(value, self._type):
             wanted = "a string" if self._type is str else "an integer"
             raise TypeError(wanted)
-        place = self._places.get(value)
-        if place is not None:
-            into[start + place] = 1.0
+        index = self._index.get(value)
+        if index is not None:
+            into[start + index] = 1.0
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.values == other.values
@@ -158,7 +158,7 @@ class Vector:
 
     def names(self, name: str) -> list[str]:
         """Return a name for each."""
-        return [f"{name}[{place}]" for place in range(self.size)]
+        return [f"{name}[{index}]" for index in range(self.size)]
 
     def put(self, value: Any, into: list[float], start: int) -> None:
         """Write the numbers."""

@@ -72,10 +72,10 @@ class FeatureMap:
                 "interactions: expected True, False, or pairs of a column of arms and one of "
                 f"contexts, got {pairs!r}"
             )
-        for place, name in enumerate(("arms", "context")):
+        for index, name in enumerate(("arms", "context")):
             side = getattr(self, name)
             columns = list(side.slices) if isinstance(side, Encoder) else []
-            unknown = [pair[place] for pair in pairs if pair[place] not in columns]
+            unknown = [pair[index] for pair in pairs if pair[index] not in columns]
             if unknown:
                 raise ValueError(
                     f"interactions: expected columns of {name}, {columns}, got {unknown[0]!r}"
@@ -146,8 +146,8 @@ class FeatureMap:
 
     def split(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the arms (n, A) and contexts (n, C) that features (n, p) are the products of."""
-        places = np.cumsum(self.product_mask.ravel()).reshape(self.product_mask.shape) - 1
-        return features[:, places[0, 1:]], features[:, places[1:, 0]]
+        indices = np.cumsum(self.product_mask.ravel()).reshape(self.product_mask.shape) - 1
+        return features[:, indices[0, 1:]], features[:, indices[1:, 0]]
 
     def join(self, arms: FloatArray, contexts: FloatArray) -> FloatArray:
         """Return the learner's features (n, p) of arms (n, A), each in a context of its own."""
@@ -324,7 +324,7 @@ def _size(side: FeatureSpec) -> int:
 def _names(side: FeatureSpec, name: str) -> Sequence[str]:
     if isinstance(side, Encoder):
         return side.names
-    return [f"{name} {place}" for place in range(side)]
+    return [f"{name} {index}" for index in range(side)]
 
 
 def _groups(side: FeatureSpec, name: str) -> Sequence[str]:

@@ -119,9 +119,9 @@ def _column_matrix(old: Column, new: Column) -> FloatArray:
     if isinstance(old, Number) and isinstance(new, Number):
         matrix[0] = (old.mean - new.mean) / new.std, old.std / new.std
     elif isinstance(old, Category | Tags) and isinstance(new, Category | Tags):
-        for place, value in enumerate(new.values):
+        for index, value in enumerate(new.values):
             if value in old.values:
-                matrix[place, 1 + old.values.index(value)] = 1.0
+                matrix[index, 1 + old.values.index(value)] = 1.0
     elif isinstance(old, Vector) and old == new:
         matrix[:, 1:] = np.eye(old.size)
     return matrix

@@ -148,23 +148,23 @@ class Account:
             feasible=self.feasible or self.decisions < _MIN_DECISIONS,
         )
 
-    def decide(self, number: int, expected: float, priced: Priced, place: int, time: float) -> None:
-        """Count a decision that is expected to spend so much; the budget has a place among all."""
+    def decide(self, number: int, expected: float, priced: Priced, index: int, time: float) -> None:
+        """Count a decision that is expected to spend so much; the budget has an index among all."""
         budget = self.budget
         if budget.window is not None:
             for old in self._outdated(time):
                 self._forget(old)
         if priced.sensitive is not None:
-            surplus = self.log_price - math.log(priced.prices[place] * budget.worth)
-            self._update_log_price(surplus, priced.sensitive[place])
+            surplus = self.log_price - math.log(priced.prices[index] * budget.worth)
+            self._update_log_price(surplus, priced.sensitive[index])
         if self._half_life is not None:
             kept = self._remaining_weight(time)
             for name in ("weight", "least", "squares"):
                 setattr(self, name, kept * getattr(self, name))
         self.weight += 1
-        self.least += priced.least[place]
+        self.least += priced.least[index]
         if priced.extra is not None:
-            self.extra[number] = priced.extra[place]
+            self.extra[number] = priced.extra[index]
         amount = SpentAmount(expected, True)
         if budget.window is not None:
             self.entries[number] = time, budget.bound, amount

@@ -151,9 +151,9 @@ class ArmEffects:
         Effects, their standard errors where the noise is 1, and these with what is in flight.
         """
         n, errors = np.zeros((2, len(arms), len(theta)))
-        known = [place for place, arm in enumerate(arms) if arm in self.sums]
+        known = [index for index, arm in enumerate(arms) if arm in self.sums]
         if known:
-            sums = np.array([self.sums[arms[place]] for place in known])
+            sums = np.array([self.sums[arms[index]] for index in known])
             n[known], errors[known] = sums[..., 0], sums[..., 1] - np.vecdot(sums[..., 2:], theta)
         total = n + self.ratios
         waiting = np.array([pending.get(arm, 0) for arm in arms])[:, None]
@@ -171,8 +171,8 @@ def with_effects(beliefs: Beliefs) -> Beliefs:
 class _WithErrors:
     """What is known of arms, and of effects whose standard errors are columns of theirs."""
 
-    def __init__(self, whole: FrozenPosterior, objectives: int, place: int) -> None:
-        self._whole, self._objectives, self._place = whole, objectives, place
+    def __init__(self, whole: FrozenPosterior, objectives: int, index: int) -> None:
+        self._whole, self._objectives, self._index = whole, objectives, index
         self.version = whole.version
 
     @property
@@ -192,5 +192,5 @@ class _WithErrors:
         wide = np.zeros((M, W.shape[1] + 1, W.shape[2] + 3 * M))
         wide[:, :-1, : W.shape[2]] = W
         each = np.arange(M)
-        wide[each, -1, W.shape[2] + self._place * M + each] = 1.0
+        wide[each, -1, W.shape[2] + self._index * M + each] = 1.0
         return wide

@@ -41,9 +41,9 @@ def remapped_features(
 
 def moved_objectives(old: ObjectiveSet, new: ObjectiveSet) -> tuple[list[int | None], FloatArray]:
     """Return where new objectives stood before (None: nowhere), and what their units change."""
-    places = [old.index.get(name) for name in new.names]
-    slopes = zip(places, new.slopes, strict=True)
-    return places, np.array([1.0 if m is None else old.slopes[m] / slope for m, slope in slopes])
+    indices = [old.index.get(name) for name in new.names]
+    slopes = zip(indices, new.slopes, strict=True)
+    return indices, np.array([1.0 if m is None else old.slopes[m] / slope for m, slope in slopes])
 
 
 def replaced_defaults(
@@ -53,8 +53,8 @@ def replaced_defaults(
     held = set(block.number.tolist())
     kept = {key: value for key, value in defaults.items() if key[0] in held}
     for m, name in enumerate(old.names):
-        default, place = old.defaults[m], new.index.get(name)
-        if default is not None and place is not None and new.defaults[place] != default:
+        default, index = old.defaults[m], new.index.get(name)
+        if default is not None and index is not None and new.defaults[index] != default:
             for number in block.number[block.state[:, m] == DEFAULTED].tolist():
                 kept.setdefault((number, name), default)
     return kept
@@ -91,7 +91,7 @@ def carry_over(
     config: AgentConfig,
     defaults: Mapping[tuple[int, str], float],
     new: AgentConfig,
-    places: Sequence[int | None],
+    indices: Sequence[int | None],
     factors: FloatArray,
 ) -> Posterior:
     """Return what is left of decisions that are not held, by a new configuration.
@@ -105,7 +105,7 @@ def carry_over(
         weights = learner.weights(block.number, block.time)[:, None] * learned
         rest = without_observations(rest, block.features, values, weights)
     matrix = Remapping(config.features, new.features).matrix
-    return with_features(rest, matrix, places, factors, new.prior)
+    return with_features(rest, matrix, indices, factors, new.prior)
 
 
 def learn_again(

@@ -153,10 +153,10 @@ class State:
 
     def _spend(self, accounts: list[Account], event: events.Decided, number: int) -> None:
         priced, time = event.priced, 0.0 if event.time is None else event.time
-        for place, account in enumerate(accounts if priced is not None else ()):
+        for index, account in enumerate(accounts if priced is not None else ()):
             assert priced is not None
-            expected = self.config.spending.expected(place, event.estimates)
-            account.decide(number, expected, priced, place, time)
+            expected = self.config.spending.expected(index, event.estimates)
+            account.decide(number, expected, priced, index, time)
 
     def _decided(self, event: events.Decided) -> bool:
         if self.ledger.rows.get(event.id) is not None:
@@ -513,25 +513,25 @@ class State:
         ``anew``: what was learned is made again from the decisions held. Return how many were.
         """
         old, objective_set = self.objective_set, config.objective_set
-        places, factors = moved_objectives(old, objective_set)
+        indices, factors = moved_objectives(old, objective_set)
         before, learner, ledger = self.learner, new_learner(config), self.ledger
         if anew and self.counters.forgotten:
             held = ledger.gather(ledger.live())
             learner.observed = carry_over(
-                before, held, self.config, self.defaults, config, places, factors
+                before, held, self.config, self.defaults, config, indices, factors
             )
         elif not anew:
             same = old.objectives == objective_set.objectives
             learner.observed = (
-                before.observed if same else with_objectives(before.observed, places, factors)
+                before.observed if same else with_objectives(before.observed, indices, factors)
             )
         self.defaults = replaced_defaults(
             ledger.gather(ledger.live()), self.defaults, old, objective_set
         )
         self.config, self.objective_set = config, objective_set
-        ledger.changed(places, factors, features, stamped=objective_set.stamped)
+        ledger.changed(indices, factors, features, stamped=objective_set.stamped)
         block = ledger.gather(ledger.live())
-        self.counters.missing += places.count(None) * len(block.number)
+        self.counters.missing += indices.count(None) * len(block.number)
         values, learned = observations(block, objective_set, self.defaults)
         learner.continue_from(before, block.number[learned.any(axis=1)], self.time)
         if anew:
@@ -650,15 +650,15 @@ class State:
         if not self.accounts or not block.flags.item(i) & COUNTED:
             return []
         now = block.state[i].tolist() if states is None else states
-        return [self._amount(place, block, i, now) for place in range(len(self.accounts))]
+        return [self._amount(index, block, i, now) for index in range(len(self.accounts))]
 
-    def _amount(self, place: int, block: Block, i: int, states: list[int]) -> SpentAmount | None:
-        """Return what a decision spends of the budget at a place.
+    def _amount(self, index: int, block: Block, i: int, states: list[int]) -> SpentAmount | None:
+        """Return what a decision spends of the budget at an index.
 
         What nobody told counts as it was expected.
         """
-        budget, spending = self.accounts[place].budget, self.config.spending
-        m = spending.places[place]
+        budget, spending = self.accounts[index].budget, self.config.spending
+        m = spending.indices[index]
         state, value = states[m], block.values.item(i, m)
         if state in (WITHDRAWN, UNMET):
             return None
@@ -669,7 +669,7 @@ class State:
             value = default
         if value == value:
             return SpentAmount(budget.sign * value, False)
-        return SpentAmount(spending.expected(place, block.estimates[i]), state == PENDING)
+        return SpentAmount(spending.expected(index, block.estimates[i]), state == PENDING)
 
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
