@@ -177,7 +177,7 @@ class Regression:
         for name in ("n", "precision", "_growth", "learned"):
             each = np.expand_dims(getattr(self, name), axis)
             setattr(other, name, np.repeat(each, m, axis))
-        indices = alone(d, m)
+        indices = target_columns(d, m)
         other._past = self.sums()[..., indices[:, :, None], indices[:, None, :]]
         other._rows, other._held = np.zeros((*other.n.shape, _BLOCK, d + 1)), 0
         other.solution, other._stated = self.solution[..., indices, :], self._stated[..., None, :]
@@ -298,7 +298,7 @@ class Regression:
             setattr(self, name, whole)
 
 
-def alone(dim: int, targets: int) -> NDArray[np.intp]:
+def target_columns(dim: int, targets: int) -> NDArray[np.intp]:
     """Return what each target alone has of (x, y), (m, d + 1)."""
     indices = [[*range(dim), dim + m] for m in range(targets)]
     return np.array(indices, dtype=np.intp).reshape(targets, dim + 1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mogro import _evidence
 from mogro._algebra import largest, matvec, smallest
-from mogro._regression import Regression, alone
+from mogro._regression import Regression, target_columns
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
 from mogro.priors import Flat, Learned, Prior
@@ -221,7 +221,7 @@ class Posterior:
         """Give every objective a V and an S of its own."""
         if not self.apart:
             self.apart, self._fit = True, self._fit.apart()
-            self._alone = alone(self.dim, self.objectives)
+            self._alone = target_columns(self.dim, self.objectives)
 
     def frozen(self) -> Self:
         """Return a view of what is known now, which nothing changes any more."""

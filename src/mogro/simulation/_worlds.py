@@ -44,16 +44,16 @@ def stream(
 class Instance:
     """An :class:`~mogro.environments.Environment` whose methods are given what they name.
 
-    ``alone``: it has to be asked for each learner by itself. ``changing``: its means depend on the
-    round. ``ragged``: it offers different numbers of arms; where learners are asked together, rows
-    of NaN fill up what it offers, and copies of the first arm its means.
+    ``unbatched``: it has to be asked for each learner by itself. ``changing``: its means depend on
+    the round. ``ragged``: it offers different numbers of arms; where learners are asked together,
+    rows of NaN fill up what it offers, and copies of the first arm its means.
     """
 
     def __init__(self, world: Environment) -> None:
         self.world = world
         self._contexts = _parameters(world.contexts)
         self._observe = _parameters(world.observe)
-        self.alone = "batch" not in self._contexts
+        self.unbatched = "batch" not in self._contexts
         self.ragged = hasattr(world, "fewest_arms")
         self.truth: Any = getattr(world, "means", None)
         if self.truth is None and getattr(world, "theta", None) is None:
@@ -62,7 +62,7 @@ class Instance:
                 f"(an array, or a method of features and maybe step), got {world!r} without either"
             )
         stays = self.truth is not None and not callable(self.truth)
-        if self.ragged and (stays or not self.alone):
+        if self.ragged and (stays or not self.unbatched):
             raise ValueError(
                 "environment: expected one with fewest_arms to have contexts without batch, and "
                 f"theta or a method means(features), got {world!r}"
@@ -72,7 +72,7 @@ class Instance:
 
     def source(self, generators: Sequence[np.random.Generator]) -> _Source:
         """Return generators, one for each learner, as this environment takes them."""
-        return list(generators) if self.alone else Streams(generators, ahead=True)
+        return list(generators) if self.unbatched else Streams(generators, ahead=True)
 
     def contexts(self, *, rng: Rng | _Source, batch: tuple[int, ...], step: int) -> FloatArray:
         """Return features (*batch, K, d), or (K, d) for all."""
@@ -101,7 +101,7 @@ class Instance:
         if not callable(self.truth):
             return np.asarray(self.truth)
         given = {"step": step} if self.changing else {}
-        if self.alone and features.ndim > 2:
+        if self.unbatched and features.ndim > 2:
             return np.stack([self.truth(arms, **given) for arms in features])
         return np.asarray(self.truth(features, **given))
 
@@ -244,7 +244,7 @@ class Worlds:
             )
         return x, rewards
 
-    def alone(self) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
+    def single(self) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
         """Return features, means and what draws the noise of one learner among arms that stay."""
         size, scale = (self.objectives,), float(self._scale[0, 0, 0])
         normal = Streams(self.generators(Purpose.NOISE)[0, 0], ahead=True).standard_normal

@@ -129,7 +129,7 @@ def simulate(
     learners = _make_learners(make_policy, worlds, probe)
     finish = _FinishTimes(until, worlds.batch)
     if worlds.staying and isinstance(learners, _SeparateLearners) and learners.plays_alone:
-        _play_alone(learners, worlds, recorder, T, finish)
+        _play_single(learners, worlds, recorder, T, finish)
         probed = np.zeros((len(marks), 1, 1))
     else:
         probed = _play(learners, worlds, recorder, T, marks, finish)
@@ -187,7 +187,7 @@ def _play(
     return np.stack(probed)
 
 
-def _play_alone(
+def _play_single(
     learners: "_SeparateLearners",
     worlds: Worlds,
     recorder: Recorder,
@@ -195,7 +195,7 @@ def _play_alone(
     finish: _FinishTimes,
 ) -> None:
     """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
-    (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.alone()
+    (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.single()
     arms, table = features[0, 0], means[0, 0]
     for t in range(rounds):
         arm = policy.select(arms, rng=rng)

@@ -43,7 +43,7 @@ def check_environment(make_environment: Callable[[np.random.Generator], Environm
         warnings.simplefilter("error")
         world = _checked(make_environment(np.random.default_rng(0)))
         _check_seeds(make_environment)
-        for batch in () if world.alone else _BATCHES:
+        for batch in () if world.unbatched else _BATCHES:
             _check_batch(world, batch)
         _check_rewards(world)
         _check_long_life(world)
@@ -134,7 +134,7 @@ def _count(instance: Instance, features: FloatArray) -> int:
 
 def _many_rewards(instance: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
     rng = np.random.default_rng(5)
-    if not instance.alone:
+    if not instance.unbatched:
         many = _read_only(np.broadcast_to(x, (_DRAWS, *x.shape)))
         arms = _read_only(np.full(_DRAWS, arm))
         rewards = instance.observe(many, rng=rng, arm=arms, step=step)
