@@ -16,10 +16,10 @@ from mogro._winners import Scores, Wins, count_wins
 _NETS = 8  # independent copies of a net of weights
 _SIZES = (64, 1536)  # weights in a net, fewest and most
 _SCORES = 1 << 20  # of a net
-_FEW = 4  # objectives with which scores cost less, so that there may be more of them
-_SPREAD = 30  # wins from which an arm's own spread is its error
-_WANTED = 120  # wins of an arm that was chosen
-_LARGEST = 8192  # weights in a net that looks for it
+_FEW_OBJECTIVES = 4  # objectives with which scores cost less, so that there may be more of them
+_WINS_FOR_SPREAD = 30  # wins from which an arm's own spread is its error
+_WINS_OF_CHOSEN = 120  # wins of an arm that was chosen
+_MAX_NET_SIZE = 8192  # weights in a net that looks for it
 _CHUNK = 20480  # of these at a time
 _RIVALS, _LOOKS, _CLOSE = 192, 4096, 512  # arms that beat it, of weights, where it is hardly behind
 _STAGES = (4, 24)  # rivals that it meets first, and next
@@ -99,15 +99,15 @@ def estimate(
     That of an arm that was chosen is above 0, and one over it is right on average.
     """
     arms, objectives = scores.values.shape
-    scores_of_net = _SCORES if objectives > _FEW else _SCORES * 3 // 2
+    scores_of_net = _SCORES if objectives > _FEW_OBJECTIVES else _SCORES * 3 // 2
     size = int(np.clip(scores_of_net // arms, *_SIZES))
     shifts = rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32)
     weights = law.weights(_places(0, size, shifts))
     wins = count_wins(scores, weights, net=np.arange(_NETS).repeat(size), nets=_NETS)
     values, squares = _with_errors(wins.won, wins.squares, size)
     if chosen is not None:
-        mine, square = _with_choice(wins, chosen, size)
-        if mine**2 < _WANTED * square:
+        mine, square = _mean_with_choice(wins, chosen, size)
+        if mine**2 < _WINS_OF_CHOSEN * square:
             mine, square = _estimate_rare_arm(scores, law, chosen, shifts, weights, wins)
         squares[chosen] = square
         values *= (1 - mine) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
@@ -120,11 +120,11 @@ def _with_errors(won: FloatArray, squares: FloatArray, size: int) -> tuple[Float
     """Return means (K,) of wins (nets, K) in nets of a size, and the squares of their errors."""
     shares = won / size
     values, errors = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _NETS
-    few = values * _NETS * size < _SPREAD  # few wins say little of their own spread
+    few = values * _NETS * size < _WINS_FOR_SPREAD  # few wins say little of their own spread
     return values, np.where(few, (errors + squares / (_NETS * size) ** 2) / 2, errors)
 
 
-def _with_choice(wins: Wins, arm: int, size: int) -> tuple[float, float]:
+def _mean_with_choice(wins: Wins, arm: int, size: int) -> tuple[float, float]:
     """Return the mean of what an arm wins in nets of a size, and the square of its error.
 
     The choice of the arm is one weight more, with the share that is typical where it wins: one over
@@ -140,16 +140,16 @@ def _with_choice(wins: Wins, arm: int, size: int) -> tuple[float, float]:
 def _places(start: int, stop: int, shifts: NDArray[np.uint32]) -> FloatArray:
     """Return a part of independently shifted nets of points in the unit cube, (dim, nets * n)."""
     dim = shifts.shape[1]
-    moved = (_net(dim)[:, start:stop] ^ shifts).swapaxes(0, 1).reshape(dim, -1)
+    moved = (_sobol_net(dim)[:, start:stop] ^ shifts).swapaxes(0, 1).reshape(dim, -1)
     return np.asarray((moved + 0.5) / (1 << _BITS))
 
 
 @cache
-def _net(dim: int) -> NDArray[np.uint32]:
+def _sobol_net(dim: int) -> NDArray[np.uint32]:
     """Return a Sobol net (dim, n) as integers, its matrices scrambled once and for all."""
     from scipy.stats import qmc
 
-    points = qmc.Sobol(dim, bits=_BITS, rng=np.random.default_rng(0)).random(_LARGEST)
+    points = qmc.Sobol(dim, bits=_BITS, rng=np.random.default_rng(0)).random(_MAX_NET_SIZE)
     return np.ascontiguousarray((points.T * (1 << _BITS)).astype(np.uint32))
 
 
@@ -167,8 +167,8 @@ def _estimate_rare_arm(
     weights are as likely in any order, each is turned M times.
     """
     turns, objectives = law.turns, weights.shape[1]
-    wanted = _WANTED * len(weights) / (1 + wins.won[:, arm].sum())
-    size = min(_LARGEST, int(wanted / (_NETS * turns)) + len(weights) // _NETS)
+    wanted = _WINS_OF_CHOSEN * len(weights) / (1 + wins.won[:, arm].sum())
+    size = min(_MAX_NET_SIZE, int(wanted / (_NETS * turns)) + len(weights) // _NETS)
     fast, rivals = scores.in_single_precision(), _rivals(scores, arm, weights, wins)
     stages = [np.append(arm, some) for some in np.split(rivals, _STAGES)]
     first = np.concatenate([np.roll(fast.values[stages[0]], -t, axis=1) for t in range(turns)])
@@ -190,7 +190,7 @@ def _estimate_rare_arm(
         kept.append((points, net))
     points, net = map(np.concatenate, zip(*kept, strict=True))
     last = count_wins(scores, points, net=net, nets=_NETS)
-    return _with_choice(last, arm, turns * size)
+    return _mean_with_choice(last, arm, turns * size)
 
 
 def _rivals(scores: Scores, arm: int, weights: FloatArray, wins: Wins) -> IntArray:

@@ -89,7 +89,7 @@ class ActionSearch:
         empty = np.linalg.qr((self._empty * sizes).T)[0].T  # in features of one size
         empty = empty[np.vecdot(empty @ scaled, empty) * threshold > 1 + _EQUAL]
         others = np.eye(dim) - empty.T @ empty
-        for direction in _unknown(others @ scaled @ others, threshold):
+        for direction in _unknown_directions(others @ scaled @ others, threshold):
             action = _extreme_action(maximise, direction / sizes)
             part = action / sizes
             if float(direction @ part) ** 2 > rounding_share(dim) * float(part @ part):
@@ -119,7 +119,7 @@ def _extreme_action(maximise: Oracle, direction: FloatArray) -> FloatArray:
     return against if wider else along
 
 
-def _unknown(S: FloatArray, threshold: float) -> Iterator[FloatArray]:
+def _unknown_directions(S: FloatArray, threshold: float) -> Iterator[FloatArray]:
     """Yield unknown directions (d,), the least known first."""
     values, vectors = np.linalg.eigh(S)
     values, vectors = values[::-1], vectors[:, ::-1]

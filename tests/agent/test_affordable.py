@@ -20,7 +20,7 @@ OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min
 def fitting(accounts: Any, counted: Any, unknown: Any, time: float | None) -> list[int]:
     """Return the places of arms that there is room for, one by one."""
     budgets = [account.budget for account in accounts]
-    rooms = [account.standing(time).room for account in accounts]
+    rooms = [account.balance(time).room for account in accounts]
     fits, saves, over = [], [], []
     for k, row in enumerate(counted.tolist()):
         needed = [

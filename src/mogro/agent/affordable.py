@@ -10,7 +10,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
 from mogro.agent.budget import Budget, Spending
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import Account, Standing
+from mogro.agent.state.accounts import Account, AccountBalance
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.choice import Prices
@@ -25,7 +25,7 @@ class BudgetEffects(NamedTuple):
 
     Attributes
     ----------
-    spending, standings
+    spending, balances
         How values become spends, and how the account of each budget stands.
     prices
         Added to the weights, as the learner sees objectives.
@@ -38,7 +38,7 @@ class BudgetEffects(NamedTuple):
     """
 
     spending: Spending
-    standings: list[Standing]
+    balances: list[AccountBalance]
     prices: Prices
     estimates: FloatArray
     spends: FloatArray
@@ -51,7 +51,7 @@ class BudgetEffects(NamedTuple):
         A decision that no price could steer (a uniform draw, one that explores) says so.
         """
         index = index if self.affordable is None else self.affordable.item(index)
-        prices = tuple([standing.price for standing in self.standings])
+        prices = tuple([balance.price for balance in self.balances])
         extra = None
         if self.counted is not None:
             beyond = self.counted[index] - self.spends[index]
@@ -65,19 +65,19 @@ class BudgetEffects(NamedTuple):
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
         only prices counted? Prices are looked at together, because they may hold each other.
         """
-        prices, standings, spending = self.prices.weights, self.standings, self.spending
+        prices, balances, spending = self.prices.weights, self.balances, self.spending
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
             index = self.estimates.dot(weights + prices).argmax().item()
         spent = least = most = self.spends[index].tolist()
-        surplus = [standing.surplus > 0 for standing in standings]
+        surplus = [balance.surplus > 0 for balance in balances]
         if any(surplus):
             free = weights + prices
-            for m, weight, standing, full in zip(
-                spending.indices, spending.weights, standings, surplus, strict=True
+            for m, weight, balance, full in zip(
+                spending.indices, spending.weights, balances, surplus, strict=True
             ):
-                free[m] -= weight * standing.price * full
+                free[m] -= weight * balance.price * full
             most = self._spends_for(free)
         if not all(surplus):
             least = self._spends_for(prices)
@@ -109,23 +109,21 @@ def apply_budgets(
     """
     estimates = arms.features.dot(beliefs.theta.T)
     spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
-    standings, prices = [account.standing(time) for account in accounts], [0.0] * len(beliefs.theta)
-    for m, weight, standing in zip(spending.indices, spending.weights, standings, strict=True):
-        prices[m] += weight * standing.price
+    balances, prices = [account.balance(time) for account in accounts], [0.0] * len(beliefs.theta)
+    for m, weight, balance in zip(spending.indices, spending.weights, balances, strict=True):
+        prices[m] += weight * balance.price
     added = Prices(np.array(prices), spending.sizes)
-    effects = BudgetEffects(spending, standings, added, estimates, spends)
+    effects = BudgetEffects(spending, balances, added, estimates, spends)
     observed = learner.observed
     ample = not arms.view.contextual or bool(observed.n.min() > observed.dim)
-    for account, standing, most in zip(
-        accounts, standings, spends.max(axis=0).tolist(), strict=True
-    ):
+    for account, balance, most in zip(accounts, balances, spends.max(axis=0).tolist(), strict=True):
         unknown = max(most, account.budget.reserve / 2)
         strays = math.sqrt(unknown**2 + account.flight_squares)
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
-        ample = ample and needed <= standing.room
+        ample = ample and needed <= balance.room
     if ample:
         return arms, effects
-    budgets, rooms = [account.budget for account in accounts], [each.room for each in standings]
+    budgets, rooms = [account.budget for account in accounts], [each.room for each in balances]
     counted, new = _counted(spending, budgets, learner, arms, beliefs, spends)
     squares = [account.flight_squares for account in accounts]
     fits = _affordable(budgets, np.array(rooms), np.array(squares), counted, new)

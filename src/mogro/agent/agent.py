@@ -1341,7 +1341,7 @@ class Agent:
     def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
         """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
         keeps = written and self._queue is not None
-        return self._by_latest(
+        return self._with_latest_config(
             lambda config: read_request(
                 unchecked, config, self._arm_reader(config), self._clock, keeps
             )
@@ -1358,9 +1358,11 @@ class Agent:
 
     def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
         """Check rewards, given under a name, in the same way."""
-        return self._by_latest(lambda config: read_rewards(values, config.objective_set, name))
+        return self._with_latest_config(
+            lambda config: read_rewards(values, config.objective_set, name)
+        )
 
-    def _by_latest(self, read: Callable[[AgentConfig], T]) -> T:
+    def _with_latest_config(self, read: Callable[[AgentConfig], T]) -> T:
         """Read by the configuration known here; what it refuses, by the latest in the journal."""
         try:
             return read(self._config)

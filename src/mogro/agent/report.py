@@ -63,13 +63,13 @@ def make_parts(
     """
     held = HeldDecisions(state)
     arms, listed = _arms(held, estimates, front)
-    note = _NO_ARMS if offered is None else _whose(offered)
+    note = _NO_ARMS if offered is None else _arms_note(offered)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
         "warnings": _page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
         "lift": _lift(held),
-        "lead": _page.text(_lead(state)),
+        "lead": _page.text(_activity_summary(state)),
         "objectives": _objectives(held),
         "rewards": _over_time(held, held.rewards, "{} over time"),
         "arms_note": _page.text(note),
@@ -88,7 +88,7 @@ def make_report(parts: Mapping[str, str]) -> str:
     return _page.page("How the agent is doing", body)
 
 
-def _lead(state: State) -> str:
+def _activity_summary(state: State) -> str:
     """Say how much has happened so far, also of what is no longer held."""
     counted, ledger = state.counters, state.ledger
     return (
@@ -148,7 +148,7 @@ class HeldDecisions:
             gains = "; ".join(each.gain for each in self.lifts)
             return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
         means = [
-            f"{name} {_shown(_mean(column, rate=_is_rate(column)))}"
+            f"{name} {_mean_text(_mean(column, rate=_is_rate(column)))}"
             for name, column in zip(self.objective_set.names, self.rewards.T, strict=True)
         ]
         unknown = "What the agent adds is not known: nobody is held out (holdout=)."
@@ -188,7 +188,7 @@ def _objectives(held: HeldDecisions) -> str:
         held.objective_set.objectives, counts, held.rewards.T, strict=True
     ):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
-        shown = _shown(_mean(values, rate=_is_rate(values)))
+        shown = _mean_text(_mean(values, rate=_is_rate(values)))
         rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
@@ -214,7 +214,7 @@ def _mean(values: FloatArray, *, rate: bool) -> tuple[float, float, float]:
     return mean, low, high
 
 
-def _shown(mean: tuple[float, float, float]) -> str:
+def _mean_text(mean: tuple[float, float, float]) -> str:
     value, low, high = mean
     if np.isnan(value):
         return "nothing yet"
@@ -228,7 +228,7 @@ def _lift(held: HeldDecisions) -> str:
     rows = [
         [
             each.objective,
-            *(_shown(part) for part in (each.difference, each.agent, each.baseline)),
+            *(_mean_text(part) for part in (each.difference, each.agent, each.baseline)),
             *(f"{own:,} and {held:,}" for own, held in (each.decisions, each.subjects)),
         ]
         for each in held.lifts
@@ -238,7 +238,7 @@ def _lift(held: HeldDecisions) -> str:
     return f"<h2>What the agent adds</h2>{table}"
 
 
-def _whose(offered: LastArms) -> str:
+def _arms_note(offered: LastArms) -> str:
     where = "" if offered.context is None else ", in its context"
     return (
         f"Arms on offer are those of the last decision, {offered.decision!r}{where}: "

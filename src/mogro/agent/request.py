@@ -25,8 +25,8 @@ from mogro.selection import Selection
 Weights = Sequence[float] | Mapping[str, float] | Scalarization
 Clock = Callable[[], float]
 
-_REAL = 1e8  # seconds since 1970: below, a clock is made up
-_ALIKE = 0.05  # times that differ by less, in some unit, are of one clock
+_LEAST_UNIX_TIME = 1e8  # seconds since 1970: below, a clock is made up
+_SAME_CLOCK = 0.05  # relative difference below which times, in some unit, are of one clock
 _LONG_PAUSE = 366 * 86400.0  # seconds after which an agent's own clock is believed
 _NUMBERS = (Real, Decimal, np.bool_)  # not strings, which float would read
 _UNKNOWN_VARIANCE = 10.0  # in units of the noise, of what was seen less than a tenth of once
@@ -232,7 +232,7 @@ def check_step(time: float | None, last: float, step: float, *, given: bool) -> 
 def check_first_time(time: float, clock: float) -> None:
     """Refuse a first time that is the clock's in a smaller unit: nothing else could tell."""
     for unit, name in ((1e3, "milli"), (1e6, "micro"), (1e9, "nano")):
-        if clock > _REAL and abs(time / unit - clock) < _ALIKE * clock:
+        if clock > _LEAST_UNIX_TIME and abs(time / unit - clock) < _SAME_CLOCK * clock:
             raise ImplausibleTime(
                 f"now: expected the unit of the clock, which says {clock!r}, got {time!r}: "
                 f"{name}seconds? Give the agent a clock in that unit (clock=), or none"

@@ -42,7 +42,7 @@ class SpentAmount(NamedTuple):
     in_flight: bool
 
 
-class Standing(NamedTuple):
+class AccountBalance(NamedTuple):
     """How an account stands before a decision.
 
     Attributes
@@ -114,7 +114,7 @@ class Account:
         """Whether the cheapest arms are expected to keep the bound, on average."""
         return self.least <= self.weight * self.budget.bound
 
-    def standing(self, time: float | None) -> Standing:
+    def balance(self, time: float | None) -> AccountBalance:
         """Return how things stand before a decision at a time.
 
         With a known maximum, there is room only if all in flight cost as much.
@@ -129,7 +129,9 @@ class Account:
         surplus = (self.level - extra / budget.worth - aim) / reach
         price = math.exp(max(-_LARGEST_LOG, min(self.log_price - surplus, _LARGEST_LOG)))
         most = self.in_flight + extra if budget.max_cost is None else budget.max_cost * self.pending
-        return Standing(price / budget.worth, left - most + budget.bound + budget.reserve, surplus)
+        return AccountBalance(
+            price / budget.worth, left - most + budget.bound + budget.reserve, surplus
+        )
 
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
@@ -143,7 +145,7 @@ class Account:
             spent=sign * self.spent,
             in_flight=sign * in_flight,
             room=self.allowed - together + budget.reserve,
-            price=self.standing(None).price,
+            price=self.balance(None).price,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
             feasible=self.feasible or self.decisions < _MIN_DECISIONS,
         )
