@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._algebra import largest, matvec, smallest
+from mogro._algebra import matvec, smallest
 from mogro._regression import Regression, target_columns
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
@@ -69,6 +69,7 @@ class Posterior:
         self._uses: FloatArray = np.zeros((*lead, self.dim))  # weight of values that are not zero
         self._seen: FloatArray = np.zeros(lead)  # observations; they never fade
         self._due: FloatArray = np.full(lead, _FIRST_LOOK)  # how many until the prior is learned
+        self._not_before = 0  # updates until it may be due
         if self._groups is not None:
             self._fit.learned = np.full((*self.batch, self.dim), _evidence.START)
             self._fit.renew()
@@ -188,14 +189,15 @@ class Posterior:
     @property
     def due(self) -> bool:
         """Whether so much has been observed that the prior has to be learned anew."""
-        return self._groups is not None and largest(np.asarray(self._seen - self._due)) >= 0
+        if self._groups is not None and self._not_before <= 0:
+            self._not_before = int(np.ceil(smallest(np.asarray(self._due - self._seen))))
+        return self._groups is not None and self._not_before <= 0
 
     @property
     def informed(self) -> BoolArray:
         """Whose estimates rest on something, (*batch, G): once a learned prior was learned."""
-        if self._groups is None:
-            return np.ones(self.n.shape, dtype=np.bool_)
-        return np.asarray(self._due > _FIRST_LOOK)
+        known = self._groups is None or self._due > _FIRST_LOOK
+        return np.broadcast_to(known, self.n.shape)
 
     def evidence(self) -> FloatArray:
         """Return the precisions of a learned prior that the sums make most likely, (..., M, d).
@@ -213,7 +215,7 @@ class Posterior:
         """
         due = np.asarray(self._seen >= self._due)
         later = np.ceil(self._seen + np.maximum(np.minimum(self._seen, self._fit.n), 1.0))
-        self._due = np.where(due, later, self._due)
+        self._due, self._not_before = np.where(due, later, self._due), 0
         self._fit.learned = np.where(due[..., None], precisions, self._fit.learned)
         self._fit.renew(due)
 
@@ -232,7 +234,7 @@ class Posterior:
     def copy(self) -> Self:
         """Return a posterior that goes on by itself."""
         other = self.frozen()
-        other._fit = self._fit.copy()
+        other._fit, other._not_before = self._fit.copy(), 0
         other.__dict__ |= {name: getattr(self, name).copy() for name in _COUNTED}
         return other
 
@@ -290,8 +292,9 @@ class Posterior:
         """Count observations (..., d), or blocks (..., n, d), and where they are not zero."""
         if isinstance(weight, float):
             self._uses, self._seen = self._uses + (x != 0), self._seen + 1
+            self._not_before -= 1
             return
         uses, seen = (x != 0) * np.asarray(weight)[..., None], np.sign(weight)
         if x.ndim > self._uses.ndim:
             uses, seen = uses.sum(axis=-2), seen.sum(axis=-1)
-        self._uses, self._seen = self._uses + uses, self._seen + seen
+        self._uses, self._seen, self._not_before = self._uses + uses, self._seen + seen, 0
