@@ -124,6 +124,25 @@ def test_events_go_out(tmp_path: Path, shop: str) -> None:
         assert saved(again, tmp_path / "one") == saved(twin, tmp_path / "two")
 
 
+def test_what_was_forgotten_before_a_kill_goes_out(shop: str) -> None:
+    """Whoever goes on reads the last snapshot, and decisions are dropped by events after it."""
+    killed = []
+    for start in range(0, 160, 20):
+        killed.append(opened(shop, retention=LAST, snapshot_every=30))  # it is never closed
+        for n in range(start, start + 20):
+            visit = killed[-1].decide(ARMS, now=float(n)).id
+            killed[-1].reward(visit, {"click": 1.0, "watch": 2.0, "cost": 0.5}, now=float(n))
+            killed[-1].expire(n + 0.5)
+    with mogro.Agent.open(shop) as last:
+        last.expire(500.0)
+    with mogro.Agent.open(shop) as last:
+        for n in range(8):  # commits take deletions along
+            last.expire(600.0 + n)
+    assert events(shop) < 25
+    for agent in killed:
+        agent.close()
+
+
 def test_an_export_is_kept(tmp_path: Path, shop: str) -> None:
     with opened(shop, retention=100.0, snapshot_every=20) as agent:
         live(agent, 0, 40)

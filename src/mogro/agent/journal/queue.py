@@ -503,11 +503,14 @@ class CommitQueue:
             return State(self.config)
         try:
             make = partial(self.config.restored, types=journal.types)
-            return join(head, blocks, make, where=journal.path)
+            state = join(head, blocks, make, where=journal.path)
         except DamagedSnapshot:
             if journal.index().position == position:
                 return State(self.config)
-        return self._last_state(journal, before)  # another one took its place meanwhile
+            return self._last_state(journal, before)  # another one took its place meanwhile
+        if state.config.retention is not None:
+            state.ledger.released = []  # by events since: nobody else may have listed them
+        return state
 
     def _write_snapshot(self) -> None:
         """Write a snapshot now, if something has happened since the last."""
