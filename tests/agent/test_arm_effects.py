@@ -236,8 +236,9 @@ def test_a_random_life_is_replayed_to_the_bit(tmp_path: Path, seed: int) -> None
     agent.close()
 
 
-def test_a_journal_knows_the_probabilities(tmp_path: Path) -> None:
-    agent = hits_agent(tmp_path / "agent.db", policy=None)
+@pytest.mark.parametrize("budgets", [[], [mogro.Budget("click", at_most=0.4)]])
+def test_a_journal_knows_the_probabilities(tmp_path: Path, budgets: list[mogro.Budget]) -> None:
+    agent = hits_agent(tmp_path / "agent.db", policy=None, budgets=budgets)
     live(agent, 60)
     features = {f"arm {k}": [k / 4] for k in range(8)}
     for t in range(60, 80):

@@ -33,7 +33,7 @@ from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM
 from mogro.agent.state.state import State
-from mogro.choice import optimism_in_round, values_in_round
+from mogro.choice import add_prices, optimism_in_round, values_in_round
 from mogro.policies.persistence import BUILT_IN
 
 _MAX_ARMS = 1000  # arms whose values are written with a decision
@@ -76,7 +76,7 @@ def with_evidence(
         theta=inputs.beliefs.theta[:, : 1 + config.features.dim],
         values=values,
         propensity=propensity,
-        prices=None if inputs.prices is None else inputs.prices.weights,
+        prices=None if inputs.prices is None or config.arm_effects else inputs.prices.weights,
         allowed=None if len(inputs.arms) == len(arms) else inputs.arms.eligible[_rows(arms)],
     )
     position = state.offers.get(offer.digest, state.position + 1)
@@ -107,6 +107,8 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     before = rng.bit_generator.state
     values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
     random = rng.bit_generator.state != before
+    if config.arm_effects and prices is not None:  # what arms cost is no matter of features alone
+        values = add_prices(values, beliefs.theta, inputs.arms.features, prices.weights)
     return not random, None if random else values
 
 

@@ -99,13 +99,14 @@ class Evidence(NamedTuple):
     theta
         The estimates that arms were compared by, (M, a): in a context, those of arms there.
     values
-        What arms were worth, (K, M), where that is neither the estimates nor random.
+        What arms were worth, (K, M), where that is neither the estimates nor random; with
+        effects of arms, at the prices of budgets.
     propensity
         With its standard error, where it does not follow from all this: see
         :attr:`mogro.agent.Decision.propensity`. Of a decision that somebody else has made, what
         they say.
     prices
-        What budgets added to the weights, (M,), if there were some.
+        What budgets added to the weights, (M,), if there were some that are not in the values.
     allowed
         Which of the eligible arms constraints and budgets left, a mask; None for all.
     step
