@@ -252,6 +252,18 @@ def test_a_journal_knows_the_probabilities(tmp_path: Path, budgets: list[mogro.B
     agent.close()
 
 
+def test_a_journal_tells_arms_with_the_same_features_apart(tmp_path: Path) -> None:
+    agent = hits_agent(tmp_path / "agent.db")
+    twins, rng = {"miss": [0.5], "hit": [0.5], "other": [0.1]}, np.random.default_rng(0)
+    for t in range(40):
+        decision = agent.decide(twins, context=[float(rng.random())], now=float(t))
+        again = agent.decision(decision.id).decision
+        assert again.propensity == pytest.approx(decision.propensity, abs=1e-12)
+        values = {"click": float(decision.arm == "hit"), "sale": float(rng.random())}
+        agent.reward(decision.id, values, now=float(t))
+    agent.close()
+
+
 def test_what_is_in_flight_counts() -> None:
     agent = hits_agent()
     live(agent, 40)

@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 
+from mogro._algebra import distinct
 from mogro._validation import FloatArray, IntArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.decision import (
@@ -101,8 +102,11 @@ def _is_reproducible(inputs: DecisionInputs, config: AgentConfig) -> tuple[bool,
     optimism = optimism_in_round(policy, beliefs, inputs.step, inputs.selection, prices)
     if policy.greedy and optimism is None and not config.arm_effects:
         return True, None
-    if len(inputs.arms) > _MAX_ARMS:
+    raw = inputs.arms.raw
+    if len(raw) > _MAX_ARMS:
         return False, None
+    if config.arm_effects and len(distinct(raw, np.arange(len(raw)))) < len(raw):
+        return False, None  # by what is written these are copies, of which the first is chosen
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     values = values_in_round(policy, inputs.arms.features, beliefs, rng, optimism, prices)
