@@ -302,6 +302,9 @@ def test_keys_on_the_command_line(tmp_path: Path) -> None:
     assert key is not None
     assert (name, key.roles) == ("phone", ["decide", "reward"])
     assert run(cli.main, "serve", path, "--check").output.endswith("shop.toml: a\n")
+    lost = tmp_path / "lost.toml"
+    lost.write_text("[agents.a]\narms = 2\nobjectives = [{name = 'x'}]\njournal = 'no/a.db'\n")
+    assert "agents.a.journal: expected a folder" in run(cli.main, "serve", lost, "--check").output
     assert "roles: expected some of" in run(
         cli.main, "serve", path, "--add-key", "x", "--roles", "boss"
     ).output  # fmt: skip
@@ -312,6 +315,13 @@ def test_keys_on_the_command_line(tmp_path: Path) -> None:
     assert "port: expected a number" in run(cli.main, "serve", path, "--port", "70000").output
     assert "name: expected one of []" in run(cli.main, "serve", path, "--remove-key", "no").output
     assert "FILE: expected one" in run(cli.main, "serve").output
+
+
+def test_effects_of_arms_are_a_setting(tmp_path: Path) -> None:
+    section = {"arms": 2, "objectives": [{"name": "click"}], "arm_effects": True}
+    config = parse_config({"agents": {"a": section}}, tmp_path / "shop.toml")
+    with config.agents["a"].open(str(tmp_path / "a.db"), "a") as agent:
+        assert agent.config.arm_effects
 
 
 def test_settings_of_every_kind_are_read(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ class AgentSettings(Struct, forbid_unknown_fields=True, kw_only=True, omit_defau
     arms: Size | Columns | UnsetType = UNSET
     context: Size | Columns | UnsetType | None = UNSET
     interactions: bool | list[tuple[str, str]] | UnsetType = UNSET
+    arm_effects: bool | UnsetType = UNSET
     epsilon: float | UnsetType = UNSET
     holdout: float | UnsetType = UNSET
     baseline: str | UnsetType | None = UNSET
@@ -180,6 +181,9 @@ class ServiceConfig(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise ValueError(
                     f"agents: expected names of letters, digits, - and _, got {name!r}"
                 )
+            folder = Path(self.journal(name)).parent
+            if "://" not in self.journal(name) and not folder.is_dir():
+                raise ValueError(f"agents.{name}.journal: expected a folder that exists: {folder}")
         if not 0 <= self.port < 1 << 16:
             raise ValueError(f"port: expected a number from 0 to 65535, got {self.port}")
         if not (keys or is_loopback(self.host)):
