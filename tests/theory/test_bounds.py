@@ -12,7 +12,6 @@ from mogro.theory import (
     eigenvalue_increment,
     fairness_bound,
     goodness_needed,
-    is_vacuous,
     radius_cap,
     regret_bound_random_weights,
     regret_bound_round_robin,
@@ -201,16 +200,6 @@ def test_stochastic_versions_for_other_norms(
     left = diversity_left(lam * L**2, alpha, gamma, **norms)
     inc = eigenvalue_increment(left, phi=phi, goodness_probability=q, objectives=3)
     assert inc == pytest.approx(expected * q * phi * 3, rel=1e-4, abs=1e-9 * x**2)
-
-
-def test_is_vacuous() -> None:
-    assert is_vacuous(math.inf, rounds=10)
-    assert is_vacuous(21.0, rounds=10)
-    assert not is_vacuous(19.0, rounds=10)
-    assert not is_vacuous(21.0, rounds=10, feature_norm=2.0)
-    assert not is_vacuous(21.0, rounds=10, parameter_norm=2.0)
-    with pytest.raises(ValueError, match="bound"):
-        is_vacuous(math.nan, rounds=10)
 
 
 @pytest.mark.parametrize(

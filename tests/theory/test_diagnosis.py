@@ -98,8 +98,12 @@ def test_bounds_of_a_dense_circle() -> None:
     )
     assert not guaranteed.vacuous
     assert not guaranteed.unreachable
+    assert guaranteed.regret is not None
+    assert guaranteed.regret < 2 * 10**6  # gaps are at most 2
     soon = diagnose(circle(200), np.eye(2), noise=0.1, rounds=1000)
     assert soon.holds
+    assert soon.guarantees.regret is not None
+    assert soon.guarantees.regret > 2 * 1000
     assert soon.guarantees.vacuous
     assert "VACUOUS" in str(soon)
 
@@ -192,17 +196,6 @@ def test_close_objectives_cap_the_radius() -> None:
     assert found.goodness.alpha <= found.goodness.separation
 
 
-def test_fronts_and_conflict() -> None:
-    features = [[1.0, 0.0], [0.0, 1.0], [0.45, 0.45], [0.1, 0.1]]
-    found = diagnose(features, np.eye(2), noise=0.1, rounds=1000).conflict
-    assert (found.pareto_front, found.effective_front, found.single_best) == (3, 2, 2)
-    assert (found.largest, found.mean, found.smallest_cosine) == (1, 1, 0)
-    agreed = diagnose([[1.0, 1.0], [0.5, 0.2]], np.eye(2), noise=0.1, rounds=1000)
-    assert agreed.conflict.largest == 0
-    alone = diagnose(circle(10), [[1.0, 0.0]], noise=0.1, rounds=1000)
-    assert alone.conflict.mean == 0
-
-
 @pytest.mark.parametrize("noise", [0.0, 1e-4, 0.1])
 @pytest.mark.parametrize(
     "kind",
@@ -252,7 +245,6 @@ def test_json_and_html() -> None:
         data: dict[str, Any] = json.loads(found.to_json())
         assert data["holds"] == found.holds
         assert data["arms"] == len(features)
-        assert data["conflict"]["pareto_front"] == found.conflict.pareto_front
         assert [a["name"] for a in data["assumptions"]] == [a.name for a in found.assumptions]
         assert "Assumptions" in repr(found)
         assert max(len(line) for line in str(found).splitlines()) <= 100
@@ -286,13 +278,13 @@ def test_objectives_that_hardly_span(angle: float) -> None:
 @pytest.mark.slow
 def test_contexts_from_a_function_and_from_a_sample() -> None:
     world = VaryingContexts(np.eye(2), arms=40, noise=0.1)
-    drawn = diagnose(world.contexts, np.eye(2), noise=0.01, rounds=10**6)
+    drawn = diagnose(world.contexts, np.eye(2), noise=0.05, rounds=10**6)
     sample = world.contexts(rng=np.random.default_rng(5), batch=(4000,))
-    given = diagnose(sample, np.eye(2), noise=0.01, rounds=10**6)
-    for found, most in ((drawn, 2000), (given, 2000)):
+    given = diagnose(sample, np.eye(2), noise=0.05, rounds=10**6)
+    for found, looked_at in ((drawn, 20_000), (given, 4000)):
         good = found.goodness
         assert found.holds
-        assert (found.arms, found.dim, found.rank, found.sampled_rounds) == (40, 2, 2, most)
+        assert (found.arms, found.dim, found.rank, found.sampled_rounds) == (40, 2, 2, looked_at)
         assert good.gamma is not None
         assert good.probability is not None
         exact = uniform_ball_goodness(good.gamma, dim=2, arms=40)
@@ -307,7 +299,7 @@ def test_contexts_from_a_function_and_from_a_sample() -> None:
         assert found.guarantees.initial_rounds_bound is None
         assert found.guarantees.regret is not None
         words = " ".join(str(found).split())
-        assert "an estimate from 2000 sampled rounds, not a guarantee" in words
+        assert f"an estimate from {looked_at} sampled rounds, not a guarantee" in words
         assert "q_gamma" in words
         data = json.loads(found.to_json())
         assert data["goodness"]["probability"]["low"] == good.probability.low
@@ -392,7 +384,7 @@ def test_round_robin_has_no_corollary_for_contexts() -> None:
         (np.full((200, 3, 2), math.nan), np.eye(2), {}, "features: expected finite"),
         (np.ones((200, 3, 2)), np.eye(3), {}, "theta"),
         (np.ones((200, 3, 2)), [[1.0, -1.0]], {}, "objective 0"),
-        (lambda *, rng, batch: np.ones(3), np.eye(2), {}, "features: expected features"),
+        (lambda *, rng, batch: np.ones(3), np.eye(2), {}, r"features: expected shape \(1, K, d\)"),
         (
             lambda *, rng, batch: np.full((*batch, 2, 2), math.inf),
             np.eye(2),
@@ -403,7 +395,7 @@ def test_round_robin_has_no_corollary_for_contexts() -> None:
             lambda *, rng, batch: np.full((*batch, 2, 2), "x"),
             np.eye(2),
             {},
-            "features: expected feat",
+            "features: expected an array of real",
         ),
     ],
 )

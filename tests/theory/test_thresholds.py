@@ -13,7 +13,6 @@ from mogro.theory import (
     eigenvalue_threshold,
     initial_rounds_bound,
     initial_rounds_round_robin,
-    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -114,16 +113,6 @@ def test_initial_rounds_in_a_subspace() -> None:
     assert initial_rounds_bound(basis, threshold=1.0) == 8
     assert initial_rounds_round_robin(basis, threshold=1.0) == 8
     assert explored(basis, 1.0, WeakestDirection()) == 5
-
-
-@given(st.integers(0, 1000), st.floats(0.1, 5))
-def test_smallest_eigenvalue_never_exceeds_what_is_unreachable_says(seed: int, xmax: float) -> None:
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((50, 3))
-    x *= xmax / np.linalg.norm(x, axis=1, keepdims=True)
-    reached = float(np.linalg.eigvalsh(x.T @ x)[0])
-    assert not is_unreachable(reached, dim=3, rounds=50, feature_norm=xmax)
-    assert is_unreachable(50 * xmax**2 / 3 * 1.001, dim=3, rounds=50, feature_norm=xmax)
 
 
 @pytest.mark.parametrize(

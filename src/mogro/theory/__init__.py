@@ -3,7 +3,6 @@
 from mogro.theory._problem import span_coordinates
 from mogro.theory.bounds import (
     fairness_bound,
-    is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
 )
@@ -15,7 +14,6 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
-from mogro.theory.conflict import Conflict
 from mogro.theory.contexts import context_goodness
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.goodness import goodness, goodness_level
@@ -26,7 +24,6 @@ from mogro.theory.thresholds import (
     eigenvalue_threshold,
     initial_rounds_bound,
     initial_rounds_round_robin,
-    is_unreachable,
     noise_sum_bound,
     threshold_random_weights,
     threshold_round_robin,
@@ -34,7 +31,6 @@ from mogro.theory.thresholds import (
 
 __all__ = [
     "Assumption",
-    "Conflict",
     "Diagnosis",
     "Goodness",
     "Guarantees",
@@ -51,8 +47,6 @@ __all__ = [
     "goodness_needed",
     "initial_rounds_bound",
     "initial_rounds_round_robin",
-    "is_unreachable",
-    "is_vacuous",
     "noise_sum_bound",
     "objective_diversity",
     "radius_cap",

@@ -49,7 +49,7 @@ def text(parts: Sections) -> str:
 
 
 def _problem(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    conflict, sampled = diagnosis.conflict, diagnosis.sampled_rounds
+    sampled = diagnosis.sampled_rounds
     size = (
         f"{diagnosis.arms} arms{'' if sampled is None else ' a round'}, {diagnosis.dim} features, "
         f"{diagnosis.objectives} objectives"
@@ -62,17 +62,7 @@ def _problem(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         f"{diagnosis.rounds} rounds, noise {diagnosis.noise:g}, greedy for "
         f"{diagnosis.scalarization}"
     )
-    fronts = (
-        f"{conflict.pareto_front:.4g} arms on the Pareto front, {conflict.effective_front:.4g} on "
-        f"the effective front, {conflict.single_best:.4g} best for a single objective"
-        + ("" if sampled is None else " (means over rounds)")
-    )
-    odds = (
-        f"the best arm for one objective loses up to {conflict.largest:.0%} of another's range, "
-        f"{conflict.mean:.0%} on average; least cosine of two parameters "
-        f"{conflict.smallest_cosine:.2f}"
-    )
-    return [("size", size), ("run", run), ("fronts", fronts), ("conflict", odds)]
+    return [("size", size), ("run", run)]
 
 
 def _guarantees(diagnosis: Diagnosis) -> list[tuple[str, str]]:

@@ -44,7 +44,7 @@ def regret_bound_random_weights(
     Returns
     -------
     float
-        The bound. If it :func:`is_vacuous`, the regret can never be larger anyway.
+        The bound. No gap is larger than 2 x_max L: a bound of 2 x_max L T or more says nothing.
 
     Examples
     --------
@@ -112,30 +112,6 @@ def regret_bound_round_robin(
     learning = 8 * sigma * xmax**2 / slope * math.sqrt(2 * d * T * math.log(d * T))
     mistakes = 2 * start + 5 * count(objectives, "objectives")
     return learning + 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * mistakes
-
-
-def is_vacuous(
-    bound: float, *, rounds: int, feature_norm: float = 1.0, parameter_norm: float = 1.0
-) -> bool:
-    """Tell whether a regret bound is vacuous: no policy can do worse.
-
-    A gap is at most 2 x_max L, so the regret never exceeds 2 x_max L T.
-
-    Parameters
-    ----------
-    bound
-        A regret bound, possibly infinite.
-    rounds, feature_norm, parameter_norm
-        T, x_max and L.
-
-    Examples
-    --------
-    >>> is_vacuous(2500.0, rounds=1000), is_vacuous(1500.0, rounds=1000)
-    (True, False)
-    """
-    _, _, T, xmax = check.read_run(0.0, 1, rounds, feature_norm)
-    worst = 2 * xmax * real(parameter_norm, "parameter_norm", above=0) * T
-    return bound == math.inf or real(bound, "bound") >= worst
 
 
 def fairness_bound(

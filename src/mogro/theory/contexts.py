@@ -6,7 +6,7 @@ known, as a sample of it: the arms of n independent rounds, (n, K, d).
 """
 
 import inspect
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,9 @@ from mogro.environments.synthetic import unit_vectors
 _DIRECTIONS = 200  # tried in a search for the worst one, besides the axes
 _REFINEMENTS = 60
 _SEARCHED = 2000  # rounds in which a worst direction is looked for, at most
-_NUMBERS = 2_000_000  # of features to search in, at most; five times as many to count in
-MIN_ROUNDS = 100  # rounds of a sample
-SAMPLES = 20_000  # rounds in which good arms are counted
+_NUMBERS = 10_000_000  # of features to draw, at most
+_MIN_ROUNDS = 100
+SAMPLES = 20_000
 
 
 class Contexts(Protocol):
@@ -39,18 +39,18 @@ def context_goodness(
 ) -> ConfidenceInterval:
     """Estimate q_gamma, the least probability over directions that some arm is gamma-good.
 
-    A search over unit vectors looks for the worst direction; other draws then count how often an
+    A search over unit vectors looks for the worst direction; other rounds then count how often an
     arm has x . beta >= gamma there (Definition goodness_stochastic).
 
     Parameters
     ----------
     contexts
         Draws the arms of a round, or a sample of at least 100 rounds, (n, K, d): see the module.
-        A sample is split: half to search, half to count.
     gamma
         Level, larger than 0.
     samples
-        Rounds counted, at most; fewer where a round has more than 500 numbers.
+        Rounds drawn or used, at most: half of them to search, up to 2000, and the others to count.
+        Fewer where a round has more than 500 numbers.
     rng
         Source of randomness; None: a fixed one.
 
@@ -70,40 +70,25 @@ def context_goodness(
     True
     """
     level = real(gamma, "gamma", above=0)
-    size = count(samples, "samples", minimum=MIN_ROUNDS)
+    size = count(samples, "samples", minimum=_MIN_ROUNDS)
     generator = np.random.default_rng(0) if rng is None else rng
-    rounds = draw_rounds(contexts, generator, samples=size)
-    direction = worst_direction(rounds.searched, level, generator)
-    return share_above(rounds.counted, direction, level)
-
-
-class Rounds(NamedTuple):
-    """Independent rounds of arms, (n, K, d): some to search in, and others to count in."""
-
-    searched: FloatArray
-    counted: FloatArray
+    rounds = draw_rounds(contexts, generator, samples=size, name="contexts")
+    return share_above(levels_in_worst_direction(rounds, level, generator), level)
 
 
 def draw_rounds(
-    contexts: Contexts | ArrayLike,
-    rng: np.random.Generator,
-    *,
-    samples: int = SAMPLES,
-    name: str = "contexts",
-) -> Rounds:
-    """Return rounds of contexts, at most ``samples`` to count in; refusals call them ``name``."""
+    contexts: Contexts | ArrayLike, rng: np.random.Generator, *, samples: int, name: str
+) -> FloatArray:
+    """Return the arms of independent rounds, (n, K, d), in no order. ``name`` is for errors."""
     if callable(contexts):
-        size = _draw(contexts, 1, rng, name).size
-        parts = (min(samples, _SEARCHED, _NUMBERS // size), min(samples, 5 * _NUMBERS // size))
-        return Rounds(*(_draw(contexts, max(MIN_ROUNDS, part), rng, name) for part in parts))
+        affordable = _NUMBERS // _draw(contexts, 1, rng, name).size
+        return _draw(contexts, max(_MIN_ROUNDS, min(samples, affordable)), rng, name)
     sample = floats(contexts, name, shape=("rounds", "K", "d")).astype(np.float64)
-    if len(sample) < MIN_ROUNDS:
+    if len(sample) < _MIN_ROUNDS:
         raise ValueError(
-            f"{name}: expected the arms of at least {MIN_ROUNDS} rounds, got {len(sample)}"
+            f"{name}: expected the arms of at least {_MIN_ROUNDS} rounds, got {len(sample)}"
         )
-    mixed = sample[rng.permutation(len(sample))]  # a log may change with time
-    half = len(mixed) // 2
-    return Rounds(mixed[: min(half, _SEARCHED)], mixed[half:][:samples])
+    return np.asarray(sample[rng.permutation(len(sample))[:samples]])  # a log may change with time
 
 
 def _draw(contexts: Contexts, size: int, rng: np.random.Generator, name: str) -> FloatArray:
@@ -119,20 +104,25 @@ def _draw(contexts: Contexts, size: int, rng: np.random.Generator, name: str) ->
                 f"{shapes[-1]}"
             )
         features = np.stack(rounds)
-    if features.ndim not in (2, 3) or features.dtype.kind not in "fiu" or not features.size:
-        received = f"{features.dtype} of shape {features.shape}"
-        raise ValueError(f"{name}: expected features (n, K, d), got {received}")
-    if not np.isfinite(features).all():
-        raise ValueError(f"{name}: expected finite features, got NaN or infinity")
-    return np.broadcast_to(features, (size, *features.shape[-2:])).astype(np.float64)
+    if features.ndim == 2:
+        features = np.broadcast_to(features, (size, *features.shape))
+    return floats(features, name, shape=(size, "K", "d")).astype(np.float64)
 
 
-def share_above(rounds: FloatArray, direction: FloatArray, level: float) -> ConfidenceInterval:
-    """Count in how many rounds (n, K, d) some arm has x . direction >= level (Clopper, Pearson)."""
+def levels_in_worst_direction(
+    rounds: FloatArray, level: float, rng: np.random.Generator
+) -> FloatArray:
+    """Return what the best arms of rounds reach in the direction where others reach least."""
+    searched = min(len(rounds) // 2, _SEARCHED)
+    direction = worst_direction(rounds[:searched], level, rng)
+    return np.asarray((rounds[searched:] @ direction).max(axis=-1))
+
+
+def share_above(levels: FloatArray, level: float) -> ConfidenceInterval:
+    """Return the share of levels (n,) that reach one (interval of Clopper and Pearson)."""
     from scipy.special import betaincinv
 
-    size = len(rounds)
-    hits = int(((rounds @ direction).max(axis=-1) >= level).sum())
+    size, hits = len(levels), int((levels >= level).sum())
     low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
     high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
     return ConfidenceInterval(hits / size, low, high)
@@ -145,18 +135,12 @@ def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -
         best = (draws @ direction).max(axis=-1)
         return float((best >= level).mean()), float(best.mean())  # the mean where shares are equal
 
-    worst = min(directions(draws.shape[-1], rng), key=score)
+    dim = draws.shape[-1]
+    some = unit_vectors(rng.standard_normal((_DIRECTIONS if dim > 1 else 0, dim)))
+    worst = min([*np.eye(dim), *-np.eye(dim), *some], key=score)
     lowest = score(worst)
-    for width in np.geomspace(0.5, 0.01, _REFINEMENTS if draws.shape[-1] > 1 else 0):
-        trial = unit_vectors(worst + width * rng.standard_normal(worst.size))
+    for width in np.geomspace(0.5, 0.01, _REFINEMENTS if dim > 1 else 0):
+        trial = unit_vectors(worst + width * rng.standard_normal(dim))
         if (trial_score := score(trial)) < lowest:
             worst, lowest = trial, trial_score
     return np.asarray(worst)
-
-
-def directions(dim: int, rng: np.random.Generator) -> FloatArray:
-    """Return the axes, both ways, and random unit vectors."""
-    axes = np.concatenate([np.eye(dim), -np.eye(dim)])
-    if dim == 1:
-        return axes
-    return np.concatenate([axes, unit_vectors(rng.standard_normal((_DIRECTIONS, dim)))])

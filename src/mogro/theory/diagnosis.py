@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,18 +14,10 @@ from mogro._validation import FloatArray, as_floats, between
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
 from mogro.theory import _report
-from mogro.theory._problem import span_basis, span_coordinates
-from mogro.theory.conflict import Conflict, mean_conflict, measure_conflict
-from mogro.theory.contexts import Contexts, Rounds, draw_rounds
+from mogro.theory._problem import Problem, span_coordinates
+from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
 from mogro.theory.guarantees import Guarantees, collect_guarantees
-from mogro.theory.measured_goodness import (
-    UNIT_SLACK,
-    Goodness,
-    measure_arm_goodness,
-    measure_context_goodness,
-)
-
-_FRONTS = 100  # rounds of contexts whose fronts are looked at
+from mogro.theory.measured_goodness import UNIT_SLACK, Goodness, measure_goodness
 
 
 @dataclass(frozen=True)
@@ -75,14 +67,12 @@ class Diagnosis:
         guarantee only, and exploring up to it costs regret.
     assumptions
         Each assumption of the theory.
-    conflict
-        Fronts, and how much the objectives are at odds.
     goodness
         lambda, the level gamma that is there and that is needed, and the radius alpha.
     guarantees
         Threshold, initial rounds and bounds.
     sampled_rounds
-        For contexts, how many rounds were searched: then all that is said of the arms is an
+        For contexts, how many rounds were looked at: then all that is said of the arms is an
         estimate, no guarantee. None for fixed arms.
     """
 
@@ -95,7 +85,6 @@ class Diagnosis:
     scalarization: str
     policy: str
     assumptions: tuple[Assumption, ...]
-    conflict: Conflict
     goodness: Goodness
     guarantees: Guarantees
     sampled_rounds: int | None = None
@@ -190,37 +179,29 @@ def diagnose(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    random = isinstance(scalarization, RandomWeights)
-    given = features if callable(features) else as_floats(features, "features")
-    if callable(given) or given.ndim == 3:
-        measured = _measure_contexts(given, theta)
-    else:
-        measured = _measure_arms(given, theta, apart=random)
-    objectives, rank = measured.theta.shape
-    written = _as_code(scalarization)
-    how = "" if written == "RandomWeights()" else f", scalarization={written}"
+    arms, parameters = _read_problem(features, theta)
+    objectives, dim = parameters.shape
+    random, weights = isinstance(scalarization, RandomWeights), None
+    if isinstance(scalarization, RandomWeights):
+        weights = np.array(scalarization.dirichlet(objectives))
+    inside = _in_span(arms, parameters)
+    good = measure_goodness(*inside, apart=random)
+    how = "" if scalarization == RandomWeights() else f", scalarization={scalarization!r}"
     return Diagnosis(
-        arms=measured.arms,
-        dim=measured.dim,
-        rank=rank,
+        arms=arms.shape[-2],
+        dim=dim,
+        rank=inside.theta.shape[1],
         objectives=objectives,
         noise=sigma,
         rounds=T,
-        scalarization=written,
-        policy=f"MOGRO({measured.dim}, {objectives}{how})",
-        assumptions=check_assumptions(measured.theta, measured.good, random),
-        conflict=measured.conflict,
-        goodness=measured.good,
+        scalarization=repr(scalarization),
+        policy=f"MOGRO({dim}, {objectives}{how})",
+        assumptions=check_assumptions(inside.theta, good, random),
+        goodness=good,
         guarantees=collect_guarantees(
-            measured.features,
-            measured.theta,
-            measured.good,
-            weights=_dirichlet(scalarization, objectives),
-            noise=sigma,
-            rounds=T,
-            epsilon=epsilon,
+            *inside, good, weights=weights, noise=sigma, rounds=T, epsilon=epsilon
         ),
-        sampled_rounds=len(measured.features) if measured.features.ndim == 3 else None,
+        sampled_rounds=len(arms) if arms.ndim == 3 else None,
     )
 
 
@@ -235,61 +216,25 @@ def _largest_noise(noise: float | Sequence[float], theta: ArrayLike) -> float:
     return max(levels)
 
 
-def _as_code(scalarization: RandomWeights | RoundRobin) -> str:
-    """Return a scalarisation as one would type it."""
-    if isinstance(scalarization, RoundRobin):
-        return "RoundRobin()"
-    concentration = scalarization.concentration
-    return f"RandomWeights({'' if concentration == 1 else repr(concentration)})"
-
-
-def _dirichlet(scalarization: RandomWeights | RoundRobin, objectives: int) -> FloatArray | None:
-    if isinstance(scalarization, RoundRobin):
-        return None
-    return np.array(scalarization.dirichlet(objectives))
-
-
-class _Measured(NamedTuple):
-    """A problem in coordinates of the span of its features: arms (K, r), or rounds (n, K, r)."""
-
-    arms: int
-    dim: int
-    features: FloatArray
-    theta: FloatArray
-    good: Goodness
-    conflict: Conflict
-
-
-def _measure_arms(features: FloatArray, theta: ArrayLike, *, apart: bool) -> _Measured:
-    arms, parameters = check.read_problem(features, theta)
-    inside = span_coordinates(arms, parameters)
-    _check_influence(inside.theta)
-    good = measure_arm_goodness(*inside, apart=apart)
-    conflict = measure_conflict(arms, parameters)
-    return _Measured(len(arms), arms.shape[1], *inside, good, conflict)
-
-
-def _measure_contexts(contexts: Contexts | FloatArray, theta: ArrayLike) -> _Measured:
+def _read_problem(features: ArrayLike | Contexts, theta: ArrayLike) -> Problem:
+    """Return arms (K, d), or those of many rounds (n, K, d), and parameters."""
+    if not callable(features) and as_floats(features, "features").ndim != 3:
+        return check.read_problem(features, theta)
     rng = np.random.default_rng(0)
-    rounds = draw_rounds(contexts, rng, name="features")
-    arms, dim = rounds.searched.shape[1:]
-    pooled = check.read_features(rounds.searched.reshape(-1, dim))
-    parameters = check.read_parameters(theta, dim=dim)
-    if (basis := span_basis(pooled)) is not None:
-        parameters = span_coordinates(pooled, parameters).theta
-        rounds = Rounds(rounds.searched @ basis, rounds.counted @ basis)
-    _check_influence(parameters)
-    good = measure_context_goodness(rounds, parameters, rng)
-    conflict = mean_conflict(rounds.searched[:_FRONTS], parameters)
-    return _Measured(arms, dim, rounds.searched, parameters, good, conflict)
+    rounds = draw_rounds(features, rng, samples=SAMPLES, name="features")
+    check.read_features(rounds.reshape(-1, rounds.shape[-1]))
+    return Problem(rounds, check.read_parameters(theta, dim=rounds.shape[-1]))
 
 
-def _check_influence(theta: FloatArray) -> None:
-    if len(missed := np.flatnonzero(~theta.any(axis=1))):
+def _in_span(features: FloatArray, theta: FloatArray) -> Problem:
+    """Return the problem in coordinates of the span of the features."""
+    arms, parameters = span_coordinates(features.reshape(-1, features.shape[-1]), theta)
+    if len(missed := np.flatnonzero(~parameters.any(axis=1))):
         raise ValueError(
             f"theta: expected a part in the span of the features for every objective, got none "
             f"for objective {missed[0]}: all arms give it 0"
         )
+    return Problem(arms.reshape(*features.shape[:-1], arms.shape[-1]), parameters)
 
 
 def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:

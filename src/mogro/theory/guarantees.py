@@ -11,7 +11,6 @@ from mogro.exploration import BasisRoundRobin
 from mogro.theory import _problem as check
 from mogro.theory.bounds import (
     fairness_bound,
-    is_vacuous,
     regret_bound_random_weights,
     regret_bound_round_robin,
 )
@@ -21,7 +20,6 @@ from mogro.theory.regularity import regularity
 from mogro.theory.thresholds import (
     initial_rounds_bound,
     initial_rounds_round_robin,
-    is_unreachable,
     threshold_random_weights,
     threshold_round_robin,
 )
@@ -92,16 +90,15 @@ def collect_guarantees(
     weights only, and state no bound on T_0.
     """
     objectives, dim = theta.shape
-    norm, fixed, alpha = good.bound_norm, features.ndim == 2, good.guaranteed_alpha
+    norm, fixed, alpha = good.bound_norm, features.ndim == 2, good.alpha or good.perfect_alpha
     slack = _SLACK * (norm * good.largest_norm) if epsilon is None else epsilon
     if alpha is None:
         return Guarantees(None, True, True, None, None, slack)
     theorem = threshold_round_robin if weights is None else threshold_random_weights
     B = theorem(alpha, noise=noise, dim=dim, rounds=rounds, feature_norm=norm)
-    start, start_bound = (
-        _initial_rounds(features, B) if fixed else (_rounds_of_contexts(features, B), None)
-    )
-    never = is_unreachable(B, dim=dim, rounds=rounds, feature_norm=good.feature_norm)
+    # The trace of V after T rounds is at most T x_max^2.
+    never = rounds * good.feature_norm**2 / dim < B
+    start, start_bound = (_rounds_of_arms if fixed else _rounds_of_contexts)(features, B)
     guaranteed = Guarantees(B, good.alpha is None, never, start, start_bound, slack)
     if good.alpha is None or good.diversity_left is None or good.diversity_left <= 0:
         return guaranteed
@@ -119,23 +116,20 @@ def collect_guarantees(
         return replace(guaranteed, regret=math.inf, fairness=None if weights is None else 0.0)
     run: dict[str, Any] = {"noise": noise, "dim": dim, "objectives": objectives, "rounds": rounds}
     run |= {"initial_rounds": start, "feature_norm": norm}
-    sizes = {"feature_norm": norm, "parameter_norm": good.largest_norm}
-    fairness = None
+    fairness, size = None, good.largest_norm
     if weights is None:
-        regret = regret_bound_round_robin(diversity_left=increment, **run | sizes)
+        regret = regret_bound_round_robin(diversity_left=increment, parameter_norm=size, **run)
     else:
-        regret = regret_bound_random_weights(increment=increment, **run | sizes)
+        regret = regret_bound_random_weights(increment=increment, parameter_norm=size, **run)
         near = regularity(theta, weights, epsilon=slack / 3 / norm).psi
         if near is not None:
             fairness = fairness_bound(slack, psi=near.low, increment=increment, **run)
-    vacuous = is_vacuous(regret, rounds=rounds, **sizes)
+    vacuous = regret >= 2 * norm * size * rounds  # no gap is larger than 2 x_max L
     return replace(guaranteed, regret=regret, vacuous=vacuous, fairness=fairness)
 
 
-def _initial_rounds(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
+def _rounds_of_arms(features: FloatArray, threshold: float) -> tuple[int | None, int | None]:
     """Return T_0 of a round robin over a basis, and its bound; None beyond 10^18 cycles."""
-    if features.ndim == 3:
-        return _rounds_of_contexts(features, threshold), None
     basis = features[BasisRoundRobin(features).basis]
     try:
         bound = initial_rounds_bound(basis, threshold=threshold)
@@ -144,9 +138,9 @@ def _initial_rounds(features: FloatArray, threshold: float) -> tuple[int | None,
     return initial_rounds_round_robin(basis, threshold=threshold), bound
 
 
-def _rounds_of_contexts(sample: FloatArray, threshold: float) -> int | None:
+def _rounds_of_contexts(rounds: FloatArray, threshold: float) -> tuple[int | None, None]:
     """Estimate T_0 of uniform pulls by the mean growth of their Gram matrix."""
-    flat = sample.reshape(-1, sample.shape[-1])
-    growth = float(np.linalg.eigvalsh(flat.T @ flat / len(flat))[0])
+    arms = rounds.reshape(-1, rounds.shape[-1])
+    growth = float(np.linalg.eigvalsh(arms.T @ arms / len(arms))[0])
     taken = threshold / growth if growth > 0 else math.inf
-    return math.ceil(taken) if taken < check.MOST_ROUNDS else None
+    return (math.ceil(taken) if taken < check.MOST_ROUNDS else None), None

@@ -76,7 +76,7 @@ def eigenvalue_threshold(
     Returns
     -------
     float
-        B, in the unit of a squared feature norm. If :func:`is_unreachable` it is of no use at T.
+        B, in the unit of a squared feature norm. T rounds reach at most T x_max^2 / d.
 
     Examples
     --------
@@ -157,28 +157,6 @@ def threshold_round_robin(
         delta=1 / check.read_rounds(rounds),
         feature_norm=feature_norm,
     )
-
-
-def is_unreachable(threshold: float, *, dim: int, rounds: int, feature_norm: float = 1.0) -> bool:
-    """Tell whether no exploration can reach a threshold within the horizon.
-
-    The trace of V after t rounds is at most t x_max^2, so lambda_min(V) <= t x_max^2 / d. The
-    converse does not hold: where this is False, exploration may still take longer.
-
-    Parameters
-    ----------
-    threshold
-        B.
-    dim, rounds, feature_norm
-        d, T and x_max.
-
-    Examples
-    --------
-    >>> is_unreachable(501.0, dim=2, rounds=1000), is_unreachable(500.0, dim=2, rounds=1000)
-    (True, False)
-    """
-    _, d, T, xmax = check.read_run(0.0, dim, rounds, feature_norm)
-    return real(threshold, "threshold", minimum=0) > T * xmax**2 / d
 
 
 def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
