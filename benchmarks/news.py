@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from mogro import MOGRO, Agent, FixedWeights, Objective, WeakestDirection
 from mogro._codec import to_plain
-from mogro.choice import values_in_round
+from mogro.valuation import values_in_round
 
 ROWS = 1500
 UNIFORM = 0.02

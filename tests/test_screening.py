@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 import mogro
-from mogro._screening import clearly_best, is_shared, shared_scores, shared_variances, take_scores
+from mogro._screening import clearly_best, is_shared, shared_scores, shared_variances
+from mogro._ties import scores_of
 from mogro.environments import FixedArms
 
 KINDS = ("usual", "ties", "copies", "nearly", "subspace", "units")
@@ -78,9 +79,9 @@ def test_rounding_is_bounded(kind: str, seed: int, dim: int) -> None:
     scores, error = shared_scores(arms, directions)
     assert (np.abs(scores - directions @ precise.T) <= error).all()
     roots = rng.normal(size=(4, dim, dim)) * 10.0 ** rng.integers(-6, 6, (4, 1, dim))
-    S = np.swapaxes(roots, 1, 2) @ roots
-    variances, error = shared_variances(arms, S)
-    exact = np.einsum("ki,rij,kj->rk", precise, S.astype(np.longdouble), precise)
+    variances, error = shared_variances(arms, roots)
+    parts = np.einsum("rij,kj->rki", roots.astype(np.longdouble), precise)
+    exact = np.square(parts).sum(axis=-1)
     assert (np.abs(variances - exact) <= error).all()
 
 
@@ -100,7 +101,7 @@ def test_the_best_is_clear_only_beyond_the_slack() -> None:
     assert clearly_best(scores[::3].copy(), 0.4)[1].tolist() == []
     assert clearly_best(scores[::3].copy(), 0.5)[1].tolist() == [1]
     assert clearly_best(np.array([[7.0]]), 1.0)[1].size == 0  # a single arm
-    assert take_scores(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
+    assert scores_of(scores, np.array([1, 2, 0, 1])).tolist() == [3.0, 2.0, 0.0, -1.5]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
@@ -123,8 +124,7 @@ def test_variances_of_single_precision_are_off_by_no_more_than_is_said(size: flo
     rng = np.random.default_rng(0)
     arms = (size * rng.standard_normal((20, 4))).astype(np.float32)
     roots = rng.standard_normal((3, 4, 4))
-    S = roots @ np.swapaxes(roots, -1, -2)
-    values, error = shared_variances(arms, S)
+    values, error = shared_variances(arms, roots)
     wide = arms.astype(np.longdouble)
-    exact = np.einsum("ki,nij,kj->nk", wide, S.astype(np.longdouble), wide)
+    exact = np.square(np.einsum("nij,kj->nki", roots.astype(np.longdouble), wide)).sum(axis=-1)
     assert np.abs(values - exact).max() <= error < 1e-12 * np.abs(exact).max()

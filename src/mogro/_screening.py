@@ -1,8 +1,8 @@
-"""Arms that many learners share: products for all of them at once, trusted where they suffice.
+"""The best of arms that many learners share: by products for all of them at once.
 
-One large product is several times faster than one small product for each learner, but rounds
-otherwise. So it only counts where an answer is clear whatever the rounding: what is doubtful has to
-be computed as for one learner alone. That way a learner of a batch does what it would do alone.
+One large product is several times faster than a small one for each learner, but rounds otherwise.
+So it only counts where an answer is clear whatever the rounding: what is doubtful has to be
+computed as for one learner alone. That way a learner of a batch does what it would do alone.
 """
 
 import math
@@ -11,9 +11,12 @@ from functools import cache
 import numpy as np
 
 from mogro._algebra import rounding
-from mogro._validation import FloatArray, IntArray
+from mogro._ties import EQUAL_SCORES, scores_of
+from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
+from mogro.beliefs import Beliefs
+from mogro.valuation import Optimism
 
-_NO_LEARNERS = np.zeros(0, dtype=np.int64)
+_NOBODY = np.zeros(0, dtype=np.int64)
 
 
 def is_shared(arms: FloatArray) -> bool:
@@ -21,9 +24,45 @@ def is_shared(arms: FloatArray) -> bool:
     return arms.ndim == 2 or arms.shape[-3] == 1
 
 
-def _transposed(arms: FloatArray) -> FloatArray:
+@without_warnings
+def screened_arms(
+    arms: FloatArray,
+    beliefs: Beliefs,
+    weights: FloatArray,
+    direction: FloatArray,
+    optimism: Optimism | None,
+) -> tuple[IntArray, BoolArray, IntArray]:
+    """Return the best arms (n,), whether optimism made them others, and who is in doubt.
+
+    What is given is as in :func:`mogro.choice.best_arms`, for n learners that share arms and have
+    one S each.
+    """
+    scores, error = shared_scores(arms, direction)
+    slack = 16 * error  # more than ties, and rounding in either way
+    if optimism is None:
+        best, doubtful = clearly_best(scores, slack)
+        return best, np.zeros(best.shape, dtype=np.bool_), doubtful
+    some = optimism.arms(arms.shape[-2])
+    width = np.vecdot(optimism.bonus(beliefs.noise), weights)
+    root = width[..., None, None] * beliefs.expected.W[..., 0, :, :]
+    bonus, error = shared_variances(arms[..., some, :], root)
+    np.sqrt(bonus, out=bonus)
+    if bonus.size == scores.size:
+        total = np.add(bonus, scores, out=bonus)
+    else:
+        total = scores.copy()
+        total[:, some] += bonus
+    best, doubtful = clearly_best(total, slack + 4 * math.sqrt(error))
+    tops, theirs = scores_of(scores, scores.argmax(axis=-1)), scores_of(scores, best)
+    behind = tops - theirs - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs))
+    unsure = np.abs(behind) <= slack
+    unsure[doubtful] = True
+    return best, behind > 0, np.flatnonzero(unsure)
+
+
+def _turned(arms: FloatArray) -> FloatArray:
     """Return shared arms without the axis along which they are, (..., d, K)."""
-    return np.swapaxes(arms if arms.ndim == 2 else arms[..., 0, :, :], -1, -2)
+    return (arms if arms.ndim == 2 else arms[..., 0, :, :]).mT
 
 
 def shared_scores(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray, float]:
@@ -31,32 +70,26 @@ def shared_scores(arms: FloatArray, directions: FloatArray) -> tuple[FloatArray,
 
     Neither they nor products computed in another way are off by more.
     """
-    scores = (directions @ _transposed(arms)).reshape(-1, arms.shape[-2])
+    scores = (directions @ _turned(arms)).reshape(-1, arms.shape[-2])
     sizes = math.sqrt(np.vdot(arms, arms)) * math.sqrt(np.vdot(directions, directions))
     return scores, rounding(arms.shape[-1]) * sizes
 
 
-def shared_variances(
-    arms: FloatArray, S: FloatArray, factors: FloatArray | None = None
-) -> tuple[FloatArray, float]:
-    """Return ``x' S x``, (n, K), of shared arms and S (*batch, d, d), and what they may be off.
+def shared_variances(arms: FloatArray, W: FloatArray) -> tuple[FloatArray, float]:
+    """Return ``x' S x``, (n, K), of shared arms and roots (*batch, d, d), and what they may be off.
 
-    Times factors, (*batch), one for each learner.
+    A triangle of S is enough: half the terms.
     """
-    dim, arms = arms.shape[-1], arms.astype(np.float64, copy=False)
+    dim, turned = arms.shape[-1], _turned(arms).astype(np.float64, copy=False)
     rows, columns, indices, twice = _triangle(dim)
-    turned = _transposed(arms)
     products = turned.take(rows, axis=-2)
     products *= turned.take(columns, axis=-2)
+    S = W.mT.copy() @ W
     entries = S.reshape(*S.shape[:-2], dim * dim).take(indices, axis=-1)
     entries *= twice
-    if factors is not None:
-        entries *= factors[..., None]
     values = (entries @ products).reshape(-1, arms.shape[-2])
     # By Cauchy and Schwarz; what a feature that was never seen adds to an arm without it is zero.
-    errors = np.sqrt(np.maximum(np.einsum("...ii->...i", S), 0))
-    if factors is not None:
-        errors *= np.sqrt(factors)[..., None]
+    errors = np.sqrt(np.einsum("...ii->...i", S))
     largest = np.vecdot(errors, np.abs(turned).max(axis=-1)[..., None, :]).max()
     return values, rounding(dim * dim) * float(largest) ** 2
 
@@ -64,21 +97,17 @@ def shared_variances(
 def clearly_best(scores: FloatArray, slack: float) -> tuple[IntArray, IntArray]:
     """Return the best arms (n,) by scores (n, K), and for whom this is doubtful.
 
-    That is where another arm is not behind by a slack. It overwrites the scores of the best.
+    That is where another arm is not behind by a slack.
     """
     first = np.arange(0, scores.size, scores.shape[-1])
     flat, best = scores.reshape(-1), scores.argmax(axis=-1)
     index = first + best
-    top = flat.take(index)
+    tops = flat.take(index)
     flat[index] = -math.inf
-    ahead = top - flat.take(first + scores.argmax(axis=-1))
-    doubtful = _NO_LEARNERS if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
+    ahead = tops - flat.take(first + scores.argmax(axis=-1))
+    flat[index] = tops
+    doubtful = _NOBODY if ahead.min() > slack else np.flatnonzero(~(ahead > slack))
     return best, doubtful
-
-
-def take_scores(scores: FloatArray, arms: IntArray) -> FloatArray:
-    """Return the scores (n,) of arms (n,) among (n, K)."""
-    return scores.reshape(-1).take(np.arange(0, scores.size, scores.shape[-1]) + arms)
 
 
 @cache

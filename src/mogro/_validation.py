@@ -144,6 +144,20 @@ def check_shape(array: NDArray[Any], name: str, shape: Shape) -> None:
         raise ValueError(f"{name}: expected shape ({wanted}{comma}), got {array.shape}")
 
 
+def check_finite(values: FloatArray, given: FloatArray, name: str = "features") -> None:
+    """Refuse what was given if values computed from it are not finite: less than a scan."""
+    if not math.isfinite(np.vdot(values, values)):
+        wide = values.astype(np.float64)  # squares of single precision may be too large for it
+        if not math.isfinite(np.vdot(wide, wide)):
+            refuse(given, name)
+
+
+def refuse(given: FloatArray, name: str) -> None:
+    """Say what is wrong with what leads to numbers that are not finite."""
+    floats(given, name, shape=given.shape)
+    raise ValueError(f"{name}: expected values whose squares and scores are finite")
+
+
 @without_warnings
 def simplex(value: ArrayLike, name: str, *, size: int | None = None) -> FloatArray:
     """Return ``value`` as one vector of weights: not negative, and of sum 1 up to rounding."""

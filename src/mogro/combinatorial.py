@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from mogro._streams import Rng
 from mogro._validation import FloatArray, floats
 from mogro.beliefs import Beliefs, unseen_scale
-from mogro.exploration import UNKNOWN_VARIANCE, rounding_share
+from mogro.exploration import UNKNOWN_VARIANCE, Exploration, WeakestDirection, rounding_share
+from mogro.scalarization import Scalarization, is_nonlinear
 
 Oracle = Callable[[FloatArray], ArrayLike]
 
@@ -21,6 +22,24 @@ _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-9  # numbers of size 1 this close are equal
 _GRID = 2.0**36  # directions are asked for on a grid this fine
 _HUGE = 1e75  # numbers whose squares may be summed
+
+
+def check_searchable(
+    batch: tuple[int, ...], scalarization: Scalarization, exploration: Exploration
+) -> None:
+    """Refuse settings of a policy that cannot choose with a linear oracle."""
+    if batch:
+        raise ValueError(f"batch: expected () to choose with a linear oracle, got {batch}")
+    if is_nonlinear(scalarization):
+        raise ValueError(
+            f"scalarization: {type(scalarization).__name__} is not linear in the arm, so "
+            "no linear oracle can serve it; use RandomWeights or RoundRobin"
+        )
+    if not isinstance(exploration, WeakestDirection):
+        raise ValueError(
+            f"exploration: expected WeakestDirection to choose with a linear oracle, "
+            f"got {type(exploration).__name__}, which needs a list of arms"
+        )
 
 
 def call_oracle(maximise: Oracle, direction: FloatArray) -> FloatArray:

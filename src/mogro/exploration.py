@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mogro._algebra import arms_in_turn, largest, smallest
-from mogro._screening import clearly_best, shared_variances
 from mogro._streams import Rng
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import (
@@ -163,26 +162,13 @@ class WeakestDirection:
 
     def choose(self, context: ExplorationContext, *, rng: Rng) -> IntArray:
         """Return one arm for each learner."""
-        if not context.shares_arms:
-            return _first_of_the_best(context.gains)
-        matrices = context.S
-        if context.threshold is not None:
-            matrices = context.weakest @ np.swapaxes(context.weakest, -1, -2)
-        gains, error = shared_variances(context.arms[:1], matrices)
-        best, doubtful = clearly_best(gains, 4 * error + 2 * _EQUAL_GAINS * float(gains.max()))
-        if doubtful.size:
-            best[doubtful] = _first_of_the_best(context.gains[doubtful])
-        return best
+        gains = context.gains
+        level = gains.max(axis=-1, keepdims=True) * (1 - _EQUAL_GAINS)
+        return np.asarray((gains >= level).argmax(axis=-1))
 
     def probabilities(self, context: ExplorationContext) -> FloatArray:
         """Return the probabilities of the arms, (n, K)."""
         return _certain(self.choose(context, rng=np.random.default_rng(0)), context)
-
-
-def _first_of_the_best(gains: FloatArray) -> IntArray:
-    """Return the first arm, (n,), whose gain, among (n, K), is the largest up to rounding."""
-    level = gains.max(axis=-1, keepdims=True) * (1 - _EQUAL_GAINS)
-    return np.asarray((gains >= level).argmax(axis=-1))
 
 
 @dataclass(frozen=True)

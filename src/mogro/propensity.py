@@ -8,17 +8,7 @@ from mogro._algebra import distinct, rounding
 from mogro._streams import Rng, part_of
 from mogro._validation import FloatArray, IntArray, floats
 from mogro.beliefs import Beliefs
-from mogro.choice import (
-    Arms,
-    ChoiceRule,
-    Prices,
-    add_prices,
-    arm_features,
-    choose,
-    optimism_in_round,
-    theta_with_prices,
-    values_in_round,
-)
+from mogro.choice import Arms, ChoiceRule, arm_features, choose
 from mogro.exploration import ExplorationContext
 from mogro.probability import (
     Probabilities,
@@ -28,6 +18,13 @@ from mogro.probability import (
 )
 from mogro.scalarization import FixedWeights, RoundRobin
 from mogro.selection import Selection, is_front
+from mogro.valuation import (
+    Prices,
+    add_prices,
+    optimism_in_round,
+    theta_with_prices,
+    values_in_round,
+)
 
 _CHOICES = 1024  # whole choices, where probabilities can only be counted
 _DRAWN = 2**18  # features of arms that are drawn at once then

@@ -13,7 +13,7 @@ from mogro.agent.features.arms import ArmSet
 from mogro.agent.state.accounts import Account, AccountBalance
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
-from mogro.choice import Prices
+from mogro.valuation import Prices
 
 _RASH_VARIANCE = 1.0  # in units of the noise, above which estimates in a context are not relied on
 _UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2

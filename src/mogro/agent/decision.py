@@ -24,7 +24,7 @@ from mogro.agent.state.accounts import Account
 from mogro.agent.state.learner import Learner
 from mogro.agent.state.state import State
 from mogro.beliefs import Beliefs
-from mogro.choice import Choice, Prices, choose
+from mogro.choice import Choice, choose
 from mogro.exploration import (
     ExplorationCache,
     ExplorationContext,
@@ -35,6 +35,7 @@ from mogro.policies import LinearPolicy
 from mogro.probability import Probabilities
 from mogro.propensity import probabilities, probabilities_of_values
 from mogro.selection import Selection
+from mogro.valuation import Prices
 
 UNKNOWN_PROPENSITY = (
     math.nan,

@@ -34,8 +34,8 @@ from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM
 from mogro.agent.state.state import State
-from mogro.choice import add_prices, optimism_in_round, values_in_round
 from mogro.policies.persistence import BUILT_IN
+from mogro.valuation import add_prices, optimism_in_round, values_in_round
 
 _MAX_ARMS = 1000  # arms whose values are written with a decision
 

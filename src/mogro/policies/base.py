@@ -19,6 +19,7 @@ from mogro._validation import (
     FloatArray,
     IntArray,
     as_floats,
+    check_finite,
     check_shape,
     count,
     floats,
@@ -27,7 +28,7 @@ from mogro._validation import (
 )
 from mogro.beliefs import Beliefs
 from mogro.certainty import FrontConfidence, check_noise, front_confidence
-from mogro.choice import Optimism, check_finite, choose
+from mogro.choice import choose
 from mogro.exploration import Exploration, ExplorationCache, ExplorationContext, needed_exploration
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
@@ -35,6 +36,7 @@ from mogro.probability import Probabilities
 from mogro.propensity import probabilities
 from mogro.scalarization import RandomWeights
 from mogro.selection import Selection
+from mogro.valuation import Optimism
 
 _FLAT = Flat()
 _RANDOM_WEIGHTS = RandomWeights()

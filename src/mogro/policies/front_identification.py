@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._algebra import largest
 from mogro._streams import Rng, check_rng
-from mogro._validation import BoolArray, FloatArray, IntArray, real, share
+from mogro._validation import BoolArray, FloatArray, IntArray, check_finite, real, share
 from mogro.beliefs import Beliefs
 from mogro.certainty import DifferenceWidths, FrontConfidence, check_noise
-from mogro.choice import check_finite
 from mogro.pareto import front, gaps
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior

@@ -13,7 +13,6 @@
 :meth:`MOGRO.select` is this for one learner; for many, :func:`mogro.choice.choose` does the same.
 """
 
-import math
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import final
@@ -25,13 +24,14 @@ from mogro._algebra import largest, vecmat
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, count, real
 from mogro.beliefs import Beliefs
-from mogro.choice import Optimism, best_arms, optimism_in_round
-from mogro.combinatorial import ActionSearch, Oracle
+from mogro.choice import best_arms
+from mogro.combinatorial import ActionSearch, Oracle, check_searchable
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
 from mogro.priors import Flat, Learned, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
+from mogro.valuation import Optimism, optimism_by_roots, optimism_in_round
 
 _TRUE = np.ones((), dtype=np.bool_)
 
@@ -138,26 +138,14 @@ class MOGRO(LinearPolicy):
         return int(arm)
 
     def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
-        """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
+        """Return how optimistic a round is: some are, without a threshold.
 
-        With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by
-        standard errors of effects as large as they are likely to be. Every eighth of these rounds
-        adds more and more standard errors, so that no arm is lost for good. Bonuses of objectives
-        add up, where errors of a sum with random weights have a mean square of 2 / (M + 1); with
-        weights that are fixed, the errors are those of the sum. What fades counts as far as it is
-        left: a learner that forgets stays curious.
+        What fades counts as far as it is left: a learner that forgets stays curious.
         """
         if self.threshold is not None:
             return None
-        n, learned = largest(beliefs.n), isinstance(self.prior, Learned)
-        period = math.isqrt(int(n)) // (8 if learned else 3) or 1
-        if step % period:
-            return None
-        turn, spread = step // period, math.sqrt(2 / (self.objectives + 1))
-        if turn % 8:  # two errors of one objective; random weights of many explore by themselves
-            return Optimism(2 * spread if learned else 4 / (self.objectives + 1), turn)
-        grown = math.log(max(n, 1))
-        return Optimism((max(2.0, grown / 2) if learned else 1.5 + grown / 3) * spread, turn // 8)
+        learned = isinstance(self.prior, Learned)
+        return optimism_by_roots(largest(beliefs.n), step, self.objectives, learned=learned)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
@@ -188,7 +176,7 @@ class MOGRO(LinearPolicy):
         True
         """
         check_rng(rng)
-        self._check_choose()
+        check_searchable(self.batch, self.scalarization, self.exploration)
         beliefs, step = self.beliefs(), self.step
         optimism = self.optimism(beliefs, step)
         draw = partial(self.scalarization.weights, self.objectives, step=step, batch=(), rng=rng)
@@ -203,17 +191,3 @@ class MOGRO(LinearPolicy):
         )
         self._count_round(np.asarray(exploring))
         return action
-
-    def _check_choose(self) -> None:
-        if self.batch:
-            raise ValueError(f"batch: expected () to choose with a linear oracle, got {self.batch}")
-        if is_nonlinear(self.scalarization):
-            raise ValueError(
-                f"scalarization: {type(self.scalarization).__name__} is not linear in the arm, so "
-                "no linear oracle can serve it; use RandomWeights or RoundRobin"
-            )
-        if not isinstance(self.exploration, WeakestDirection):
-            raise ValueError(
-                f"exploration: expected WeakestDirection to choose with a linear oracle, "
-                f"got {type(self.exploration).__name__}, which needs a list of arms"
-            )

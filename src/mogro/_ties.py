@@ -1,0 +1,92 @@
+"""The arm with the largest score: different arms that tie are drawn, copies stay with the first."""
+
+import math
+
+import numpy as np
+
+from mogro._algebra import distinct, rounding
+from mogro._streams import Rng, part_of
+from mogro._validation import BoolArray, FloatArray, IntArray
+
+EQUAL_SCORES = 1e-9  # scores this close, relatively, are equal
+
+
+def best(scores: FloatArray, arms: FloatArray, sizes: FloatArray, rng: Rng) -> IntArray:
+    """Return the arm of each learner with the largest of scores (..., K), ties drawn, (...).
+
+    Scores are equal up to the rounding of products of the best arm with a vector whose entries are
+    as large as ``sizes``, (..., d): whatever the units of features. They change for a moment only.
+    """
+    unit = 4 * rounding(arms.shape[-1])
+    if scores.ndim == 1:
+        first = scores.argmax()
+        top = scores.item(first)
+        if not math.isfinite(top):
+            _refuse_scores(top)
+        near = top - unit * (abs(top) + float(sizes.dot(np.abs(arms[first]))))
+        scores[first] = -math.inf
+        second = scores.item(scores.argmax())
+        scores[first] = top
+        if second < near:
+            return np.asarray(first)
+        return np.asarray(draw(arms, (scores >= near).nonzero()[0], rng))
+    chosen = np.asarray(scores.argmax(axis=-1))
+    tops = scores_of(scores, chosen)
+    if not np.isfinite(tops).all():
+        _refuse_scores(float(tops[~np.isfinite(tops)][0]))
+    terms = np.vecdot(np.abs(_features_of(arms, chosen)), sizes)
+    close = scores >= (tops - unit * (np.abs(tops) + terms))[..., None]
+    if np.count_nonzero(close) > chosen.size:
+        everywhere = np.broadcast_to(arms, (*scores.shape, arms.shape[-1]))
+        for learner in np.flatnonzero(np.count_nonzero(close, axis=-1) > 1):
+            at = np.unravel_index(learner, chosen.shape)
+            theirs = part_of(rng, np.array(learner))
+            chosen[at] = draw(everywhere[at], np.flatnonzero(close[at]), theirs)
+    return chosen
+
+
+def draw(arms: FloatArray, tied: IntArray, rng: Rng) -> int:
+    """Return one of the tied arms of (K, d): copies stay with the first, others are drawn."""
+    different = distinct(arms, tied)
+    if len(different) == 1:
+        return int(different[0])
+    return int(different[int(rng.random(()) * len(different))])
+
+
+def first_copies(arms: FloatArray, chosen: IntArray) -> IntArray:
+    """Return the first copies of chosen arms (...): errors of copies round as they please."""
+    if chosen.ndim == 0 and arms.ndim == 2:
+        near = (arms[:chosen, -1] == arms[chosen, -1]).nonzero()[0]  # seldom any: less than a scan
+        copies = near[(arms[near] == arms[chosen]).all(axis=-1)] if near.size else near
+        return copies[0] if copies.size else chosen
+    same = (arms == _features_of(arms, chosen)[..., None, :]).all(axis=-1)
+    return np.asarray(same.argmax(axis=-1))
+
+
+def are_others(scores: FloatArray, chosen: IntArray) -> BoolArray:
+    """Tell whether chosen arms (...) are others than the best by scores (..., K)."""
+    if scores.ndim == 1:
+        top, taken = scores.item(scores.argmax()), scores.item(chosen)
+        return np.asarray(taken < top - EQUAL_SCORES * max(abs(top), abs(taken)))
+    tops, theirs = scores.max(axis=-1), scores_of(scores, chosen)
+    return np.asarray(theirs < tops - EQUAL_SCORES * np.maximum(np.abs(tops), np.abs(theirs)))
+
+
+def scores_of(scores: FloatArray, arms: IntArray) -> FloatArray:
+    """Return the scores (...) of arms (...) among (..., K)."""
+    first = np.arange(0, scores.size, scores.shape[-1])
+    return np.asarray(scores.reshape(-1).take(first + arms.reshape(-1)).reshape(arms.shape))
+
+
+def _features_of(arms: FloatArray, chosen: IntArray) -> FloatArray:
+    """Return the features (..., d) of chosen arms (...)."""
+    if arms.ndim == 2:
+        return np.asarray(arms[chosen])
+    everywhere = np.broadcast_to(arms, (*chosen.shape, *arms.shape[-2:]))
+    return np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
+
+
+def _refuse_scores(top: float) -> None:
+    if top == -math.inf:
+        raise ValueError("scores: expected an arm with a score above -inf, got -inf for all arms")
+    raise ValueError(f"scores: expected numbers or -inf, got {top}")
