@@ -25,7 +25,7 @@ from mogro._validation import (
 )
 from mogro.beliefs import Beliefs, take, take_arms, variances
 from mogro.exploration import Exploration, ExplorationContext
-from mogro.scalarization import Scalarization, is_nonlinear
+from mogro.scalarization import Scalarization, is_linear, is_nonlinear
 from mogro.selection import Selection, draw_member, is_front
 from mogro.valuation import (
     Optimism,
@@ -195,7 +195,7 @@ def _exploit(policy: ChoiceRule, this: _Round) -> Choice:
     """Select by values: a member of their front, or the arm with the largest score."""
     selection = this.selection
     optimism = optimism_in_round(policy, this.beliefs, this.step, selection, this.prices)
-    if policy.greedy and not is_front(selection) and not is_nonlinear(selection):
+    if policy.greedy and is_linear(selection):
         return _by_weights(this, optimism)
     values = values_in_round(policy, this.features, this.beliefs, this.rng, optimism, this.prices)
     if this.prices is not None:

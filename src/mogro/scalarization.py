@@ -42,6 +42,11 @@ def is_nonlinear(scalarization: object) -> TypeGuard[NonlinearScalarization]:
     return hasattr(scalarization, "score")
 
 
+def is_linear(selection: object) -> TypeGuard[Scalarization]:
+    """Tell whether a selection is a scalarisation that weighs objectives, and does nothing else."""
+    return hasattr(selection, "weights") and not is_nonlinear(selection)
+
+
 def check_scalarization(scalarization: object, name: str, *, objectives: int) -> None:
     """Refuse a scalarisation that does not fit the number of objectives, by asking it once."""
     if isinstance(scalarization, type) or not callable(getattr(scalarization, "weights", None)):

@@ -5,10 +5,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mogro._algebra import arms_in_turn, matvec, vecmat
+from mogro._algebra import arms_in_turn, largest, matvec, vecmat
 from mogro._streams import Rng
 from mogro._validation import FloatArray, as_floats, check_finite, check_shape, without_warnings
 from mogro.beliefs import Beliefs, variances
+from mogro.priors import Learned, Prior
 from mogro.scalarization import FixedWeights
 from mogro.selection import Selection
 
@@ -46,14 +47,36 @@ class Optimism(NamedTuple):
         return np.asarray(self.width * self.weights * variance / np.maximum(error, _TINY))
 
 
-def optimism_by_roots(n: float, step: int, objectives: int, *, learned: bool) -> Optimism | None:
-    """Return how optimistic a round is, with n observations: about a root of all rounds are.
+class OptimisticPolicy(Protocol):
+    """What the rule for optimistic rounds asks of a policy."""
 
-    With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by standard
-    errors of effects as large as they are likely to be; else every ``sqrt(n) / 3``-th. Every eighth
-    of these rounds adds more and more standard errors, so that no arm is lost for good. Bonuses of
-    objectives add up, where errors of a sum with random weights have a mean square of 2 / (M + 1).
+    @property
+    def objectives(self) -> int:
+        """Their number, M."""
+
+    @property
+    def threshold(self) -> float | None:
+        """Until when to explore; with one, no round is optimistic."""
+
+    @property
+    def prior(self) -> Prior:
+        """What is believed before the first observation."""
+
+
+def optimism_now_and_then(policy: OptimisticPolicy, beliefs: Beliefs, step: int) -> Optimism | None:
+    """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
+
+    With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by
+    standard errors of effects as large as they are likely to be. Every eighth of these rounds
+    adds more and more standard errors, so that no arm is lost for good. Bonuses of objectives
+    add up, where errors of a sum with random weights have a mean square of 2 / (M + 1); with
+    weights that are fixed, the errors are those of the sum. What fades counts as far as it is
+    left: a learner that forgets stays curious.
     """
+    if policy.threshold is not None:
+        return None
+    objectives, learned = policy.objectives, isinstance(policy.prior, Learned)
+    n = largest(beliefs.n)
     period = math.isqrt(int(n)) // (8 if learned else 3) or 1
     if step % period:
         return None

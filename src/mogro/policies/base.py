@@ -109,35 +109,20 @@ class LinearPolicy(ABC):
     _exploring: BoolArray
     _cache: ExplorationCache
 
+    exploration: Exploration | None = None
+    threshold: float | None = None
+    epsilon: float = 0.0
+    half_life: float | None = None
+
     @property
     def selection(self) -> Selection:
         """How to select by the values of the arms: random weights."""
         return _RANDOM_WEIGHTS
 
     @property
-    def exploration(self) -> Exploration | None:
-        """How to explore: not at all."""
-        return None
-
-    @property
-    def threshold(self) -> float | None:
-        """Until when to explore, the paper's B; None for a default."""
-        return None
-
-    @property
-    def epsilon(self) -> float:
-        """Probability of a uniformly random arm instead."""
-        return 0.0
-
-    @property
     def prior(self) -> Prior:
         """What is believed before the first observation."""
         return _FLAT
-
-    @property
-    def half_life(self) -> float | None:
-        """After how many updates an observation counts for half; None: it never fades."""
-        return None
 
     def __post_init__(self) -> None:
         """Check the sizes, and start with nothing learned."""

@@ -15,12 +15,13 @@
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._algebra import largest, vecmat
+from mogro._algebra import vecmat
 from mogro._streams import Rng, check_rng, part_of
 from mogro._validation import BoolArray, FloatArray, IntArray, count, real
 from mogro.beliefs import Beliefs
@@ -29,9 +30,9 @@ from mogro.combinatorial import ActionSearch, Oracle, check_searchable
 from mogro.exploration import Exploration, WeakestDirection, check_exploration
 from mogro.policies.base import LinearPolicy
 from mogro.posterior import Posterior
-from mogro.priors import Flat, Learned, Prior
+from mogro.priors import Flat, Prior
 from mogro.scalarization import RandomWeights, Scalarization, check_scalarization, is_nonlinear
-from mogro.valuation import Optimism, optimism_by_roots, optimism_in_round
+from mogro.valuation import optimism_in_round, optimism_now_and_then
 
 _TRUE = np.ones((), dtype=np.bool_)
 
@@ -101,6 +102,9 @@ class MOGRO(LinearPolicy):
     batch: tuple[int, ...] = ()
     _actions: ActionSearch = field(init=False)
 
+    selection = property(attrgetter("scalarization"))
+    optimism = optimism_now_and_then
+
     def __post_init__(self) -> None:
         if self.threshold is not None:
             object.__setattr__(self, "threshold", real(self.threshold, "threshold", above=0))
@@ -112,11 +116,6 @@ class MOGRO(LinearPolicy):
     def _start(self, posterior: Posterior, step: int, exploring: BoolArray) -> None:
         super()._start(posterior, step, exploring)
         object.__setattr__(self, "_actions", ActionSearch(self.dim))
-
-    @property
-    def selection(self) -> Scalarization:
-        """How to select."""
-        return self.scalarization
 
     def select(self, features: ArrayLike, *, rng: Rng) -> int | IntArray:
         """Choose an arm for each learner; see :meth:`~mogro.policies.LinearPolicy.select`."""
@@ -136,16 +135,6 @@ class MOGRO(LinearPolicy):
             arm, exploring = best_arms(arms, beliefs, weights, theta, rng, optimism)
         self._count_round(exploring)
         return int(arm)
-
-    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
-        """Return how optimistic a round is: some are, without a threshold.
-
-        What fades counts as far as it is left: a learner that forgets stays curious.
-        """
-        if self.threshold is not None:
-            return None
-        learned = isinstance(self.prior, Learned)
-        return optimism_by_roots(largest(beliefs.n), step, self.objectives, learned=learned)
 
     def choose(self, maximise: Oracle, *, rng: Rng) -> FloatArray:
         """Choose among combinatorial actions with a linear oracle: routes, slates, a polytope.
