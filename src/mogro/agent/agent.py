@@ -420,20 +420,17 @@ class Agent:
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject, sticky)
-        asked = self._read(unchecked)
+        return self._perform(self._decide, id, self._read(unchecked))
 
-        def make() -> Decision:
-            state = self._state
-            if id is not None and id in state.ledger.rows:
-                return decision_records.decision_from_ledger(state, id)
-            request = asked if asked.config is state.config else self._read(unchecked)
-            self._check_step(request.time, now)
-            decision = make_decision(state, id, request)
-            if request.offer is not None:
-                decision = decision_records.with_evidence(state, request, decision)
-            return self._commit_decision(request, decision)
-
-        return self._perform(make)
+    def _decide(self, id: str | None, asked: Request) -> Decision:
+        """Make a decision, unless it is known."""
+        if id is not None and id in self._state.ledger.rows:
+            return decision_records.decision_from_ledger(self._state, id)
+        request = self._read_again(asked)
+        decision = make_decision(self._state, id, request)
+        if request.offer is not None:
+            decision = decision_records.with_evidence(self._state, request, decision)
+        return self._commit_decision(request, decision)
 
     def decide_top(
         self,
@@ -472,19 +469,17 @@ class Agent:
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject)
-        asked = self._read(unchecked)
+        return self._perform(self._decide_top, id, self._read(unchecked), wanted)
 
-        def make() -> tuple[Decision, ...]:
-            check_top_ids(self._state, id, min(wanted, len(asked.arms)))
-            request = asked if asked.config is self._config else self._read(unchecked)
-            self._check_step(request.time, now)
-            group = make_top_decisions(self._state, id, request, wanted)
-            for decision, new in group:
-                if new:
-                    self._commit_decision(request, decision)
-            return tuple(decision for decision, _ in group)
-
-        return self._perform(make)
+    def _decide_top(self, id: str | None, asked: Request, top: int) -> tuple[Decision, ...]:
+        """Make several decisions, but for those that are known."""
+        check_top_ids(self._state, id, min(top, len(asked.arms)))
+        request = self._read_again(asked)
+        group = make_top_decisions(self._state, id, request, top)
+        for decision, new in group:
+            if new:
+                self._commit_decision(request, decision)
+        return tuple(decision for decision, _ in group)
 
     def probabilities(
         self,
@@ -515,11 +510,8 @@ class Agent:
         unchecked = UncheckedRequest(*about, weights, at_least, at_most, certainty)
         asked = self._read(unchecked, written=False)
         with self._current():
-            state = self._state
-            if asked.config is not state.config:
-                asked = self._read(unchecked, written=False)
-            self._check_step(asked.time, now)
-            inputs = make_inputs(state, state.learner_at(asked.time), asked)
+            state, request = self._state, self._read_again(asked, written=False)
+            inputs = make_inputs(state, state.learner_at(request.time), request)
             return compute_propensities(inputs, state.config)
 
     def unknown_categories(self) -> dict[str, dict[str | int, int]]:
@@ -580,25 +572,21 @@ class Agent:
         if chance == 0:
             raise ValueError("propensity: expected a number above 0, as the arm was chosen, got 0")
         given = {} if rewards is None else rewards
-        self._read_rewards(given, "rewards")
-        unchecked = UncheckedRequest(arms, features, context, eligible, now)
-        asked = self._read(unchecked)
+        self._by_latest_config(read_rewards, given, "rewards")
+        asked = self._read(UncheckedRequest(arms, features, context, eligible, now))
         if type(arm) is not str or arm not in asked.arms.ids:
             raise ValueError(f"arm: expected the id of an eligible arm, got {arm!r}")
 
         def make() -> Decision:
-            values = read_rewards(
-                given, self._state.objective_set, "rewards"
-            )  # as objectives are now
-            self._check_step(asked.time, now)
-            if id is not None and id in self._state.ledger.rows:
-                decision = decision_records.decision_from_ledger(self._state, id)
+            state, request = self._state, self._read_again(asked)
+            values = read_rewards(state.config, given, "rewards")
+            if id is not None and id in state.ledger.rows:
+                decision = decision_records.decision_from_ledger(state, id)
             else:
-                request = asked if asked.config is self._config else self._read(unchecked)
-                decision = decision_records.observed_decision(self._state, id, request, arm, chance)
+                decision = decision_records.observed_decision(state, id, request, arm, chance)
                 self._commit_decision(request, decision)
             if values:
-                self._commit(Rewarded(decision.id, values, asked.time))
+                self._commit(Rewarded(decision.id, values, request.time))
             return decision
 
         return self._perform(make)
@@ -621,7 +609,7 @@ class Agent:
         """
         check_id(id)
         event = Activated(id, read_time(now, self._clock, needed=self._config.windowed))
-        return bool(self._perform(lambda: self._commit_at(event, now)))
+        return bool(self._perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all: nothing is learned from it.
@@ -630,7 +618,7 @@ class Agent:
         """
         check_id(id)
         event = Withdrawn(id, read_time(now, needed=False))
-        return int(self._perform(lambda: self._commit_at(event, now)))
+        return int(self._perform(self._commit_at, event, now))
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -646,9 +634,9 @@ class Agent:
             Nothing of the call is learned then.
         """
         check_id(id)
-        when = read_time(now, self._clock, needed=self._state.config.windowed)
-        event = Rewarded(id, self._read_rewards(values, "values"), when)
-        outcome: Outcome = self._perform(lambda: self._commit_at(event, now))
+        when = read_time(now, self._clock, needed=self._config.windowed)
+        event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
+        outcome: Outcome = self._perform(self._commit_at, event, now)
         return outcome
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
@@ -702,7 +690,7 @@ class Agent:
         when = read_time(now, self._clock, needed=True)
         assert when is not None
         commit = self._commit if confirm else partial(self._commit_at, now=now)
-        return int(self._perform(lambda: commit(Expired(when))))
+        return int(self._perform(commit, Expired(when)))
 
     @property
     def config(self) -> AgentConfig:
@@ -1247,10 +1235,10 @@ class Agent:
         with self._current():
             check_consistent(current(), self._state)
         starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
-        taken = sum(self._perform(partial(some, start)) for start in starts)
+        taken = sum(self._perform(some, start) for start in starts)
         time = known.time
         if time is not None and self._config.timed and time > self._state.time:
-            self._perform(lambda: self._commit(Expired(time)))  # windows that have closed there
+            self._perform(self._commit, Expired(time))  # windows that have closed there
         return taken
 
     def _log_to_import(self, past: Any) -> Any:
@@ -1341,11 +1329,25 @@ class Agent:
     def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
         """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
         keeps = written and self._queue is not None
-        return self._with_latest_config(
-            lambda config: read_request(
-                unchecked, config, self._arm_reader(config), self._clock, keeps
-            )
-        )
+        return self._by_latest_config(read_request, unchecked, self._arm_reader, self._clock, keeps)
+
+    def _read_again(self, asked: Request, *, written: bool = True) -> Request:
+        """Check by the configuration of the moment, and the time, which the state knows."""
+        known = asked.config is self._state.config
+        request = asked if known else self._read(asked.unchecked, written=written)
+        if request.time is not None:
+            self._check_step(request.time, asked.unchecked.now)
+        return request
+
+    def _by_latest_config(self, read: Callable[..., T], *given: Any) -> T:
+        """Read by the configuration known here; what it refuses, by the latest in the journal."""
+        try:
+            return read(self._config, *given)
+        except ValueError:
+            if self._queue is None:
+                raise
+        with self._current():
+            return read(self._config, *given)
 
     def _arm_reader(self, config: AgentConfig) -> ArmReader:
         """Return what reads arms by a configuration."""
@@ -1355,22 +1357,6 @@ class Agent:
                 reader = ArmReader(config.features)
             self._reader = config, reader
         return reader
-
-    def _read_rewards(self, values: Mapping[str, float], name: str) -> dict[str, float]:
-        """Check rewards, given under a name, in the same way."""
-        return self._with_latest_config(
-            lambda config: read_rewards(values, config.objective_set, name)
-        )
-
-    def _with_latest_config(self, read: Callable[[AgentConfig], T]) -> T:
-        """Read by the configuration known here; what it refuses, by the latest in the journal."""
-        try:
-            return read(self._config)
-        except ValueError:
-            if self._queue is None:
-                raise
-        with self._current():
-            return read(self._config)
 
     def _last_arms(self) -> LastArms | None:
         """Return the arms on offer at the last decision that has them on record."""
@@ -1385,22 +1371,22 @@ class Agent:
         arms = decision.inputs.arms
         return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)
 
-    def _check_step(self, time: float | None, now: float | None) -> None:
+    def _check_step(self, time: float, now: float | None) -> None:
         """Refuse a time far from the latest so far; what a caller gave as now, or left out."""
-        if time is not None:
-            try:
-                if now is not None and self._clock is not None and self._state.time == -math.inf:
-                    check_first_time(time, self._clock())
-                check_step(time, self._state.time, self._config.step, given=now is not None)
-            except ImplausibleTime:
-                self._refused += 1
-                raise
+        try:
+            if now is not None and self._clock is not None and self._state.time == -math.inf:
+                check_first_time(time, self._clock())
+            check_step(time, self._state.time, self._config.step, given=now is not None)
+        except ImplausibleTime:
+            self._refused += 1
+            raise
 
     def _commit_at(
         self, event: Activated | Withdrawn | Rewarded | Expired | Reconfigured, now: float | None
     ) -> Any:
         """Let an event of a time happen, unless that is far from the latest so far."""
-        self._check_step(event.time, now)
+        if event.time is not None:
+            self._check_step(event.time, now)
         return self._commit(event)
 
     def _commit_decision(self, request: Request, decision: Decision) -> Decision:
@@ -1413,15 +1399,15 @@ class Agent:
         self._commit(decision.event)
         return decision
 
-    def _perform(self, work: Callable[[], T]) -> T:
+    def _perform(self, work: Callable[..., T], *given: Any) -> T:
         """Carry out what changes the agent, by itself; with a journal until it is committed."""
         queue = self._queue
         if queue is None:
             with self._lock:
-                return work()
+                return work(*given)
         if queue.batching == threading.get_ident():
-            return work()
-        return queue.perform(work)
+            return work(*given)
+        return queue.perform(partial(work, *given))
 
     def _notify(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""

@@ -251,7 +251,7 @@ class Decision:
         inputs = self._inputs
         if not isinstance(inputs, DecisionInputs) or inputs.constraints is None:
             return None
-        arm = inputs.arms.arm(inputs.arms.ids.index(self.arm))
+        arm, _ = inputs.arms.arm(inputs.arms.ids.index(self.arm))
         return inputs.constraints.certainty_of(arm, inputs.beliefs, self._config.objective_set)
 
     @property
@@ -378,11 +378,11 @@ def make_decision(
             return _baseline_decision(state, id, number, request, grouped)
     if inputs is None:
         inputs = make_inputs(state, state.learner_at(request.time), request)
-    arms, beliefs = inputs.arms, inputs.beliefs
+    arms = inputs.arms
     choice = choose(
         inputs.policy,
         arms.features if arms.version is None else arms,
-        beliefs,
+        inputs.beliefs,
         step=inputs.step,
         rng=_reused_generator(config.seed, _key(id, request)),
         explore=inputs.explore,
@@ -420,12 +420,13 @@ def decision_event(
     priced: Priced | None = None,
 ) -> Decided:
     """Return the event by which the arm at an index is chosen."""
-    arms, seen = inputs.arms, inputs.arms.arm(index)
+    arms = inputs.arms
+    seen, learned = arms.arm(index)
     record, context = arms.records(index)
     return Decided(
         id,
         arms.id(index),
-        arms.learned(index),
+        learned,
         weights,
         inputs.beliefs.theta.dot(seen),
         exploring,

@@ -103,7 +103,7 @@ def _reasons(
     if not isinstance(inputs, DecisionInputs):
         return {}
     arms, theta = inputs.arms, inputs.learned.theta
-    apart = arms.learned(chosen) - arms.learned(rival)
+    apart = arms.arm(chosen)[1] - arms.arm(rival)[1]
     parts = (theta.sum(axis=0) if weights is None else weights @ theta) * apart
     names = arms.view.features.names
     order = np.argsort(-np.abs(parts), kind="stable")

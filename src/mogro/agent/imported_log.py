@@ -186,9 +186,7 @@ def _logged_decision(
     objective_set = config.objective_set
     common = [name for name in objective_set.names if name in names]
     given = {name: row[f"reward_{name}"] for name in common}
-    values = read_rewards(
-        {n: v for n, v in given.items() if v is not None}, objective_set, "values"
-    )
+    values = read_rewards(config, {n: v for n, v in given.items() if v is not None}, "values")
     told = {name: row[f"status_{name}"] for name in common}
     status = dict.fromkeys(objective_set.names, "missing")
     for name in common:

@@ -116,6 +116,7 @@ class Request(NamedTuple):
     With a journal, there is what it writes down of the arms.
     """
 
+    unchecked: UncheckedRequest
     config: AgentConfig  # by which it was checked
     arms: ArmSet
     selection: Selection
@@ -128,9 +129,9 @@ class Request(NamedTuple):
 
 
 def read_request(
-    unchecked: UncheckedRequest,
     config: AgentConfig,
-    reader: ArmReader,
+    unchecked: UncheckedRequest,
+    arm_reader: Callable[[AgentConfig], ArmReader],
     clock: Clock | None,
     written: bool,
 ) -> Request:
@@ -140,17 +141,16 @@ def read_request(
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     if unchecked.sticky and subject is None:
         raise ValueError("subject: expected one, because of sticky=True, got None")
-    arms = reader.read(
+    arms = arm_reader(config).read(
         unchecked.arms, unchecked.features, context=unchecked.context, eligible=unchecked.eligible
     )
     timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
+        unchecked,
         config,
         arms,
         config.selection if weights is None else read_weights(weights, config.objective_set),
-        read_constraints(
-            unchecked.at_least, unchecked.at_most, unchecked.certainty, config.objective_set
-        ),
+        read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
         activate,
         arms.to_offer() if written else None,
@@ -168,18 +168,17 @@ def hash_subject(seed: int, subject: str) -> int:
 
 
 def read_constraints(
-    at_least: Mapping[str, float] | None,
-    at_most: Mapping[str, float] | None,
-    certainty: float,
-    objective_set: ObjectiveSet,
+    unchecked: UncheckedRequest, objective_set: ObjectiveSet
 ) -> Constraints | None:
     """Check bounds, and with what probability they are to be kept."""
+    certainty = unchecked.certainty
     if certainty != 0.5:
         certainty = share(certainty, "certainty", closed="()")
-    if not at_least and not at_most:
+    if not unchecked.at_least and not unchecked.at_most:
         return None
     bounds: list[dict[str, float]] = []
-    for argument, given in (("at_least", at_least), ("at_most", at_most)):
+    for argument in ("at_least", "at_most"):
+        given = getattr(unchecked, argument)
         for name in given or ():
             if name not in objective_set.index:
                 raise ValueError(
@@ -210,12 +209,12 @@ def read_time(now: float | None, clock: Clock | None = None, *, needed: bool) ->
     return None if now is None else real(now, "now")
 
 
-def check_step(time: float | None, last: float, step: float, *, given: bool) -> None:
+def check_step(time: float, last: float, step: float, *, given: bool) -> None:
     """Refuse a time that is far from the latest so far.
 
     One that was not given, but read from the agent's clock, may be a long pause later.
     """
-    if time is None or last == -math.inf:
+    if last == -math.inf:
         return
     if time > last + (step if given else max(step, _LONG_PAUSE)):
         raise ImplausibleTime(
@@ -252,9 +251,10 @@ def check_id(id: str) -> None:
 
 
 def read_rewards(
-    values: Mapping[str, float], objective_set: ObjectiveSet, argument: str
+    config: AgentConfig, values: Mapping[str, float], argument: str
 ) -> dict[str, float]:
     """Check a reward, and return it as floats."""
+    objective_set = config.objective_set
     try:
         pairs = values.items()
     except AttributeError:

@@ -167,7 +167,7 @@ def certain_front(
     each = [noise[name] for name in names] if isinstance(noise, Mapping) else noise
     known = front_confidence(
         learner.observed,
-        np.stack([arms.learned(place) for place in range(len(arms))]),
+        np.stack([arms.arm(place)[1] for place in range(len(arms))]),
         noise=check_noise(each, len(names)) / np.abs(config.objective_set.scale),
         delta=1 - confidence,
         effective=True,

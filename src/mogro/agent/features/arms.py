@@ -98,18 +98,15 @@ class ArmSet:
             self._seen.flags.writeable = False
         return self._seen
 
-    def arm(self, index: int) -> FloatArray:
-        """Return the features of one arm that a policy sees, as in :attr:`features`."""
+    def arm(self, index: int) -> tuple[FloatArray, FloatArray]:
+        """Return the features of one arm that a policy sees, and those that the learner sees."""
         if self._seen is not None or self._more is not None:
-            row: FloatArray = self.features[index]
-            return row
-        return self.view(self._raw[self._row(index)])
-
-    def learned(self, index: int) -> FloatArray:
-        """Return the features of one arm that the learner sees, (p,)."""
-        if self.view.contextual or self._more is not None:
-            return self.view.products(self._raw[self._row(index)])
-        return self.arm(index)
+            seen = self.features[index]
+        else:
+            seen = self.view(self._raw[self._row(index)])
+        if not self.view.contextual and self._more is None:
+            return seen, seen
+        return seen, self.view.products(self._raw[self._row(index)])
 
     def project(self, beliefs: Beliefs) -> Beliefs:
         """Return what is believed about these arms in their context."""
@@ -242,12 +239,12 @@ class ArmReader:
         view: FeaturesInContext,
     ) -> ArmSet:
         ids = self._read_ids(arms)
-        if features is None and isinstance(arms, Mapping):
+        if isinstance(arms, Mapping):
+            if features is not None:
+                raise ValueError("features: expected None, because arms map ids to features")
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        elif isinstance(arms, Mapping):
-            raise ValueError("features: expected None, because arms map ids to features")
         rows, given = self._read_features(features)
         if rows.shape != (len(ids), self._features.dim):
             check_shape(rows, "features", (len(ids), self._features.dim))

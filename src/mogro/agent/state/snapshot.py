@@ -14,7 +14,6 @@ itself is refused.
 
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -191,7 +190,7 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
 def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
     counted = dict(numbers)
     state.ids_made = _whole(counted.pop("ids_made"))
-    state.position = state.ledger.position = _whole(counted.pop("position"))
+    state.ledger.position = _whole(counted.pop("position"))
     state.changes = [_whole(place) for place in counted.pop("changes")]
     completions = _whole(counted.pop("completions"))
     places = arrays["offers"].astype(np.int64).tolist()
@@ -201,7 +200,6 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[
     state.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
     state.time = float(arrays["time"].astype(np.float64).item())
     _load_ledger(state.ledger, rows, decisions=state.counters.decisions, completions=completions)
-    state.in_flight = Counter(state.ledger.arms[row] for row in state.ledger.pending().tolist())
     for digest, place in offers.items():
         state.offers[digest] = place
         state.ledger.add_reference(place)
@@ -213,7 +211,7 @@ def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[
     state.learner.load_state(_under("learner.", arrays))
     for number, account in enumerate(state.accounts):
         account.load_state(_under(f"accounts.{number}.", arrays))
-    state.find_windows()
+    state.find_pending()
 
 
 def _under(prefix: str, arrays: Arrays) -> dict[str, Any]:

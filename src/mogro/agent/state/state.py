@@ -68,13 +68,13 @@ class State:
         self.accounts = new_accounts(config.budgets, config.half_life)
         self.time = -math.inf  # the latest seen
         self.ids_made = 0  # of ids that the agent made up
-        self.position = 0  # of the last event
         self.changes: list[int] = []  # positions of events that changed the configuration
         self.offers: dict[str, int] = {}  # positions of arms that were written down, by digest
         # Defaults that were learned once, by the decision's number and the objective, which has
         # another now.
         self.defaults: dict[tuple[int, str], float] = {}
-        self.in_flight: Counter[str] = Counter()  # decisions that are not completed, by arm
+        # Decisions that are not completed, by arm, where arms have effects.
+        self.in_flight: Counter[str] = Counter()
         self._windows = Windows()
         self._learner_ahead: tuple[float, Learner, Closing | None] | None = None  # see learner_at
 
@@ -85,16 +85,19 @@ class State:
         of the others, how many windows closed, objectives were withdrawn or decisions dropped. What
         is refused is returned as the exception that says why, and nothing has changed.
         """
-        self.position += 1
-        self.ledger.position = self.position
+        self.ledger.position += 1
         result = self._apply[type(event)](self, event)
-        self.position -= isinstance(result, Exception)
+        self.ledger.position -= isinstance(result, Exception)
         return result
+
+    @property
+    def position(self) -> int:
+        """That of the last event, or the one that is happening."""
+        return self.ledger.position
 
     def skip(self, event: events.Event) -> None:
         """Go on as if an event had not happened; an id that was made up for it stays taken."""
-        self.position += 1
-        self.ledger.position = self.position
+        self.ledger.position += 1
         if isinstance(event, events.Decided) and event.id_number is not None:
             self.ids_made = max(self.ids_made, event.id_number + 1)
 
@@ -197,7 +200,8 @@ class State:
         if end < math.inf:
             self._windows.add(end, number, row)
         self.learner.add_pending(number, block.features[i], made)
-        self.in_flight[event.arm] += 1
+        if self.config.arm_effects:
+            self.in_flight[event.arm] += 1
         if self.accounts:
             self._spend(self.accounts, event, number)
         return True
@@ -252,15 +256,9 @@ class State:
 
     def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
-        if (
-            row is not None
-            and self.objective_set.at_once
-            and len(event.values) == len(self.objective_set.names)
-        ):
-            block, i = self.ledger.readable(row)
-            if _is_untouched(block, i) and event.values.keys() == self.objective_set.index.keys():
-                self._advance(event.time)  # as usual: nothing to refuse
-                return self._store_all(event, row)
+        if row is not None and self._is_whole(event, row):
+            self._advance(event.time)
+            return self._learn_whole(event, row)
         refused = self.refusal(event)
         if refused is not None:
             return refused
@@ -278,23 +276,27 @@ class State:
         counters.late += outcome.late
         return outcome
 
-    def _store_all(self, event: events.Rewarded, row: int) -> Outcome:
-        """Learn every objective of a decision at once."""
-        objective_set, given, (block, i) = (
-            self.objective_set,
-            event.values,
-            self.ledger.writable(row),
+    def _is_whole(self, event: events.Rewarded, row: int) -> bool:
+        """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
+        objective_set, (block, i) = self.objective_set, self.ledger.readable(row)
+        return (
+            objective_set.at_once
+            and event.values.keys() == objective_set.index.keys()
+            and not any(block.state[i].tolist())  # all are PENDING, which is 0
+            and block.start.item(i) < math.inf
         )
-        values = [given[name] for name in objective_set.names]
+
+    def _learn_whole(self, event: events.Rewarded, row: int) -> Outcome:
+        """Learn every objective of a decision at once."""
+        objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
+        values = [event.values[name] for name in objective_set.names]
         amounts = self._amounts(block, i)
-        block.values[i] = values
-        block.state[i] = LEARNED
+        block.values[i], block.state[i] = values, LEARNED
         self._recount(block, i, amounts)
         if not objective_set.standard:
             scales = zip(values, objective_set.offsets, objective_set.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
-        number, time = block.number.item(i), block.time.item(i)
-        arm = self.ledger.arms[row]
+        number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
         self.learner.learn(number, block.features[i], np.array(values), None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
@@ -406,7 +408,8 @@ class State:
             self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
             if not waited.any():
                 self.ledger.reopen(row)
-                self.in_flight[self.ledger.arms[row]] += 1
+                if self.config.arm_effects:
+                    self.in_flight[self.ledger.arms[row]] += 1
         block.state[i] = states
         self._recount(block, i, amounts)
         self.counters.count(before, states)
@@ -504,7 +507,7 @@ class State:
         if "budgets" in changes:
             self._renew_accounts()
         if reshapes or "activation_timeout" in changes:
-            self.find_windows()
+            self.find_pending()
         return Reconfiguration(tuple(event.changes), relearned, unsure)
 
     def _reshape(self, config: AgentConfig, features: FloatArray, *, anew: bool) -> int:
@@ -679,12 +682,14 @@ class State:
     def _complete(self, row: int) -> None:
         """Keep a decision with nothing pending, among the last ones."""
         arm = self.ledger.arms[row]
+        self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
+        effects, ledger = self.learner.effects, self.ledger
+        if effects is None:
+            return
         self.in_flight[arm] -= 1
         if not self.in_flight[arm]:
             del self.in_flight[arm]
-        self.counters.forgotten += self.ledger.complete(row, self.config.max_completed)
-        effects, ledger = self.learner.effects, self.ledger
-        if effects is not None and len(effects.sums) > _ARMS + 2 * len(ledger):
+        if len(effects.sums) > _ARMS + 2 * len(ledger):
             effects.keep(set(ledger.arms))
 
     def _erased(self, event: events.Erased) -> int:
@@ -726,9 +731,12 @@ class State:
         events.Voided: lambda self, event: True,  # the queue begins again without that event
     }
 
-    def find_windows(self) -> None:
-        """Find out anew which windows are open."""
+    def find_pending(self) -> None:
+        """Find out anew which windows are open, and which arms decisions in flight have."""
         self._windows = find_windows(self.ledger, self.objective_set, self.config.timeout)
+        if self.config.arm_effects:
+            rows = self.ledger.pending().tolist()
+            self.in_flight = Counter(self.ledger.arms[row] for row in rows)
 
 
 def new_learner(config: AgentConfig) -> Learner:
@@ -750,15 +758,6 @@ def _texts(event: events.Decided) -> tuple[str, str]:
         "" if record is None else intern(record_text(record)),
         "" if context is None else record_text(context),
     )
-
-
-def _is_untouched(block: Block, i: int) -> bool:
-    """Tell whether the arm of a decision is shown, and every objective is waited for in vain."""
-    if not block.start.item(i) < math.inf:
-        return False
-    if any(block.state[i].tolist()):  # PENDING is 0
-        return False
-    return all(value != value for value in block.values[i].tolist())
 
 
 def _recount(
