@@ -11,7 +11,6 @@ smallest eigenvalue of V, restricted to the span of the features, below B; with 
 also lets a learner go on when no arm on offer has an unknown part.
 """
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -21,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mogro._algebra import arms_in_turn, largest, smallest
 from mogro._streams import Rng
-from mogro._validation import FloatArray, IntArray, floats
+from mogro._validation import FloatArray, IntArray, check_finite, floats
 from mogro.beliefs import (
     UNSEEN,
     Beliefs,
@@ -329,39 +328,30 @@ def needed_exploration(
         return None
     batch, wide, W = beliefs.batch, arms[..., None, :, :], known.W
     if threshold is None:
-        _check_squares(some)
+        check_finite(some, some)
         needs = variances(some, W).max(axis=-2) / UNKNOWN_VARIANCE
         if cache is not None and largest(needs) <= 1:
             cache.note_known(some, first)
     else:
-        _check_squares(arms)
+        check_finite(arms, arms)
         S = covariance(_in_units_of_the_arms(W, wide))
         needs = largest_variance(wide, S, _NEGLIGIBLE_SQUARE * threshold) * threshold
     if not np.count_nonzero(needs > _ONE):
         if cache is not None and threshold is not None:
             cache.note(wide, S, threshold)
         return None
-    _check_squares(arms)
+    check_finite(arms, arms)
     W = _in_units_of_the_arms(W, wide)
     if not batch and len(W) == 1:  # one learner: nothing to sort out, nor to copy
         return ExplorationContext(wide, W, threshold, np.zeros(1, dtype=np.intp), batch, step)
-    learners = np.flatnonzero(np.broadcast_to(needs, W.shape[:-2]).max(axis=-1) > _ONE)
-    if threshold is None:  # compare objectives in one unit, also where one was never observed
-        needs = variances(some, W).max(axis=-2)
     needs = np.broadcast_to(needs, W.shape[:-2])
-    first = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
-    first = first.reshape(-1)[learners]
-    at = (*(np.unravel_index(learners, batch) if batch else ()), first)
+    learners = np.flatnonzero(needs.max(axis=-1) > _ONE)
+    if W.shape[-3] > 1 and threshold is None:  # in one unit, also where one was never observed
+        needs = variances(some, W).max(axis=-2)
+    neediest = (needs >= needs.max(axis=-1, keepdims=True) / _ONE).argmax(axis=-1)
+    at = (*(np.unravel_index(learners, batch) if batch else ()), neediest.reshape(-1)[learners])
     offered = np.broadcast_to(take_arms(arms, batch, learners), (len(learners), *arms.shape[-2:]))
     return ExplorationContext(offered, W[at], threshold, learners, batch, step)
-
-
-def _check_squares(arms: FloatArray) -> None:
-    """Refuse arms that are not finite, or whose squares are not."""
-    if not math.isfinite(np.vdot(arms, arms)):
-        large = floats(arms, "features", shape=arms.shape).astype(np.float64)
-        if not math.isfinite(np.vdot(large, large)):
-            raise ValueError("features: expected values whose squares are finite")
 
 
 def arms_to_test(arms: int, dim: int, known: FrozenPosterior, step: int) -> slice | None:
