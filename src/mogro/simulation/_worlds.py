@@ -244,12 +244,6 @@ class Worlds:
             )
         return x, rewards
 
-    def single(self) -> tuple[FloatArray, FloatArray, Callable[[], FloatArray]]:
-        """Return features, means and what draws the noise of one learner among arms that stay."""
-        size, scale = (self.objectives,), float(self._scale[0, 0, 0])
-        normal = Streams(self.generators(Purpose.NOISE)[0, 0], ahead=True).standard_normal
-        return self._features, self._means, lambda: scale * normal(size)
-
     def means(self, features: FloatArray, step: int) -> FloatArray:
         """Return the true means, (I, R, K, M), or (I, 1, K, M) if repeats share them.
 

@@ -128,11 +128,7 @@ def simulate(
     recorder = Recorder(worlds, T, marks, measures)
     learners = _make_learners(make_policy, worlds, probe)
     finish = _FinishTimes(until, worlds.batch)
-    if worlds.staying and isinstance(learners, _SeparateLearners) and learners.plays_alone:
-        _play_single(learners, worlds, recorder, T, finish)
-        probed = np.zeros((len(marks), 1, 1))
-    else:
-        probed = _play(learners, worlds, recorder, T, marks, finish)
+    probed = _play(learners, worlds, recorder, T, marks, finish)
     worlds.check_unchanged()
     return recorder.trace(probed, seeds, finish.rounds)
 
@@ -185,28 +181,6 @@ def _play(
             recorder.stop(t + 1)
             break
     return np.stack(probed)
-
-
-def _play_single(
-    learners: "_SeparateLearners",
-    worlds: Worlds,
-    recorder: Recorder,
-    rounds: int,
-    finish: _FinishTimes,
-) -> None:
-    """Play all rounds with one linear policy among arms that stay: the same, in half the time."""
-    (_, policy, rng), (features, means, noise) = learners.learners[0], worlds.single()
-    arms, table = features[0, 0], means[0, 0]
-    for t in range(rounds):
-        arm = policy.select(arms, rng=rng)
-        if not 0 <= arm < len(arms):
-            _read_arms(arm, (), len(arms))  # an exploration of one's own may be wrong
-        reward = noise() + table[arm]
-        recorder.add_round(t, means, arm, reward)
-        policy.update(arms[arm], reward)
-        if finish.reached(learners, t):
-            recorder.stop(t + 1)
-            break
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:
@@ -265,7 +239,8 @@ def _make_learners(
     policy = _check_playable(make_policy(*sizes, batch=worlds.batch))
     if generators.size == 1 and probe is None and isinstance(policy, LinearPolicy):
         policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
-        return _SeparateLearners([policy], [Streams(generators[0, 0], ahead=True)], worlds, None)
+        rng = Streams(generators[0, 0], ahead=True)
+        return _SeparateLearners([policy], [rng], worlds, None)
     return _BatchedLearners(policy, Streams(generators, ahead=True), worlds, probe)
 
 
@@ -299,10 +274,7 @@ class _SeparateLearners:
     def __init__(
         self, policies: list[BanditPolicy], rngs: Sequence[Rng], worlds: Worlds, probe: Probe | None
     ) -> None:
-        self.learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
-        self.plays_alone = (
-            len(policies) == 1 and probe is None and isinstance(policies[0], LinearPolicy)
-        )
+        self._learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
         self._batch, self._ragged = worlds.batch, worlds.ragged
         self._probe = probe or (lambda policy: 0.0)
         self._takes_arm = takes_arm(policies[0])
@@ -310,14 +282,16 @@ class _SeparateLearners:
     def select(self, features: FloatArray) -> IntArray:
         arms = np.empty(self._batch, dtype=np.int64)
         shared = features.shape[1] == 1
-        for (i, r), policy, rng in self.learners:
+        for (i, r), policy, rng in self._learners:
             offer = features[i, 0 if shared else r]
             offer = real_arms(offer) if self._ragged else offer
-            arms[i, r] = _read_arms(policy.select(offer, rng=rng), (), len(offer))
+            arm = policy.select(offer, rng=rng)
+            usual = type(arm) is int and 0 <= arm < len(offer)
+            arms[i, r] = arm if usual else _read_arms(arm, (), len(offer))
         return arms
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        for learner, policy, _ in self.learners:
+        for learner, policy, _ in self._learners:
             place = {"arm": int(arms[learner])} if self._takes_arm else {}
             policy.update(x[learner], rewards[learner], **place)
 
@@ -326,7 +300,7 @@ class _SeparateLearners:
 
     def ask(self, question: Probe, name: str) -> NDArray[Any]:
         values = np.stack(
-            [_read_numbers(question(policy), (), name) for _, policy, _ in self.learners]
+            [_read_numbers(question(policy), (), name) for _, policy, _ in self._learners]
         )
         return values.reshape(*self._batch, *values.shape[1:])
 
