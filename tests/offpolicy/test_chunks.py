@@ -18,8 +18,7 @@ from mogro.offpolicy import (
     snips,
     weighted_rows,
 )
-from mogro.offpolicy.spread import Spread
-from mogro.offpolicy.totals import Totals
+from mogro.offpolicy.influence import Estimate, joint_covariance
 
 
 def part_of(log: Log, start: int, stop: int, *, predicted: bool, errors: bool = False) -> Rows:
@@ -77,8 +76,8 @@ def test_any_chunks_in_any_order(
 
     mixed = rng.permutation(len(spans)).tolist()
     whole = part_of(log, 0, 120, predicted=predicted, errors=True)
-    expected = estimate(lambda: [whole], self_normalised=normalised)
-    assert_same(estimate(lambda: read(mixed), self_normalised=normalised), expected)
+    expected = estimate([whole], self_normalised=normalised)
+    assert_same(estimate(read(mixed), self_normalised=normalised), expected)
 
 
 def test_arrays_are_one_chunk() -> None:
@@ -86,7 +85,7 @@ def test_arrays_are_one_chunk() -> None:
     chunks = [
         part_of(log, start, start + 3000, predicted=False) for start in range(0, 20_000, 3000)
     ]
-    assert_same(estimate(lambda: chunks, self_normalised=True), snips(*log.weighted))
+    assert_same(estimate(chunks, self_normalised=True), snips(*log.weighted))
 
 
 def test_refusals() -> None:
@@ -96,15 +95,13 @@ def test_refusals() -> None:
         rewards=log.rewards[:, :2]
     )
     others = part_of(narrow, 0, 10, predicted=True)
-    with pytest.raises(ValueError, match="rows: expected 3 objectives, got 2"):
-        estimate(lambda: [rows, others])
+    with pytest.raises(ValueError, match=r"rows: expected the same objectives.*got \[2, 3\]"):
+        estimate([rows, others])
     fewer = part_of(draw(0, 10, arms=3), 0, 10, predicted=True)
-    with pytest.raises(ValueError, match="rows: expected 4 arms, got 3"):
-        estimate(lambda: [rows, fewer])
+    with pytest.raises(ValueError, match=r"rows: expected the same arms.*got \[3, 4\]"):
+        estimate([rows, fewer])
     with pytest.raises(ValueError, match="rows: expected at least one"):
-        estimate(list)
-    with pytest.raises(ValueError, match="rows: expected at least one"):
-        Spread(Totals(3), self_normalised=True)
+        estimate([])
 
 
 @pytest.mark.parametrize("predicted", [False, True])
@@ -115,13 +112,14 @@ def test_influences_are_what_rows_move(predicted: bool, missing: bool) -> None:
         gone = np.random.default_rng(0).random(log.rewards.shape) < 0.3
         log = log._replace(rewards=np.where(gone, np.nan, log.rewards))
     rows = part_of(log, 0, 400, predicted=predicted)
-    totals = Totals(3)
-    totals.add(rows)
-    moved = Spread(totals, self_normalised=True).influences(rows)
+    whole = Estimate(rows, self_normalised=True)
+    moved = whole.influences(slice(None))
     np.testing.assert_allclose(moved.sum(axis=0), 0, atol=1e-9)
-    once = estimate(lambda: [rows], self_normalised=True)
+    once = estimate([rows], self_normalised=True)
     np.testing.assert_allclose(moved.T @ moved / (400 * 399), once.covariance, rtol=1e-9)
+    both = joint_covariance([whole, whole], 400)
+    np.testing.assert_allclose(both, np.tile(once.covariance, (2, 2)), rtol=1e-9)
     # A row that counts a little more moves the estimate by its influence, over n.
     again = part_of(log, 7, 8, predicted=predicted)
-    step = estimate(lambda: [rows, again], self_normalised=True).value - once.value
+    step = estimate([rows, again], self_normalised=True).value - once.value
     np.testing.assert_allclose(step, moved[7] / 400, atol=0.02 * abs(moved / 400).max())

@@ -327,7 +327,7 @@ def test_degrees_of_freedom_are_those_of_the_largest_weights(
         offpolicy.weighted_rows(rewards[rows], np.full(n, 0.01)[rows], target[rows])
         for rows in (slice(0, n // 2), slice(n // 2, n))
     ]
-    found = offpolicy.estimate(lambda: parts)
+    found = offpolicy.estimate(parts)
     for m in range(2):
         own = np.array(weights)[~np.isnan(rewards[:, m])]
         expected = (own**2).sum() ** 2 / (own**4).sum() if len(own) else 0.0

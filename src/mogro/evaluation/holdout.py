@@ -3,7 +3,8 @@
 import numpy as np
 
 from mogro.agent.lift import Lift, lifts
-from mogro.evaluation.logs import batches, read_log
+from mogro.evaluation.log_records import numbers
+from mogro.evaluation.logs import read_log
 
 
 def lift(log: object, /) -> tuple[Lift, ...]:
@@ -31,27 +32,20 @@ def lift(log: object, /) -> tuple[Lift, ...]:
     True
     """
     agent_log = read_log(log)
-    import pyarrow as pa
-
-    names = agent_log.objective_set.names
-    each = [f"{kind}_{name}" for kind in ("reward", "status") for name in names]
-    columns = ["time", "holdout", "observed", "subject", *each]
-    try:
-        some = list(batches(agent_log.source, columns))
-    except (KeyError, pa.ArrowInvalid):  # a log from before there was a holdout
-        some = []
+    objective_set, data = agent_log.objective_set, agent_log.data
     measured: tuple[Lift, ...] = ()
-    if some:
-        table = pa.Table.from_batches(some)
-        rewards = [table.column(f"reward_{name}").to_numpy() for name in names]
-        pending = [table.column(f"status_{name}").to_numpy() == "pending" for name in names]
+    if "holdout" in data.schema.names:  # it is not in a log from before there was one
+        each = [f"{kind}_{m}" for kind in ("reward", "status") for m in objective_set.names]
+        table = data.to_table(columns=["time", "holdout", "observed", "subject", *each])
+        rewards = [numbers(table.column(f"reward_{m}")) for m in objective_set.names]
+        status = [table.column(f"status_{m}").to_numpy() for m in objective_set.names]
         measured = lifts(
-            agent_log.objective_set,
-            np.column_stack(rewards).astype(np.float64),
-            pending=np.column_stack(pending),
-            times=np.asarray(table.column("time").to_numpy(), dtype=np.float64),
-            held_out=np.asarray(table.column("holdout").to_numpy(), dtype=np.bool_),
-            observed=np.asarray(table.column("observed").to_numpy(), dtype=np.bool_),
+            objective_set,
+            np.column_stack(rewards),
+            pending=np.column_stack(status) == "pending",
+            times=numbers(table.column("time")),
+            held_out=table.column("holdout").to_numpy(),
+            observed=table.column("observed").to_numpy(),
             subjects=table.column("subject").fill_null(0).to_numpy(),
         )
     if not measured:

@@ -31,11 +31,9 @@ class LogModel:
         self, records: LogRecords, rewards: FloatArray, targets: list[TargetProbabilities]
     ) -> None:
         """Learn some rows, with rewards (n, M), and what targets choose in them."""
-        features, chosen = records.features, records.chosen
-        if features is None or chosen is None:
+        if not records.has("offered", "offered_features"):
             return
-        rows = len(chosen)
-        contexts = np.zeros((rows, 0)) if records.contexts is None else records.contexts
+        features, contexts, rows = records.features, records.contexts, len(records)
         if self._features is None:
             arm_dim, dim = features.shape[-1], contexts.shape[1]
             products = (1 + dim) * (1 + arm_dim) <= _MAX_FEATURES
@@ -44,7 +42,7 @@ class LogModel:
             self._posterior = Posterior(size, self._objectives, prior=prior)
             self._chosen = np.zeros((self._targets, size))
         observed = ~np.isnan(rewards)
-        x = self._features.join(features[np.arange(rows), chosen], contexts)
+        x = self._features.join(features[np.arange(rows), records.chosen], contexts)
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
         self._rates &= bool(np.isin(rewards[observed], (0.0, 1.0)).all())
         self._row_count += rows

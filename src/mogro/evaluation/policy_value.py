@@ -82,8 +82,8 @@ def evaluate(
     """
     agent_log = read_log(log, objectives)
     target, notes = read_target(policy, agent_log, source=log)
-    rows = [
+    chunks = (
         agent_log.target_rows(records, target(records), predictions=predictions)
         for records in agent_log.records()
-    ]
-    return agent_log.named(estimate(lambda: rows, self_normalised=self_normalised), *notes)
+    )
+    return agent_log.named(estimate(chunks, self_normalised=self_normalised), *notes)

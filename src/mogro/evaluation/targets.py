@@ -1,19 +1,17 @@
 """What a policy would have done: its probabilities for the arms of every row."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, as_floats
 from mogro.agent.agent import Agent
-from mogro.agent.errors import UnknownDecision
+from mogro.agent.decision import Propensities
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import LogRecords, TargetProbabilities
-from mogro.evaluation.logs import AgentLog, batches
+from mogro.evaluation.logs import AgentLog
 from mogro.policies import LinearPolicy
-from mogro.probability import selection_probabilities
+from mogro.probability import Probabilities, selection_probabilities
 from mogro.selection import Selection, check_selection
 
 _SLACK = 16 * float(np.finfo(np.float64).eps)  # scores that are nearer, in their size, are equal
@@ -26,14 +24,15 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     """Return what a policy would have done, and what a reader should know of it."""
     objective_set = log.objective_set
     if isinstance(policy, Mapping):
-        return GreedyTarget(objective_set.shares(policy), objective_set), ()
+        weights = objective_set.shares(policy)
+        return lambda r: greedy_probabilities(read_estimates(r), r.on_offer, weights), ()
     if isinstance(policy, Agent):
         return _agent_target(policy), _in_sample(policy, log, source)
     if isinstance(policy, LinearPolicy):
         return _policy_target(policy, objective_set), ()
     if callable(getattr(policy, "weights", None)) or callable(getattr(policy, "members", None)):
         check_selection(policy, "policy", objectives=len(objective_set))
-        return _selection_target(policy, objective_set, uniform=0.0), ()  # type: ignore[arg-type]
+        return _selection_target(policy, uniform=0.0), ()  # type: ignore[arg-type]
     if hasattr(policy, "select"):
         raise ValueError(
             f"policy: expected a policy that states probabilities, got {type(policy).__name__}"
@@ -41,53 +40,37 @@ def read_target(policy: object, log: AgentLog, *, source: object) -> tuple[Targe
     return _probabilities_target(policy, log), ()
 
 
-def read_estimates(
-    records: LogRecords, objective_set: ObjectiveSet
-) -> tuple[FloatArray, BoolArray]:
+def read_estimates(records: LogRecords) -> FloatArray:
     """Return what was believed of the arms on offer, to be maximised, per unit: (n, K, M)."""
-    if records.estimates is None or records.on_offer is None:
-        raise records.lacks("what was believed of the arms on offer (offered_estimates)")
-    return objective_set.to_learner_units(records.estimates), records.on_offer
+    records.need("offered_estimates", "what was believed of the arms on offer")
+    return records.objective_set.to_learner_units(records.estimates)
 
 
-@dataclass(frozen=True, eq=False)
-class GreedyTarget:
-    """The arm that is best for some weights, by the beliefs held at each decision."""
-
-    weights: FloatArray
-    objective_set: ObjectiveSet
-
-    def __call__(self, records: LogRecords, /) -> TargetProbabilities:
-        """Return the probabilities, (n, K); arms that tie share."""
-        values, on_offer = read_estimates(records, self.objective_set)
-        return TargetProbabilities(self.best(values, on_offer))
-
-    def best(self, values: FloatArray, on_offer: BoolArray) -> FloatArray:
-        """Return the probabilities (n, K) by values (n, K, M)."""
-        scores = np.where(on_offer, values @ self.weights, -np.inf)
-        best = scores.argmax(axis=1)
-        every = np.arange(len(best))
-        slack = _SLACK * (np.abs(values[every, best]) @ self.weights)
-        tied = scores >= (scores[every, best] - slack)[:, None]
-        return np.asarray(tied / tied.sum(axis=1, keepdims=True))
+def greedy_probabilities(
+    values: FloatArray, on_offer: BoolArray, weights: FloatArray
+) -> TargetProbabilities:
+    """Choose what is best for some weights, by values (n, K, M); arms that tie share."""
+    scores = np.where(on_offer, values @ weights, -np.inf)
+    best, every = scores.argmax(axis=1), np.arange(len(scores))
+    slack = _SLACK * (np.abs(values[every, best]) @ weights)
+    tied = scores >= (scores[every, best] - slack)[:, None]
+    return TargetProbabilities(np.asarray(tied / tied.sum(axis=1, keepdims=True)))
 
 
-def _selection_target(
-    selection: Selection, objective_set: ObjectiveSet, *, uniform: float
-) -> Target:
+def _selection_target(selection: Selection, *, uniform: float) -> Target:
     """Select by the beliefs held at each decision; the step is the number of the row."""
 
     def target(records: LogRecords) -> TargetProbabilities:
-        values, on_offer = read_estimates(records, objective_set)
-        chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
-        for row, here in enumerate(on_offer):
-            rng = np.random.default_rng(0)
-            greedy = selection_probabilities(
-                values[row, here], selection, step=int(records.rows[row]), rng=rng
-            )
-            chances[row, here] = (1 - uniform) * greedy.values + uniform / here.sum()
-            errors[row, here] = (1 - uniform) * greedy.errors
-        return TargetProbabilities(chances, errors if errors.any() else None)
+        values = read_estimates(records)
+
+        def choose(row: int, here: BoolArray) -> Probabilities:
+            step, rng = int(records.rows[row]), np.random.default_rng(0)
+            return selection_probabilities(values[row, here], selection, step=step, rng=rng)
+
+        chances, errors = _row_by_row(records, choose)
+        shares = records.on_offer / records.on_offer.sum(axis=1, keepdims=True)
+        errors = None if errors is None else (1 - uniform) * errors
+        return TargetProbabilities((1 - uniform) * chances + uniform * shares, errors)
 
     return target
 
@@ -107,75 +90,61 @@ def _policy_target(policy: LinearPolicy, objective_set: ObjectiveSet) -> Target:
                 f"policy: expected a policy that has learned, because {type(policy).__name__} uses "
                 "more than the estimates that a log holds"
             )
-        return _selection_target(policy.selection, objective_set, uniform=policy.epsilon)
+        return _selection_target(policy.selection, uniform=policy.epsilon)
 
     def target(records: LogRecords) -> TargetProbabilities:
-        features, on_offer = _features(records)
+        features = _features(records)
         if features.shape[-1] != policy.dim:
             raise ValueError(
                 f"policy: expected dim={features.shape[-1]} as the arms of the log have, "
                 f"got {policy.dim}"
             )
-        rows = (
-            policy.probabilities(arms[here]) for arms, here in zip(features, on_offer, strict=True)
-        )
-        return _stack_rows(rows, on_offer)
+        return _row_by_row(records, lambda row, here: policy.probabilities(features[row, here]))
 
     return target
 
 
 def _agent_target(agent: Agent) -> Target:
     def target(records: LogRecords) -> TargetProbabilities:
-        features, on_offer = _features(records)
-        names = records.offered
-        if names is None:
-            names = [[str(k) for k in range(here.sum())] for here in on_offer]
-        contexts = records.contexts
-        rows = (
-            agent.probabilities(
-                names[row],
-                features[row, here],
-                context=None if contexts is None else contexts[row],
-                now=None if np.isnan(records.times[row]) else float(records.times[row]),
+        features, contexts = _features(records), records.contexts
+        names = records.batch.column("offered").to_pylist()
+        times = records.batch.column("time").to_pylist()
+
+        def choose(row: int, here: BoolArray) -> Propensities:
+            context = contexts[row] if contexts.shape[1] else None
+            return agent.probabilities(
+                names[row], features[row, here], context=context, now=times[row]
             )
-            for row, here in enumerate(on_offer)
-        )
-        return _stack_rows(rows, on_offer)
+
+        return _row_by_row(records, choose)
 
     return target
 
 
-def _features(records: LogRecords) -> tuple[FloatArray, BoolArray]:
-    if records.features is None or records.on_offer is None:
-        raise records.lacks("features of the arms on offer (offered_features)")
-    return records.features, records.on_offer
+def _features(records: LogRecords) -> FloatArray:
+    records.need("offered_features", "features of the arms on offer")
+    return records.features
 
 
-def _stack_rows(rows: Any, on_offer: BoolArray) -> TargetProbabilities:
-    chances, errors = np.zeros(on_offer.shape), np.zeros(on_offer.shape)
-    for row, probabilities in enumerate(rows):
-        chances[row, on_offer[row]] = probabilities.values
-        errors[row, on_offer[row]] = probabilities.errors
+def _row_by_row(
+    records: LogRecords, choose: Callable[[int, BoolArray], Probabilities | Propensities]
+) -> TargetProbabilities:
+    """Ask for the probabilities of each row, by its number and which places are arms."""
+    chances, errors = np.zeros((2, *records.on_offer.shape))
+    for row, here in enumerate(records.on_offer):
+        answer = choose(row, here)
+        chances[row, here], errors[row, here] = answer.values, answer.errors
     return TargetProbabilities(chances, errors if errors.any() else None)
 
 
 def _in_sample(agent: Agent, log: AgentLog, source: object) -> tuple[str, ...]:
     """Say so if an agent is judged by rows that it has learned from."""
     known = source is agent
-    if not known and not isinstance(source, Agent):
-        for name in _ids(log):
-            try:
-                agent.decision(name)
-            except UnknownDecision:
-                continue
-            known = True
-            break
+    if not isinstance(source, Agent):
+        ids = log.data.to_table(columns=["id"]).column("id").to_pylist()
+        known = any(map(agent.freeze().ledger.rows.__contains__, ids))
     note = "JUDGED IN-SAMPLE: the policy has learned from these rows, and looks better than it is"
     return (note,) if known else ()
-
-
-def _ids(log: AgentLog) -> list[str]:
-    return [name for batch in batches(log.source, ["id"]) for name in batch["id"].to_pylist()]
 
 
 def _probabilities_target(policy: object, log: AgentLog) -> Target:
@@ -183,9 +152,9 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
     array = as_floats(policy, "policy")  # type: ignore[arg-type]
     if array.ndim not in (1, 2):
         raise ValueError(f"policy: expected probabilities (n,) or (n, K), got {array.shape}")
-    if len(array) != log.rows:
+    if len(array) != (rows := log.data.count_rows()):
         raise ValueError(
-            f"policy: expected probabilities for each of the {log.rows} rows of the log, "
+            f"policy: expected probabilities for each of the {rows} rows of the log, "
             f"got {len(array)}"
         )
 
@@ -193,7 +162,7 @@ def _probabilities_target(policy: object, log: AgentLog) -> Target:
         given = array[records.rows]
         if given.ndim == 1:
             return TargetProbabilities(given)
-        if records.on_offer is None:
+        if not records.has("offered"):
             raise ValueError(
                 "policy: expected shape (n,), because the log does not record the arms on offer"
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -9,13 +10,13 @@ import numpy as np
 from mogro._validation import FloatArray, count, floats, real
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_model import LogModel
-from mogro.evaluation.log_records import LogRecords, TargetProbabilities
-from mogro.evaluation.logs import AgentLog, read_log
-from mogro.evaluation.targets import GreedyTarget, read_estimates
+from mogro.evaluation.log_records import TargetProbabilities
+from mogro.evaluation.logs import read_log
+from mogro.evaluation.targets import greedy_probabilities, read_estimates
 from mogro.evaluation.trade_offs import WhatIf
 from mogro.offpolicy import Evaluation, Rows
-from mogro.offpolicy.spread import Spread
-from mogro.offpolicy.totals import Totals
+from mogro.offpolicy.influence import Estimate, joint_covariance
+from mogro.offpolicy.rows import join_rows
 
 _GRID_SIZE = 21  # trade-offs at most, unless asked for more
 _MAX_TRADE_OFFS = 200
@@ -55,7 +56,8 @@ def what_if(
 
     Notes
     -----
-    Reads the log twice, some rows at a time, for all trade-offs at once.
+    Reads the log some rows at a time, for all trade-offs at once, and keeps a few numbers of each
+    row for every trade-off.
 
     Examples
     --------
@@ -85,75 +87,52 @@ def what_if(
         vectors = read_trade_offs(trade_offs, agent_log.objective_set)
     else:
         vectors = read_prices(prices, trade_offs, agent_log.objective_set)
-    targets = [GreedyTarget(weights, agent_log.objective_set) for weights in vectors]
-    objectives_judged = len(agent_log.judged)
-    model, pairs = LogModel(len(targets), objectives_judged), _Pairs(len(targets))
-    totals = [Totals(objectives_judged) for _ in range(len(targets) + 1)]  # the last as it was
-    for records, chosen, rows in _chunks(agent_log, targets):
-        for each, some in zip(totals, rows, strict=True):
-            each.add(some)
+    model = LogModel(len(vectors), len(agent_log.judged))
+    chunks: list[list[Rows]] = [[] for _ in range(len(vectors) + 1)]  # the last as it was
+    differing, arms = np.zeros((2, len(vectors), len(vectors)))
+    for records in agent_log.records():
+        values, on_offer = read_estimates(records), records.on_offer
+        chosen = [greedy_probabilities(values, on_offer, weights) for weights in vectors]
+        for rows, each in zip(chunks, chosen, strict=False):
+            rows.append(agent_log.target_rows(records, each, predictions=True))
+        chunks[-1].append(agent_log.logged_rows(records))
         model.add(records, records.rewards[:, agent_log.judged], chosen)
-        pairs.add_choices(chosen, records)
-    spreads = [Spread(each, self_normalised=True) for each in totals]
-    products = np.zeros((len(targets) * objectives_judged,) * 2)
-    for _, _, rows in _chunks(agent_log, targets):
-        for spread, some in zip(spreads, rows, strict=True):
-            spread.add(some)
-        judged = list(zip(spreads, rows, strict=True))[:-1]
-        side_by_side = np.hstack([spread.influences(some) for spread, some in judged])
-        products += side_by_side.T @ side_by_side
-        pairs.add_weights(np.stack([some.weights for _, some in judged]))
-    *evaluations, logged = (agent_log.named(spread.result()) for spread in spreads)
+        differ = _differences(chosen)
+        differing += differ.sum(axis=-1)
+        arms += differ @ on_offer.sum(axis=1).astype(float)
+    joined = [join_rows(rows) for rows in chunks]
+    estimates = [Estimate(rows, self_normalised=True) for rows in joined]
+    *evaluations, logged = (agent_log.named(each.evaluation()) for each in estimates)
+    judged = [agent_log.objective_set.objectives[m] for m in agent_log.judged]
     return WhatIf(
         tuple(agent_log.objective_set.named(weights) for weights in vectors),
         tuple(evaluations),
-        _rescaled_covariance(products, evaluations),
-        pairs.effective_sizes,
-        ObjectiveSet(
-            [replace(agent_log.objective_set.objectives[m], given=None) for m in agent_log.judged]
-        ),
+        _rescaled(joint_covariance(estimates[:-1], logged.rows), evaluations),
+        _effective_sizes([rows.weights for rows in joined[:-1]]),
+        ObjectiveSet([replace(objective, given=None) for objective in judged]),
         logged,
         model.answer(),
-        pairs.differing / logged.rows,
-        pairs.arms,
+        differing / logged.rows,
+        np.divide(arms, differing, out=np.ones_like(arms), where=differing > 0),
         agent_log.decision_rate,
     )
 
 
-class _Pairs:
-    """Rows in which two of W trade-offs differ; all sums are (W, W)."""
+def _differences(chosen: list[TargetProbabilities]) -> FloatArray:
+    """Return with what probability two trade-offs differ in each of some rows, (W, W, n)."""
+    both = [each.values for each in chosen]
+    rows = np.array([[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both])
+    return np.where(rows > _ROUNDING, rows, 0.0)
 
-    def __init__(self, trade_offs: int) -> None:
-        self.differing, self._offered = np.zeros((2, trade_offs, trade_offs))
-        self._weights, self._squares = np.zeros((2, trade_offs, trade_offs))  # of differences
 
-    def add_choices(self, chosen: list[TargetProbabilities], records: LogRecords) -> None:
-        """Add what trade-offs choose in some rows."""
-        assert records.on_offer is not None
-        both = [each.values for each in chosen]
-        rows = [[1 - np.minimum(a, b).sum(axis=1) for a in both] for b in both]
-        differ = np.where(np.array(rows) > _ROUNDING, rows, 0.0)  # (W, W, n)
-        self.differing += differ.sum(axis=-1)
-        self._offered += differ @ records.on_offer.sum(axis=1).astype(float)
-
-    def add_weights(self, weights: FloatArray) -> None:
-        """Add importance weights (W, n) of some rows."""
-        for index, weight in enumerate(weights):
-            difference = np.abs(weights - weight)
-            self._weights[index] += difference.sum(axis=1)
-            self._squares[index] += np.vecdot(difference, difference)
-
-    @property
-    def arms(self) -> FloatArray:
-        """The mean number of arms on offer where two differ."""
-        mean = np.ones_like(self._offered)
-        return np.divide(self._offered, self.differing, out=mean, where=self.differing > 0)
-
-    @property
-    def effective_sizes(self) -> FloatArray:
-        """Effective numbers of rows in which two differ."""
-        none = np.zeros_like(self._squares)
-        return np.divide(self._weights**2, self._squares, out=none, where=self._squares > 0)
+def _effective_sizes(weights: list[FloatArray]) -> FloatArray:
+    """Return effective numbers of rows in which two trade-offs differ, (W, W)."""
+    sizes = np.zeros((len(weights), len(weights)))
+    for (i, a), (j, b) in combinations(enumerate(weights), 2):
+        difference = np.abs(a - b)
+        if (square := float(difference @ difference)) > 0:
+            sizes[i, j] = sizes[j, i] = difference.sum() ** 2 / square
+    return sizes
 
 
 def read_trade_offs(
@@ -227,21 +206,10 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-def _chunks(
-    log: AgentLog, targets: list[GreedyTarget]
-) -> Iterator[tuple[LogRecords, list[TargetProbabilities], list[Rows]]]:
-    """Yield records, what targets choose, and rows of each and as it was, some at a time."""
-    for records in log.records():
-        values, on_offer = read_estimates(records, log.objective_set)
-        chosen = [TargetProbabilities(target.best(values, on_offer)) for target in targets]
-        rows = [log.target_rows(records, each, predictions=True) for each in chosen]
-        yield records, chosen, [*rows, log.logged_rows(records)]
-
-
-def _rescaled_covariance(products: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
-    """Return the covariance with variances that count all an evaluation counts."""
+def _rescaled(covariance: FloatArray, evaluations: list[Evaluation]) -> FloatArray:
+    """Return a covariance with variances that count all an evaluation counts."""
     variances = np.concatenate([np.diag(each.covariance) for each in evaluations])
-    plain = np.diag(products).copy()
+    plain = np.diag(covariance)
     ratio = np.divide(variances, plain, out=np.full(len(plain), np.nan), where=plain > 0)
     scale = np.sqrt(np.where(variances == 0, 0.0, ratio))
-    return np.asarray(products * np.outer(scale, scale))
+    return np.asarray(covariance * np.outer(scale, scale))

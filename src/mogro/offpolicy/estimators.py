@@ -1,15 +1,12 @@
 """Estimators: over arrays, or over a log that is read in chunks."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro.offpolicy.influence import Estimate
 from mogro.offpolicy.result import Evaluation
-from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
-from mogro.offpolicy.spread import Spread
-from mogro.offpolicy.totals import Totals
+from mogro.offpolicy.rows import Rows, join_rows, predicted_rows, weighted_rows
 
 
 def ips(
@@ -44,6 +41,7 @@ def ips(
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> arms = rng.integers(2, size=4000)  # logged evenly
     >>> clicks = rng.random((4000, 1)) < np.array([[0.1], [0.3]])[arms]
@@ -53,7 +51,7 @@ def ips(
     True
     """
     rows = weighted_rows(rewards, logged, target, arms=arms, errors=errors)
-    return _evaluate(rows)
+    return estimate([rows])
 
 
 def snips(
@@ -77,7 +75,7 @@ def snips(
     array([2.5])
     """
     rows = weighted_rows(rewards, logged, target, arms=arms, errors=errors)
-    return _evaluate(rows, self_normalised=True)
+    return estimate([rows], self_normalised=True)
 
 
 def doubly_robust(
@@ -111,50 +109,36 @@ def doubly_robust(
 
     Examples
     --------
+    >>> import numpy as np
     >>> predictions = np.tile([[0.1], [0.3]], (2, 1, 1))
     >>> log = [[0.0], [1.0]], [0.5, 0.5], [0, 1]
     >>> doubly_robust(*log, [[0.5, 0.5]] * 2, predictions).value.round(12)  # 0.2 + 0.3
     array([0.5])
     """
     rows = predicted_rows(rewards, logged, arms, probabilities, predictions, errors=errors)
-    return _evaluate(rows, self_normalised=self_normalised)
+    return estimate([rows], self_normalised=self_normalised)
 
 
-def estimate(read: Callable[[], Iterable[Rows]], /, *, self_normalised: bool = False) -> Evaluation:
-    """Estimate from a log that is read in chunks, twice: its size does not matter.
+def estimate(chunks: Iterable[Rows], /, *, self_normalised: bool = False) -> Evaluation:
+    """Estimate from a log that is read in chunks: of each row a few numbers are kept.
 
     Parameters
     ----------
-    read
-        Yields the rows of a log, some at a time, made by :func:`weighted_rows` or by
-        :func:`predicted_rows`: the same ones whenever it is called. Where they have ``arms``,
-        numbers from 0 to K - 1, rewards that are missing are stood for by others of their arm.
+    chunks
+        The rows of a log, some at a time, made by :func:`weighted_rows` or by
+        :func:`predicted_rows`. Where they have ``arms``, numbers that are the same in all chunks,
+        rewards that are missing are stood for by others of their arm.
     self_normalised
         Divide by the sum of the weights, not by the number of rows.
 
     Examples
     --------
+    >>> import numpy as np
     >>> rewards, logged, target = np.ones((3000, 1)), np.full(3000, 0.5), np.full(3000, 0.5)
-    >>> def read():
-    ...     for rows in (slice(0, 1000), slice(1000, 3000)):
-    ...         yield weighted_rows(rewards[rows], logged[rows], target[rows])
-    >>> estimate(read).value
+    >>> chunks = (
+    ...     weighted_rows(rewards[rows], logged[rows], target[rows])
+    ...     for rows in (slice(0, 1000), slice(1000, 3000)))
+    >>> estimate(chunks).value
     array([1.])
     """
-    totals = None
-    for rows in read():
-        totals = totals or Totals(rows.residuals.shape[1])
-        totals.add(rows)
-    if totals is None:
-        raise ValueError("rows: expected at least one, got none")
-    spread = Spread(totals, self_normalised=self_normalised)
-    for rows in read():
-        spread.add(rows)
-    return spread.result()
-
-
-def _evaluate(rows: Rows, *, self_normalised: bool = False) -> Evaluation:
-    if rows.arms is not None and rows.mass is None:
-        # Numbers of a catalogue may be large.
-        rows = replace(rows, arms=np.unique(rows.arms, return_inverse=True)[1])
-    return estimate(lambda: [rows], self_normalised=self_normalised)
+    return Estimate(join_rows(chunks), self_normalised=self_normalised).evaluation()

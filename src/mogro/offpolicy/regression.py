@@ -1,6 +1,5 @@
 """The direct method: least squares over arm features, each row judged by a fit without it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -52,16 +51,13 @@ def cross_fitted(
     array([0.1, 0.5, 0.9])
     """
     values, seen = reward_rows(rewards)
-    n, objectives = values.shape
+    n = len(values)
     offered, _, logged = _features(features, arms, n)
-    parts = count(folds, "folds", minimum=2)
-    result = np.empty((n, offered.shape[-2], objectives))
-    for fold in range(parts):
-        inside = np.arange(n) % parts == fold
-        for places, keep in _observed_together(seen, n, objectives):
-            model = _fit(logged, values[:, places], keep & ~inside, ridge)
-            there = offered if offered.ndim == 2 else offered[inside]
-            result[np.ix_(inside, np.arange(result.shape[1]), places)] = there @ model.theta.T
+    fold = np.arange(n) % count(folds, "folds", minimum=2)
+    result = np.empty((n, offered.shape[-2], values.shape[1]))
+    for part in range(folds):
+        theta = _fit(logged, values, seen, ridge, fold != part).theta
+        result[fold == part] = (offered if offered.ndim == 2 else offered[fold == part]) @ theta.T
     return result
 
 
@@ -83,7 +79,6 @@ def direct(
 
     The effective size is that of the fit: the variance of the estimate is the noise over this
     size. Arms count as unsupported where their features have a part that no logged arm had.
-    Reads the log ``folds + 3`` times.
 
     Parameters
     ----------
@@ -103,7 +98,7 @@ def direct(
     (True, True)
     """
     values, seen = reward_rows(rewards)
-    n, objectives = values.shape
+    n = len(values)
     offered, chosen, logged = _features(features, arms, n)
     target = probability_rows(probabilities, "probabilities", n)
     if target.shape[1] != offered.shape[-2]:
@@ -112,22 +107,20 @@ def direct(
             f"got {target.shape[1]}"
         )
     predicted = cross_fitted(rewards, chosen, features, folds=folds, ridge=ridge)
-    baseline = np.vecmat(target, predicted)
     wanted = target @ offered if offered.ndim == 2 else np.vecmat(target, offered)
-    influences = np.empty((n, objectives))
-    sizes, unsupported = np.empty(objectives), np.empty(objectives)
-    for places, keep in _observed_together(seen, n, objectives):
-        model = _fit(logged, values[:, places], keep, ridge)
-        middle = wanted.mean(axis=0)
-        residuals = values[:, places] - predicted[np.arange(n), chosen][:, places]
-        pull = np.where(keep, n * (logged @ (model.S[0] @ middle)), 0.0)[:, None] * residuals
-        # In-sample these would sum to 0; the fit is the estimate, and they are its error only.
-        influences[:, places] = baseline[:, places] + pull - pull.mean(axis=0)
-        variance = float(middle @ model.S[0] @ middle)
-        sizes[places] = 1 / variance if variance > 0 else n
-        unsupported[places] = _unseen_share(model, offered, target)
-    rows = Rows(np.ones(n), np.zeros_like(influences), baseline=influences)
-    evaluation = estimate(lambda: [rows])
+    model, middle = (
+        _fit(logged, values, seen, ridge, np.ones(n, dtype=np.bool_)),
+        wanted.mean(axis=0),
+    )
+    pull = n * (logged @ (model.S @ middle).T) * (values - predicted[np.arange(n), chosen])
+    if seen is not None:
+        pull = np.where(seen, pull, 0.0)
+    # In-sample these would sum to 0; the fit is the estimate, and they are its error only.
+    influences = np.vecmat(target, predicted) + pull - pull.mean(axis=0)
+    evaluation = estimate([Rows(np.ones(n), np.zeros_like(values), baseline=influences)])
+    variance = np.broadcast_to(model.beliefs().variances(middle[None])[0], len(evaluation.value))
+    sizes = np.divide(1.0, variance, out=np.full(len(variance), float(n)), where=variance > 0)
+    unsupported = _unseen_shares(model, offered, target)
     unknown = np.where(unsupported > MAX_UNSUPPORTED, np.nan, 0.0)
     return replace(
         evaluation,
@@ -151,27 +144,19 @@ def _features(
     return offered, chosen, offered[np.arange(n), chosen] if given else offered[chosen]
 
 
-def _observed_together(
-    seen: BoolArray | None, n: int, objectives: int
-) -> Iterator[tuple[NDArray[np.intp], BoolArray]]:
-    """Yield objectives that were observed on the same rows, and these rows."""
-    if seen is None:
-        yield np.arange(objectives), np.ones(n, dtype=np.bool_)
-        return
-    for m in range(objectives):
-        yield np.array([m]), seen[:, m]
-
-
-def _fit(logged: FloatArray, values: FloatArray, keep: BoolArray, ridge: float) -> Posterior:
-    prior = Fixed(ridge) if ridge > 0 else Flat()
-    posterior = Posterior(logged.shape[1], values.shape[1], prior=prior)
-    if keep.any():
-        posterior.learn(logged[keep], values[keep])
+def _fit(
+    logged: FloatArray, values: FloatArray, seen: BoolArray | None, ridge: float, part: BoolArray
+) -> Posterior:
+    """Return what a part of the rows tells about each objective, by those observed."""
+    posterior = Posterior(
+        logged.shape[1], values.shape[1], prior=Fixed(ridge) if ridge > 0 else Flat()
+    )
+    weights = None if seen is None else seen[part].astype(np.float64)
+    posterior.learn(logged[part], values[part], weights)
     return posterior
 
 
-def _unseen_share(posterior: Posterior, offered: FloatArray, target: FloatArray) -> float:
-    """Return the share of the target on arms with a part that the fit has never seen."""
-    flat = offered.reshape(-1, offered.shape[-1])
-    never = posterior.beliefs().variances(flat)[:, 0] > _UNSEEN_VARIANCE
-    return float((target * never.reshape(offered.shape[:-1])).sum(axis=1).mean())
+def _unseen_shares(posterior: Posterior, offered: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the share (M,) of the target on arms with a part that the fit has never seen."""
+    never = posterior.beliefs().variances(offered.reshape(-1, offered.shape[-1])) > _UNSEEN_VARIANCE
+    return np.asarray(np.mean(np.vecmat(target, never.reshape(*offered.shape[:-1], -1)), axis=0))

@@ -1,6 +1,7 @@
 """Rows of a log, checked, and reduced to what every estimator needs."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,11 @@ class Rows:
     unsupported
         Target probability of choices that the log gave none, summed over the rows.
     mass
-        Target probability of every arm, summed over the rows, (K,), or None.
+        Target probability of every arm, summed over the rows, (K,); empty if not known.
     other_arms
         Probabilities of all other arms than the logged one, under the target and in the log, summed
         over rows in which their ratio has the same power of two, (2, E): the first entry is for
-        ratios below 2. None if not known.
+        ratios below 2. Zeros if not known.
     """
 
     weights: FloatArray
@@ -47,8 +48,8 @@ class Rows:
     arms: NDArray[np.intp] | None = None
     noise: FloatArray | None = None
     unsupported: float = 0.0
-    mass: FloatArray | None = None
-    other_arms: FloatArray | None = None
+    mass: FloatArray = field(default_factory=lambda: np.zeros(0))
+    other_arms: FloatArray = field(default_factory=lambda: np.zeros((2, EXPONENTS)))
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -74,8 +75,8 @@ def weighted_rows(
     """
     values, seen = reward_rows(rewards)
     n = len(values)
-    propensities = probability_vector(logged, "logged", n)
-    wanted = probability_vector(target, "target", n)
+    propensities = _probability_vector(logged, "logged", n)
+    wanted = _probability_vector(target, "target", n)
     noise = _noise(errors, propensities)
     return Rows(
         _weights(propensities, wanted),
@@ -106,36 +107,57 @@ def predicted_rows(
     >>> rows.baseline, rows.residuals.round(12)  # 0.25 * 0.8 + 0.75 * 0.4, and 1 - 0.8
     (array([[0.5]]), array([[0.2]]))
     """
-    values, seen = reward_rows(rewards)
-    n, objectives = values.shape
-    propensities = probability_vector(logged, "logged", n)
+    n, objectives = reward_rows(rewards)[0].shape
     target = probability_rows(probabilities, "probabilities", n)
-    arm_count = target.shape[1]
-    chosen = _arms(arms, n, below=arm_count)
+    chosen, every = _arms(arms, n, below=target.shape[1]), np.arange(n)
+    rows = weighted_rows(rewards, logged, target[every, chosen], arms=chosen, errors=errors)
     predicted = as_floats(predictions, "predictions")
-    check_shape(predicted, "predictions", (n, arm_count, objectives))
-    every = np.arange(n)
+    check_shape(predicted, "predictions", (*target.shape, objectives))
     baseline = np.vecmat(target, predicted)
     if not np.isfinite(baseline.sum()) or not np.isfinite(predicted.sum()):
         _refuse_infinite(predicted, "predictions")
-    wanted, noise = target[every, chosen], _noise(errors, propensities)
-    residuals = values - predicted[every, chosen]
-    if seen is not None:
-        residuals = np.where(seen, residuals, 0.0)
+    residuals = rows.residuals - predicted[every, chosen]
+    if rows.observed is not None:
+        residuals = np.where(rows.observed, residuals, 0.0)
+    mass = np.ones(n) @ target  # faster than a sum over the first axis
+    return replace(rows, residuals=residuals, baseline=baseline, mass=mass)
+
+
+def join_rows(parts: Iterable[Rows]) -> Rows:
+    """Return rows one after the other."""
+    each = list(parts)
+    if not each:
+        raise ValueError("rows: expected at least one, got none")
+    if len(each) == 1:
+        return each[0]
+    for name, sizes in (
+        ("objectives", {part.residuals.shape[1] for part in each}),
+        ("arms", {len(part.mass) for part in each}),
+    ):
+        if len(sizes) > 1:
+            raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
+
+    def column(name: str, fill: float, like: str = "weights") -> Any:
+        """Return a column; what some rows lack is filled in where others have it."""
+        given = [(getattr(part, name), getattr(part, like)) for part in each]
+        if all(values is None for values, _ in given):
+            return None
+        return np.concatenate([np.full(o.shape, fill) if v is None else v for v, o in given])
+
     return Rows(
-        _weights(propensities, wanted),
-        residuals,
-        seen,
-        baseline,
-        chosen,
-        noise,
-        _unsupported(propensities, wanted, noise),
-        np.ones(n) @ target,  # faster than a sum over the first axis
-        _other_arms(propensities, wanted, noise),
+        column("weights", 0.0),
+        column("residuals", 0.0),
+        column("observed", True, "residuals"),
+        column("baseline", 0.0, "residuals"),
+        column("arms", 0),
+        column("noise", 0.0),
+        sum(part.unsupported for part in each),
+        np.sum([part.mass for part in each], axis=0),
+        np.sum([part.other_arms for part in each], axis=0),
     )
 
 
-def probability_vector(value: ArrayLike, name: str, size: int) -> FloatArray:
+def _probability_vector(value: ArrayLike, name: str, size: int) -> FloatArray:
     """Return ``value`` as probabilities (n,)."""
     array = as_floats(value, name)
     check_shape(array, name, (size,))

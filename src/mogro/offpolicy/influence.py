@@ -1,0 +1,212 @@
+"""An estimate, how much every row of the log moves it, and what follows for its error.
+
+The first-order change of the estimate with a row is its influence. Influences are martingale
+differences even if the log was collected adaptively, as long as propensities are what they were at
+the time and contexts do not follow from the choices. So the sum of their squares is the variance,
+whether or not rows are independent.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mogro._validation import FloatArray
+from mogro.offpolicy.result import MAX_UNSUPPORTED, Evaluation
+from mogro.offpolicy.rows import EXPONENTS, Rows
+
+_BLOCK = 8192  # rows at once, so that they stay in the cache
+
+# A mean weight below 1 is no chance if it is so by this many standard errors and, for large weights
+# may happen to be missing, this many times the part of the largest one (Bernstein's bound).
+_CHANCE, _MISSED = 5.0, 10.0
+
+
+class Estimate:
+    """The value (M,) of a target policy by the rows of a log.
+
+    With groups k of rows (logged arms, or one group), their shares s_k, the share a_k of rewards
+    observed in each, and means over groups of the weight w, of its product with the residual e and
+    of the predicted value b, the estimate is B + N or, self-normalised, B + N / D, with
+
+        B = sum_k s_k b_k,    N = sum_k s_k (w e)_k / a_k,    D = sum_k s_k w_k / a_k.
+
+    Where all rewards were observed there is one group.
+    """
+
+    def __init__(self, rows: Rows, *, self_normalised: bool) -> None:
+        self._rows, n, weights = rows, len(rows), rows.weights
+        ones = np.ones(n)
+        self._observed = ones[:, None] if rows.observed is None else rows.observed
+        self._groups = _groups(rows)
+        counts = self._sums(ones, ones[:, None])
+        self._seen = self._sums(ones, self._observed)
+        self._shares = _quotient(self._seen, counts)  # a_k, (G, M)
+        products = _quotient(self._sums(weights, rows.residuals), self._seen)
+        mean_weights = _quotient(self._sums(weights, self._observed), self._seen)
+        ratio = (counts * products).sum(axis=0) / n
+        self._scale = np.ones_like(ratio)  # 1 / D, or 1
+        self._shift = np.zeros_like(ratio)  # what residuals are compared with: N / D, or 0
+        if self_normalised:
+            total = np.broadcast_to((counts * mean_weights).sum(axis=0) / n, ratio.shape)
+            self._scale = _quotient(1.0, total)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = ratio / total  # without any weight there is no value
+            self._shift = np.nan_to_num(ratio)
+        # Means of w (e - shift) in each group, for the rewards that are missing there.
+        self._level = products - self._shift * mean_weights
+        self._mean = ratio - self._shift  # of all that depends on the row
+        if rows.baseline is not None:
+            self._mean = self._mean + ones @ rows.baseline / n
+        self.value = self._mean + self._shift
+
+    def _sums(self, weights: FloatArray, columns: NDArray[Any]) -> FloatArray:
+        """Return weighted sums of columns (n, k) in each group, (G, k)."""
+        if self._groups is None:
+            return np.asarray(weights @ columns)[None]
+        each = [np.bincount(self._groups, weights * column) for column in columns.T]
+        return np.stack(each, axis=1)
+
+    def influences(self, part: slice) -> FloatArray:
+        """Return how much each of some rows moves the estimate: (n, M), over n.
+
+        Over all rows they sum to 0, and their squares to the variance of the estimate times the
+        square of the number of rows, with the products of two targets to their covariance.
+        """
+        weighted, missing = self._weighted(part)
+        baseline = self._rows.baseline
+        predicted = 0.0 if baseline is None else baseline[part]
+        mean = np.nan_to_num(self._mean)
+        return np.asarray((weighted + missing) * self._scale + predicted - mean)
+
+    def _weighted(self, part: slice) -> tuple[FloatArray, FloatArray | float]:
+        """Return what rows contribute by their weights, and by others they stand for, (n, M)."""
+        rows = self._rows
+        weighted = rows.weights[part, None] * (rows.residuals[part] - self._shift)
+        if self._groups is None:
+            return weighted, 0.0
+        groups = self._groups[part]
+        stand_for = _quotient(self._observed[part], self._shares[groups])
+        return weighted * stand_for, self._level[groups] * (1 - stand_for)
+
+    def evaluation(self) -> Evaluation:
+        """Return what the rows say."""
+        n, weights, objectives = len(self._rows), self._rows.weights, len(self.value)
+        products, cubes = np.zeros((objectives, objectives)), np.zeros(objectives)
+        for part in blocks(n):
+            influences = self.influences(part)
+            products += influences.T @ influences
+            cubes += np.vecdot(np.square(influences).T, influences.T)
+        noise, bias, propensity_error = self._noise()
+        covariance = products / (n * (n - 1)) if n > 1 else np.full_like(products, np.nan)
+        covariance = covariance + noise + np.outer(bias, bias)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            skewness = cubes / np.diag(products) ** 1.5
+        mean_error = float(weights.std(ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+        unsupported, undrawn = self._support(mean_error)
+        unseen = self._seen.sum(axis=0) == 0
+        unknown = np.where((unsupported > MAX_UNSUPPORTED) | unseen, np.nan, 0.0)
+        powers = (weights, weights**2, np.square(weights**2))
+        total, squares, fourths = (np.broadcast_to(p @ self._observed, objectives) for p in powers)
+        return Evaluation(
+            rows=n,
+            value=self.value + unknown,
+            covariance=covariance + unknown[:, None] + unknown,
+            skewness=skewness,
+            bias=abs(bias),
+            effective_size=_quotient(total**2, squares),
+            degrees_of_freedom=_quotient(squares**2, fourths),
+            largest_weight=np.broadcast_to(self._largest_weight(), objectives),
+            unsupported=unsupported,
+            undrawn=undrawn,
+            slack=self._slack(undrawn),
+            mean_weight=float(weights.mean()),
+            mean_weight_error=mean_error,
+            propensity_error=propensity_error,
+        )
+
+    def _noise(self) -> tuple[FloatArray, FloatArray, float]:
+        """Return what errors of propensities add to the covariance and the bias, and their size.
+
+        A weight with relative error c in its propensity has variance (w c)^2 and is too large by
+        w c^2 on average.
+        """
+        n, objectives = len(self._rows), len(self.value)
+        if self._rows.noise is None:
+            return np.zeros((objectives, objectives)), np.zeros(objectives), 0.0
+        noise = self._rows.noise[:, None]
+        moved = noise * self._weighted(slice(None))[0] * self._scale
+        size = float(np.sqrt(np.square(noise).mean()))
+        return moved.T @ moved / n**2, (noise * moved).sum(axis=0) / n, size
+
+    def _largest_weight(self) -> FloatArray:
+        return np.asarray((self._rows.weights[:, None] * self._observed).max(axis=0))
+
+    def _support(self, mean_error: float) -> tuple[FloatArray, float]:
+        """Return the shares of the target's choices that cannot be judged, (M,), and not drawn.
+
+        A choice of probability 0 in the log cannot be judged, nor one whose reward was never
+        observed. What else is missing from the mean weight was possible, as far as the log tells,
+        and not drawn; so are choices whose weight would be larger than any that was drawn. (Arms of
+        smaller weight have at most this much of the target's probability.)
+        """
+        rows, n, largest = self._rows, len(self._rows), float(self._largest_weight().max())
+        mean = float(rows.weights.mean())
+        impossible = rows.unsupported / n if mean > 0 else 1.0
+        short = 1 - mean
+        if short <= _CHANCE * mean_error + _MISSED * largest / n:
+            short = 0.0
+        rarer = 2.0 ** np.arange(EXPONENTS) > largest
+        wanted, logged = rows.other_arms[:, rarer].sum(axis=1)
+        hidden = float(wanted - largest * logged) / n
+        short = max(short, hidden if hidden > MAX_UNSUPPORTED else 0.0)
+        if rows.arms is not None and len(rows.mass):
+            pulls = np.bincount(rows.arms, minlength=len(rows.mass))
+            short = max(short, float(rows.mass[pulls == 0].sum()) / n)
+        unseen = self._sums(rows.weights, np.ones((n, 1)))[:, 0] @ (self._seen == 0) / n
+        unsupported = np.broadcast_to(np.minimum(impossible + unseen, 1.0), len(self.value))
+        return unsupported, max(short - impossible, 0.0)
+
+    def _slack(self, undrawn: float) -> FloatArray:
+        """Return by how much choices that were not drawn may move the estimate, (M, 2).
+
+        Their residuals are supposed to be within those that were observed. In a self-normalised
+        estimate they count as the others do on average, otherwise as 0.
+        """
+        if not undrawn:
+            return np.zeros((len(self.value), 2))
+        residuals, seen = self._rows.residuals, self._observed > 0
+        low = residuals.min(axis=0, where=seen, initial=np.inf) - self._shift
+        high = residuals.max(axis=0, where=seen, initial=-np.inf) - self._shift
+        return undrawn * np.stack([np.minimum(low, 0.0), np.maximum(high, 0.0)], axis=-1)
+
+
+def joint_covariance(estimates: Sequence[Estimate], size: int) -> FloatArray:
+    """Return the covariance of estimates from the same rows, one after the other, (W M, W M)."""
+    products: FloatArray | float = 0.0
+    for part in blocks(size):
+        side_by_side = np.hstack([each.influences(part) for each in estimates])
+        products = products + side_by_side.T @ side_by_side
+    return np.asarray(products / (size * (size - 1)))
+
+
+def blocks(size: int) -> Iterator[slice]:
+    """Yield parts of so many rows."""
+    for begin in range(0, size, _BLOCK):
+        yield slice(begin, begin + _BLOCK)
+
+
+def _groups(rows: Rows) -> NDArray[np.intp] | None:
+    """Return numbers of groups, (n,), in which observed rewards stand for missing ones."""
+    if rows.observed is None:
+        return None
+    if rows.arms is None:
+        return np.zeros(len(rows), dtype=np.intp)
+    return np.unique(rows.arms, return_inverse=True)[1]
+
+
+def _quotient(above: ArrayLike, below: ArrayLike) -> FloatArray:
+    """Divide; 0 where there is nothing to divide by."""
+    above, below = np.broadcast_arrays(above, below)
+    return np.asarray(np.divide(above, below, out=np.zeros(above.shape), where=below != 0))
