@@ -51,16 +51,17 @@ class Streams:
         if array.size == 0 or not all(isinstance(g, np.random.Generator) for g in array.flat):
             raise ValueError("generators: expected numpy.random.Generator objects, at least one")
         self.batch: tuple[int, ...] = array.shape
-        self._pool = _Pool(list(array.flat), ahead)
+        self._generators: list[np.random.Generator] = list(array.flat)
+        self._blocks: dict[_Kind, _Blocks] | None = {} if ahead else None
         self._index: NDArray[np.intp] | None = None  # everyone
+        self._plans: dict[tuple[_Kind, Size], tuple[_Blocks | _Calls, int, tuple[int, ...]]] = {}
 
     def take(self, index: NDArray[np.intp]) -> "Streams":
         """Return the streams of some learners, given by their distinct flat positions."""
         part = object.__new__(Streams)
-        part._pool = self._pool
+        part._generators, part._blocks, part._plans = self._generators, self._blocks, {}
         chosen = np.asarray(index) if self._index is None else self._index[index]
-        part._index = chosen.ravel()
-        part.batch = chosen.shape
+        part._index, part.batch = chosen.ravel(), chosen.shape
         return part
 
     def __getattr__(self, name: str) -> Any:
@@ -113,53 +114,45 @@ class Streams:
         return self._draw(("dirichlet", concentration.tobytes()), size, concentration.shape, draw)
 
     def _draw(self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw) -> FloatArray:
-        usual = self._pool.usual.get((kind, size)) if self._index is None else None
-        if usual is not None:
-            blocks, number, shape = usual
-            if blocks.in_step is not None and blocks.left >= number:  # nearly always
-                return blocks.next_of_all(number).reshape(shape)
+        if (kind, size) not in self._plans:
+            self._plans[kind, size] = self._plan(kind, size, each, draw)
+        source, number, shape = self._plans[kind, size]
+        return source.next(number, self._index).reshape(shape)
+
+    def _plan(
+        self, kind: _Kind, size: Size, each: tuple[int, ...], draw: _Draw
+    ) -> tuple["_Blocks | _Calls", int, tuple[int, ...]]:
+        """Return where draws of a size come from, how many a learner needs, and their shape."""
         sizes = size if isinstance(size, tuple) else (int(size),)
         axes = len(self.batch)
         if sizes[:axes] != self.batch:
             raise ValueError(f"size: expected the leading axes {self.batch}, got {sizes}")
         shape = sizes[axes:]
         number = math.prod(shape)
+        if self._blocks is None or math.prod(sizes) == 0:
+            return _Calls(self._generators, each, draw), number, sizes + each
         # Shapes of a few numbers, such as a coin beside one number for each arm, have blocks of
         # their own: with a fixed number of arms every block then holds draws of one shape.
         key = (*kind, shape if number <= _FEW else len(shape))
-        drawn = self._pool.draw(key, number, each, draw, self._index).reshape(sizes + each)
-        if self._index is None and key in self._pool.blocks:
-            self._pool.usual[kind, size] = self._pool.blocks[key], number, sizes + each
-        return drawn
+        if key not in self._blocks:
+            self._blocks[key] = _Blocks(self._generators, each, draw)
+        return self._blocks[key], number, sizes + each
 
 
-class _Pool:
-    """The generators, and what has been drawn from them but not used."""
+class _Calls:
+    """Draws of one kind, by a call of its own for each learner."""
 
-    def __init__(self, generators: list[np.random.Generator], ahead: bool) -> None:
-        self.generators = generators
-        self.ahead = ahead
-        self.blocks: dict[_Kind, _Blocks] = {}
-        # The block, the number and the whole shape of what was drawn for everyone before.
-        self.usual: dict[tuple[_Kind, Size], tuple[_Blocks, int, tuple[int, ...]]] = {}
+    def __init__(
+        self, generators: list[np.random.Generator], each: tuple[int, ...], draw: _Draw
+    ) -> None:
+        self.generators, self.each, self.draw = generators, each, draw
 
-    def draw(
-        self,
-        kind: _Kind,
-        number: int,
-        each: tuple[int, ...],
-        draw: _Draw,
-        index: NDArray[np.intp] | None,
-    ) -> FloatArray:
-        """Return the next ``number`` draws of the learners in ``index``, (n, number, *each)."""
-        if self.ahead and number > 0 and (index is None or index.size > 0):
-            if kind not in self.blocks:
-                self.blocks[kind] = _Blocks(self.generators, each, draw)
-            return self.blocks[kind].next(number, index)
+    def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
+        """Return the next draws of the learners in ``index``, (n, number, *each)."""
         learners = range(len(self.generators)) if index is None else index
-        values: FloatArray = np.empty((len(learners), number, *each))
+        values: FloatArray = np.empty((len(learners), number, *self.each))
         for row, learner in zip(values, learners, strict=True):
-            draw(self.generators[learner], row)
+            self.draw(self.generators[learner], row)
         return values
 
 
@@ -169,22 +162,22 @@ class _Blocks:
     def __init__(
         self, generators: list[np.random.Generator], each: tuple[int, ...], draw: _Draw
     ) -> None:
-        self.generators = generators
-        self.draw = draw
+        self.generators, self.draw = generators, draw
         self.rows: FloatArray = np.empty((len(generators), 0, *each))
         self.everyone = np.arange(len(generators))
         self.used = np.zeros(len(generators), dtype=np.intp)
         self.drawn = np.zeros(len(generators), dtype=np.intp)
         self.in_step: int | None = 0  # what everyone has used, while it is the same
         self.left = 0  # numbers that everyone has left, at least
-        self.rounds: list[FloatArray] = []  # the same numbers by rounds of all, the last one first
 
     def next(self, number: int, index: NDArray[np.intp] | None) -> FloatArray:
+        """Return the next draws of the learners in ``index``, (n, number, *each)."""
         if self.left < number:
             self._refill(number, index)
-        if self.in_step is not None and index is None:
-            return self.next_of_all(number)
         self.left -= number
+        if self.in_step is not None and index is None:
+            start, self.in_step = self.in_step, self.in_step + number
+            return self.rows[:, start : self.in_step].copy()
         self._count()
         self.in_step = None
         learners = self.everyone if index is None else index
@@ -199,21 +192,6 @@ class _Blocks:
             strides=(self.rows.strides[0], along, along, *strides),
         )
         return runs[learners, used]
-
-    def next_of_all(self, number: int) -> FloatArray:
-        """Return draws of everyone, while all have used as many and have enough left."""
-        assert self.in_step is not None
-        start, self.in_step = self.in_step, self.in_step + number
-        self.left -= number
-        if start == number:  # the second round of as many: let those of a round lie side by side
-            count, rounds, each = len(self.rows), 1 + self.left // number, self.rows.shape[2:]
-            whole = self.rows[:, start : start + rounds * number]
-            whole = whole.reshape(count, rounds, number, *each)
-            self.rounds = list(np.moveaxis(whole, 1, 0).copy()[::-1])
-        if self.rounds and self.rounds[-1].shape[1] == number:
-            return self.rounds.pop()
-        self.rounds = []
-        return self.rows[:, start : self.in_step]
 
     def _count(self) -> None:
         if self.in_step is not None:
