@@ -107,13 +107,8 @@ class ExplorationContext:
 
     @property
     def _listed(self) -> FloatArray:
-        """The arms, once if learners share them."""
-        return self.arms[:1] if self.shares_arms else self.arms
-
-    @property
-    def shares_arms(self) -> bool:
-        """Whether several learners have the very same arms."""
-        return len(self.arms) > 1 and self.arms.strides[0] == 0
+        """The arms, once if learners share the very same ones."""
+        return self.arms[:1] if self.arms.strides[0] == 0 else self.arms
 
     def subset(self, indices: IntArray) -> "ExplorationContext":
         """Return the context of some of these learners."""

@@ -41,8 +41,8 @@ def test_to_the_bit(kinds: list[Any], repeats: int, sizes: tuple[int, int, int],
         for i in range(len(worlds))
     ]
     for t in range(3):
-        features = together.offer(t)
-        assert np.array_equal(alone.offer(t), features)
+        (features, means), (theirs, other_means) = together.offer(t), alone.offer(t)
+        assert np.array_equal(theirs, features)
         arms = rng.integers(sizes[1], size=(len(worlds), repeats))
         x, rewards = together.observe(features, arms, t)
         assert np.array_equal(x, alone.observe(features, arms, t)[0])
@@ -50,10 +50,10 @@ def test_to_the_bit(kinds: list[Any], repeats: int, sizes: tuple[int, int, int],
             for r in range(repeats):
                 assert np.array_equal(x[i, r], features[i, r % features.shape[1], arms[i, r]])
             assert np.array_equal(rewards[i], world.observe(x[i], rng=noise[i]))
-        for means in (together.means(features, t), alone.means(features, t)):
+        for told in (means, other_means):
             for i, world in enumerate(worlds):
                 expected = features[i] @ world.theta.T
-                np.testing.assert_allclose(means[i], expected, rtol=1e-13, atol=1e-15)
+                np.testing.assert_allclose(told[i], expected, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("staying", [True, False])
@@ -62,7 +62,7 @@ def test_what_stays_comes_as_the_very_same_array(staying: bool) -> None:
     worlds = Worlds(
         [kind.sample(3, 4, 2, noise=0.1, rng=np.random.default_rng(0))], 2, (0,), (0, 0)
     )
-    first, second = worlds.offer(0), worlds.offer(1)
+    (first, means), (second, later) = worlds.offer(0), worlds.offer(1)
     assert (first is second) == staying
-    assert (worlds.means(first, 0) is worlds.means(second, 1)) == staying
+    assert (means is later) == staying
     assert not first.flags.writeable

@@ -39,10 +39,10 @@ class Recorder:
         self._measures = MeasureSet(measures)
         self._sums = np.zeros((2 + len(self._measures.summed), *batch))
         self._at_checkpoints = np.empty((len(checkpoints), *self._sums.shape))
-        self._rewards = np.zeros((*batch, worlds.objectives))
-        self._rewards_at_checkpoints = np.empty((len(checkpoints), *self._rewards.shape))
-        self._earned = np.zeros((*batch, len(self._measures.of_rewards)))  # sums of these measures
-        self._earned_at_checkpoints = np.empty((len(checkpoints), *self._earned.shape))
+        self._objectives = worlds.objectives
+        # Sums of rewards, and of the measures that ask for them.
+        self._paid = np.zeros((*batch, worlds.objectives + len(self._measures.of_rewards)))
+        self._paid_at_checkpoints = np.empty((len(checkpoints), *self._paid.shape))
         self._scored, self._rounds_at_once = 0, 0  # rounds
         self._shared_means: FloatArray | None = None  # means that all repeats share
         self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
@@ -55,12 +55,12 @@ class Recorder:
         long as they stay.
         """
         self._arms[t] = arms
-        self._rewards += rewards
         if self._measures.of_rewards:
-            self._earned += self._measures.of_reward(means, arms, rewards)
+            measured = self._measures.of_reward(means, arms, rewards)
+            rewards = np.concatenate([rewards, measured], axis=-1)
+        self._paid += rewards
         if t in self._row:
-            self._rewards_at_checkpoints[self._row[t]] = self._rewards
-            self._earned_at_checkpoints[self._row[t]] = self._earned
+            self._paid_at_checkpoints[self._row[t]] = self._paid
         if means is not self._shared_means or self._changing:
             self._set_means(t, means)
         if t + 1 - self._scored >= self._rounds_at_once:
@@ -72,32 +72,27 @@ class Recorder:
         row = int(np.searchsorted(self._checkpoints, rounds))
         self._checkpoints = np.append(self._checkpoints[:row], rounds)
         self._arms = self._arms[:rounds].copy()
-        sums = {
-            "_at_checkpoints": self._sums,
-            "_rewards_at_checkpoints": self._rewards,
-            "_earned_at_checkpoints": self._earned,
-        }
-        for name, last in sums.items():
-            kept = getattr(self, name)[: row + 1].copy()
-            kept[row] = last
-            setattr(self, name, kept)
+        self._at_checkpoints = np.concatenate([self._at_checkpoints[:row], self._sums[None]])
+        self._paid_at_checkpoints = np.concatenate(
+            [self._paid_at_checkpoints[:row], self._paid[None]]
+        )
 
     def trace(self, probed: NDArray[Any], seed: tuple[int, ...], finished: IntArray) -> Trace:
         """Return the whole record."""
         self._score_until(len(self._arms))
+        rewards, earned = np.split(self._paid_at_checkpoints, [self._objectives], axis=-1)
         measured = np.empty((len(self._checkpoints), *self._arms.shape[1:], 0))
         if self._measures.names:
             nothing = np.empty((self._arms.shape[1], 0, 0))  # means change: nobody asks for them
             means = nothing if self._shared_means is None else self._shared_means[:, 0]
             pulls = count_pulls(self._arms, self._checkpoints, self._offered)
-            sums, earned = self._at_checkpoints[:, 2:], self._earned_at_checkpoints
-            measured = self._measures.measured(sums, earned, means, pulls)
+            measured = self._measures.measured(self._at_checkpoints[:, 2:], earned, means, pulls)
         return Trace(
             arms=self._arms,
             checkpoints=self._checkpoints,
             pareto_regret=self._at_checkpoints[:, 0].copy(),
             effective_regret=self._at_checkpoints[:, 1].copy(),
-            rewards=self._rewards_at_checkpoints,
+            rewards=rewards.copy(),
             probed=probed[: len(self._checkpoints)],
             measured=measured,
             finished=finished,
@@ -190,15 +185,15 @@ class MeasureSet:
 
     def of_reward(self, means: FloatArray, arms: IntArray, rewards: FloatArray) -> FloatArray:
         """Return measures of a round that ask for rewards, (I, R, S)."""
-        batch = (means.shape[0], np.size(arms) // means.shape[0])
-        wide = np.broadcast_to(means, (*batch, *means.shape[2:]))
-        place = np.reshape(arms, batch)[..., None, None].astype(np.int64)
-        given = {
-            "means": wide,
-            "chosen": np.take_along_axis(wide, place, axis=-2)[..., 0, :],
-            "reward": np.reshape(rewards, (*batch, -1)),
-        }
-        return np.stack([self._call(name, batch, **given) for name in self.of_rewards], axis=-1)
+        wide = np.broadcast_to(means, (*arms.shape, *means.shape[2:]))
+        chosen = np.take_along_axis(wide, arms[..., None, None], axis=-2)[..., 0, :]
+        return np.stack(
+            [
+                self._call(name, arms.shape, means=wide, chosen=chosen, reward=rewards)
+                for name in self.of_rewards
+            ],
+            axis=-1,
+        )
 
     def measured(
         self, sums: FloatArray, earned: FloatArray, means: FloatArray, pulls: IntArray

@@ -170,7 +170,6 @@ class Worlds:
         self.staying = all(type(world) is FixedArms for world in environments)
         self._parts: list[FloatArray] = []
         self._features: FloatArray = np.empty(0)
-        self._judged: FloatArray = self._features
         self._means: FloatArray = self._features
         if self._linear:
             self._theta = np.stack([world.theta for world in linear])
@@ -179,7 +178,7 @@ class Worlds:
         else:
             self._noise = self._sources(Purpose.NOISE)
         if self.staying:
-            self._judged = self._features = _read_only([world.features for world in linear])
+            self._features = _read_only([world.features for world in linear])
             self._means = _read_only([world.means for world in linear])
         else:
             self._contexts = self._sources(Purpose.CONTEXTS)
@@ -193,20 +192,24 @@ class Worlds:
         ]
         return np.array(rows, dtype=object)
 
-    def offer(self, step: int) -> FloatArray:
-        """Return what is on offer this round: (I, R, K, d), or (I, 1, K, d) if repeats share it.
+    def offer(self, step: int) -> tuple[FloatArray, FloatArray]:
+        """Return what is on offer this round, (I, R, K, d), and its true means, (I, R, K, M).
 
-        Arms that stay come as the very same array.
+        They are (I, 1, ...) where repeats share them, and the very same arrays where they stay.
         """
-        if self.staying:
-            return self._features
+        if not self.staying and (self._draw_features(step) or self.changing):
+            self._means = self._ask_means(self._features, step)
+        return self._features, self._means
+
+    def _draw_features(self, step: int) -> bool:
+        """Ask for the features of a round; tell whether they are others than before."""
         repeats = self.batch[1]
         parts = [
             instance.contexts(rng=rng, batch=(repeats,), step=step)
             for instance, rng in zip(self._instances, self._contexts, strict=True)
         ]
         if len(self._parts) == len(parts) and all(map(_same, parts, self._parts)):
-            return self._features
+            return False
         size = (self.arms, self.dim)
         if any(part.shape not in (size, (repeats, *size)) for part in parts):
             raise ValueError(
@@ -216,7 +219,7 @@ class Worlds:
         self._features, shared = _stacked(parts, repeats)
         self._features.setflags(write=False)
         self._parts = parts if shared else []
-        return self._features
+        return True
 
     def observe(
         self, features: FloatArray, arms: IntArray, step: int
@@ -243,15 +246,6 @@ class Worlds:
                 f"shape {rewards.shape[1:]}, {np.count_nonzero(~np.isfinite(rewards))} not finite"
             )
         return x, rewards
-
-    def means(self, features: FloatArray, step: int) -> FloatArray:
-        """Return the true means, (I, R, K, M), or (I, 1, K, M) if repeats share them.
-
-        Means that stay come as the very same array.
-        """
-        if features is not self._judged or self.changing:
-            self._means, self._judged = self._ask_means(features, step), features
-        return self._means
 
     def check_unchanged(self) -> None:
         """Refuse worlds that became other ones during the run."""

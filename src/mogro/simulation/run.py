@@ -166,10 +166,10 @@ def _play(
     probed: list[NDArray[Any]] = []
     checkpoints = set(marks.tolist())
     for t in range(rounds):
-        features = worlds.offer(t)
+        features, means = worlds.offer(t)
         arms = learners.select(features)
         x, rewards = worlds.observe(features, arms, t)
-        recorder.add_round(t, worlds.means(features, t), arms, rewards)
+        recorder.add_round(t, means, arms, rewards)
         learners.update(x, rewards, arms)
         finished = finish.reached(learners, t)
         if t + 1 in checkpoints or finished:
