@@ -7,16 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray, without_warnings
-from mogro.agent.budget import Budget, Spending
+from mogro.agent.budget import Spending
 from mogro.agent.events import Priced
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.state.accounts import Account, AccountBalance
+from mogro.agent.state.accounts import LOOK_EVERY, Account, AccountBalance
 from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.valuation import Prices
 
 _RASH_VARIANCE = 1.0  # in units of the noise, above which estimates in a context are not relied on
 _UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
+_UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
 
 
@@ -29,8 +30,10 @@ class BudgetEffects(NamedTuple):
         How values become spends, and how the account of each budget stands.
     prices
         Added to the weights, as the learner sees objectives.
-    estimates, spends
-        Of all arms, (K, M), and what they are expected to spend, (K, B).
+    arms, beliefs
+        All arms, and what is known of them.
+    spends
+        What arms are expected to spend, (K, B).
     counted
         What they count instead until their values have come, (K, B); None for what is expected.
     affordable
@@ -40,24 +43,27 @@ class BudgetEffects(NamedTuple):
     spending: Spending
     balances: list[AccountBalance]
     prices: Prices
-    estimates: FloatArray
+    arms: ArmSet
+    beliefs: Beliefs
     spends: FloatArray
     counted: FloatArray | None = None
     affordable: IntArray | None = None
 
-    def record(self, index: int, weights: FloatArray | None, *, steered: bool) -> Priced:
-        """Return what is written with the arm at an index, chosen for weights.
+    def record(self, index: int, weights: FloatArray | None, step: int, *, steered: bool) -> Priced:
+        """Return what is written with the arm at an index, chosen for weights at a step.
 
-        A decision that no price could steer (a uniform draw, one that explores) says so.
+        Some decisions look what other prices would do, but for those that no price could steer:
+        uniform draws, and decisions that explore.
         """
         index = index if self.affordable is None else self.affordable.item(index)
-        prices = tuple([balance.price for balance in self.balances])
-        extra = None
+        extra = least = sensitive = None
         if self.counted is not None:
             beyond = self.counted[index] - self.spends[index]
             extra = tuple(beyond.tolist()) if beyond.any() else None
-        sensitive = self._sensitive(index, weights) if steered else None
-        return Priced(prices, tuple(self.spends.min(axis=0).tolist()), sensitive, extra)
+        if step % LOOK_EVERY == 0:
+            least = tuple(self.spends.min(axis=0).tolist())
+            sensitive = self._sensitive(index, weights) if steered else None
+        return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
 
     def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
         """Tell for which budgets another price would make a difference, were there room.
@@ -65,32 +71,25 @@ class BudgetEffects(NamedTuple):
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
         only prices counted? Prices are looked at together, because they may hold each other.
         """
-        prices, balances, spending = self.prices.weights, self.balances, self.spending
+        prices, spending, estimates = (
+            self.prices.weights,
+            self.spending,
+            self.beliefs.estimates(self.arms.features),
+        )
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
-            index = self.estimates.dot(weights + prices).argmax().item()
-        spent = least = most = self.spends[index].tolist()
-        surplus = [balance.surplus > 0 for balance in balances]
-        if any(surplus):
-            free = weights + prices
-            for m, weight, balance, full in zip(
-                spending.indices, spending.weights, balances, surplus, strict=True
-            ):
-                free[m] -= weight * balance.price * full
-            most = self._spends_for(free)
-        if not all(surplus):
-            least = self._spends_for(prices)
-        return tuple(
-            [
-                dear > now if full else cheap < now
-                for full, cheap, now, dear in zip(surplus, least, spent, most, strict=True)
-            ]
-        )
-
-    def _spends_for(self, weights: FloatArray) -> list[float]:
-        spends: list[float] = self.spends[self.estimates.dot(weights).argmax().item()].tolist()
-        return spends
+            index = estimates.dot(weights + prices).argmax().item()
+        free = weights + prices
+        for m, weight, balance in zip(
+            spending.indices, spending.weights, self.balances, strict=True
+        ):
+            if balance.surplus > 0:
+                free[m] -= weight * balance.price
+        most, least = (self.spends[estimates.dot(each).argmax()] for each in (free, prices))
+        surplus = [balance.surplus > 0 for balance in self.balances]
+        now = self.spends[index]
+        return tuple(np.where(surplus, most > now, least < now).tolist())
 
 
 def apply_budgets(
@@ -107,45 +106,39 @@ def apply_budgets(
     is room for all of them: nobody has to look which are known. In a context estimates are relied
     on for that, once there are more observations than features.
     """
-    estimates = arms.features.dot(beliefs.theta.T)
-    spends: FloatArray = estimates.dot(spending.matrix) + spending.shifts
+    spends = spending.all_expected(arms.features, beliefs.theta)
     balances, prices = [account.balance(time) for account in accounts], [0.0] * len(beliefs.theta)
     for m, weight, balance in zip(spending.indices, spending.weights, balances, strict=True):
         prices[m] += weight * balance.price
     added = Prices(np.array(prices), spending.sizes)
-    effects = BudgetEffects(spending, balances, added, estimates, spends)
+    effects = BudgetEffects(spending, balances, added, arms, beliefs, spends)
     observed = learner.observed
-    ample = not arms.view.contextual or bool(observed.n.min() > observed.dim)
-    for account, balance, most in zip(accounts, balances, spends.max(axis=0).tolist(), strict=True):
-        unknown = max(most, account.budget.reserve / 2)
+    ample = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
+    most = np.maximum.reduce(spends).tolist()
+    for account, balance, dearest in zip(accounts, balances, most, strict=True):
+        unknown = max(dearest, _UNKNOWN_SHARE * account.budget.reserve)
         strays = math.sqrt(unknown**2 + account.flight_squares)
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
         ample = ample and needed <= balance.room
     if ample:
         return arms, effects
-    budgets, rooms = [account.budget for account in accounts], [each.room for each in balances]
-    counted, new = _counted(spending, budgets, learner, arms, beliefs, spends)
-    squares = [account.flight_squares for account in accounts]
-    fits = _affordable(budgets, np.array(rooms), np.array(squares), counted, new)
+    counted, unknown_arms = _counted(effects, accounts, learner)
+    fits = _affordable(effects, accounts, learner, counted, unknown_arms)
     if fits.all():
         return arms, effects._replace(counted=counted)
     return arms.subset(fits), effects._replace(counted=counted, affordable=np.flatnonzero(fits))
 
 
 def _counted(
-    spending: Spending,
-    budgets: Sequence[Budget],
-    learner: Learner,
-    arms: ArmSet,
-    beliefs: Beliefs,
-    spends: FloatArray,
+    effects: BudgetEffects, accounts: Sequence[Account], learner: Learner
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, (K, B), and of which nothing is known, (K,).
 
     Where the estimate in a context is rash, an arm counts at what it spends in any context; where
-    nothing is known, as the dearest arm on offer, and at half the burst at least.
+    nothing is known, at half the burst.
     """
-    variances = beliefs.variances(arms.features)
+    spending, arms, spends = effects.spending, effects.arms, effects.spends
+    variances = effects.beliefs.variances(arms.features)
     if variances.shape[1] > 1:
         variances = variances[:, spending.indices]
     if arms.view.contextual:
@@ -154,33 +147,39 @@ def _counted(
             alone, unsure = _by_arms_alone(spending, learner, arms)
             spends, variances = np.where(rash, alone, spends), np.where(rash, unsure, variances)
     unknown = variances > _UNKNOWN_VARIANCE
-    dearest = np.maximum(spends.max(axis=0), [budget.reserve / 2 for budget in budgets])
-    return np.where(unknown, dearest, spends), np.asarray(unknown.any(axis=1))
+    guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
+    return np.where(unknown, guesses, spends), np.asarray(unknown.any(axis=1))
 
 
 def _affordable(
-    budgets: Sequence[Budget],
-    room: FloatArray,
-    squares: FloatArray,
+    effects: BudgetEffects,
+    accounts: Sequence[Account],
+    learner: Learner,
     counted: FloatArray,
     unknown: BoolArray,
 ) -> BoolArray:
     """Return for which arms, (K,), there is room.
 
-    An arm may cost twice what it counts, or bring nothing; so may all in flight, whose squares are
-    given, each by itself. If there is room for none, it is the cheapest; unless no arm that is
-    known would save anything, and others are not known.
+    An arm may cost twice what it counts, or bring nothing; so may all in flight, each by itself. If
+    there is room for none, it is the cheapest; unless no arm that is known would save anything, on
+    average, and others are not known.
     """
-    needed = counted + np.sqrt(np.square(counted) + squares)
+    budgets = [account.budget for account in accounts]
+    rooms = np.array([balance.room for balance in effects.balances])
+    needed = counted + np.sqrt(counted**2 + [account.flight_squares for account in accounts])
     for index, budget in enumerate(budgets):
         needed[:, index] = budget.max_cost or needed[:, index]
-    fits = np.asarray((needed <= room).all(axis=1))
+    fits = np.asarray((needed <= rooms).all(axis=1))
     if fits.any():
         return fits
-    saving = (counted <= [budget.bound for budget in budgets]).all(axis=1) & ~unknown
-    if unknown.any() and not saving.any():
-        return unknown
-    over = ((counted - room) / [budget.worth for budget in budgets]).max(axis=1)
+    if unknown.any():
+        usual = counted
+        if effects.arms.view.contextual:
+            usual, _ = _by_arms_alone(effects.spending, learner, effects.arms)
+        saving = (usual <= [budget.bound for budget in budgets]).all(axis=1)
+        if not (saving & ~unknown).any():
+            return unknown
+    over = ((counted - rooms) / [budget.worth for budget in budgets]).max(axis=1)
     over[unknown] = np.inf
     return np.asarray(over <= over.min())
 
@@ -200,6 +199,6 @@ def _by_arms_alone(
     ridge = _RIDGE * np.einsum("gii->g", V) / size + np.finfo(float).tiny ** 0.5
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
     theta = np.matvec(S, learner.observed.b[:, :size])
-    spends = x @ theta.T @ spending.matrix + spending.shifts
     variances = np.vecdot(x @ S, x).T
+    spends = spending.all_expected(x, theta)
     return spends, variances if len(S) == 1 else variances[:, spending.indices]

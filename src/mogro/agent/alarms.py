@@ -170,12 +170,10 @@ def _uniform(state: State, block: Block) -> Alarm | None:
 
 def _budget(account: Account) -> Alarm | None:
     """Say that even the cheapest arms miss a budget."""
-    budget = account.budget
-    if account.decisions < _RECENT or account.least / account.weight <= (
-        budget.bound + _MISSED_SHARE * budget.worth
-    ):
+    budget, least = account.budget, account.least_mean
+    if least <= budget.bound + _MISSED_SHARE * budget.worth:
         return None
-    least = budget.sign * account.least / account.weight
+    least *= budget.sign
     words = (
         f"{budget.objective}: even the arms that suit the budget best were expected to give "
         f"{least:.4g} on average, and its bound is {budget.sign * budget.bound:.4g}; change the "

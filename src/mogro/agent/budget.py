@@ -1,5 +1,6 @@
 """Budgets: bounds that the mean of an objective keeps over many decisions."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -188,8 +189,9 @@ class Spending:
     ----------
     indices
         The objective of each budget.
-    matrix, shifts
-        Values (..., M) times (M, B), plus (B,), are spends.
+    matrix, shifts, floors
+        Values (..., M) times (M, B), plus (B,), are spends, where they are above floors (B,): what
+        is bounded by a positive number from above is not expected to be income.
     weights
         What a price of 1 adds to the weight of its objective, B of them.
     sizes
@@ -204,6 +206,8 @@ class Spending:
         self.matrix: FloatArray = np.zeros((len(objective_set), len(budgets)))
         self.matrix[self.indices, range(len(budgets))] = self._slopes
         self.shifts: FloatArray = np.array(self._offsets)
+        self._floors = [0.0 if each.bound > 0 else -math.inf for each in budgets]
+        self.floors: FloatArray = np.array(self._floors)
         self.weights = [-slope for slope in self._slopes]  # the learner maximises
         self.sizes = np.full(len(objective_set), np.inf)
         for budget, m in signed:
@@ -211,4 +215,10 @@ class Spending:
 
     def expected(self, index: int, estimates: FloatArray) -> float:
         """Return what the budget at an index expects of estimates (M,)."""
-        return estimates.item(self.indices[index]) * self._slopes[index] + self._offsets[index]
+        value = estimates.item(self.indices[index])
+        return max(value * self._slopes[index] + self._offsets[index], self._floors[index])
+
+    def all_expected(self, features: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return what all budgets expect of arms (K, d) by estimates (M, d): (K, B)."""
+        spends = features.dot(theta.T.dot(self.matrix)) + self.shifts
+        return np.asarray(np.maximum(spends, self.floors))

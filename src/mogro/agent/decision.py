@@ -486,7 +486,7 @@ def _baseline_budget_record(
     if not accounts:
         return None
     _, effects = apply_budgets(spending, accounts, learner, inputs.arms, inputs.beliefs, time)
-    return effects._replace(affordable=None).record(index, None, steered=False)
+    return effects._replace(affordable=None).record(index, None, inputs.step, steered=False)
 
 
 def _budget_record(inputs: DecisionInputs, choice: Choice, index: int) -> Priced | None:
@@ -494,7 +494,7 @@ def _budget_record(inputs: DecisionInputs, choice: Choice, index: int) -> Priced
     if inputs.effects is None:
         return None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.effects.record(index, choice.weights, steered=steered)
+    return inputs.effects.record(index, choice.weights, inputs.step, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:

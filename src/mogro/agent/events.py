@@ -65,18 +65,18 @@ class Priced(NamedTuple):
     prices
         Of a unit of the objective, as rewards are given.
     least
-        What the cheapest arm was expected to spend.
+        What the cheapest arm was expected to spend; None in decisions that did not look.
     sensitive
         Whether another price would have made a difference: where there was a surplus, none, so that
-        more would have been spent; else prices alone, so that less would. None where no price
-        steered: in uniform draws, and in decisions that explore.
+        more would have been spent; else prices alone, so that less would. None in decisions that
+        did not look, and where no price steered: in uniform draws, and in those that explore.
     extra
         What the decision counts beyond the estimate of its arm until its value has come; None where
         that is known.
     """
 
     prices: tuple[float, ...]
-    least: tuple[float, ...]
+    least: tuple[float, ...] | None = None
     sensitive: tuple[bool, ...] | None = None
     extra: tuple[float, ...] | None = None
 

@@ -2,10 +2,10 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
-worth. It is to be at its aim: most of the burst, saved up over the first decisions, or more where
-spends make the level stray further. By its reach the price changes by a factor of e: the price of a
-decision's worth is ``exp(L - surplus)``, where the surplus is the level less its aim, in reaches.
-That is a quick reaction around a slow L, which moves only where another price would make a
+worth. Its reach is how far it may stray: 10, or a ninth of what spends would make it stray if nobody
+steered. It is to be at its aim, three reaches above 0, saved up over the first decisions. The price
+of a decision's worth is ``exp(L - surplus)``, where the surplus is the level less its aim, in
+reaches. That is a quick reaction around a slow L, which moves only where another price would make a
 difference: so it does not run away while money buys nothing, or while there is none.
 """
 
@@ -22,12 +22,13 @@ from mogro.agent.budget import Budget, BudgetStatus
 from mogro.agent.events import Priced
 from mogro.agent.objective import HalfLife
 
-_AIM = 0.75  # of the burst, to be in the account
-_SAVED = 0.04  # of what a decision is allowed, at most, until it is
-_LEAST_REACH = 6.0  # decisions' worth
-_REACHES = 6.0  # that the level strays, by what was spent
+_LEAST_REACH = 10.0  # decisions' worth
+_REACHES = 9.0  # that the level would stray, by what was spent
+_AIM = 3.0  # reaches
+_SAVED = 0.05  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
-_MIN_DECISIONS = 100  # decisions before a budget is said to be too small
+LOOK_EVERY = 7  # decisions, of which one looks what other prices would do
+_MIN_LOOKS = 15  # before a budget is said to be too small
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
@@ -82,8 +83,8 @@ class Account:
     idle
         For how many decisions in a row there was a surplus that would have bought nothing.
     weight, least
-        Decisions, and the least that they could have been expected to spend, in a sum. Both fade
-        with the half-life, as does the sum of squares.
+        Decisions that looked, and the least that they could have been expected to spend, in a sum.
+        Both fade with the half-life, as does the sum of squares.
     """
 
     def __init__(self, budget: Budget, half_life: HalfLife | None, since: int = 0) -> None:
@@ -110,28 +111,34 @@ class Account:
         return max(_LEAST_REACH, math.sqrt(self.squares) / _REACHES)
 
     @property
-    def feasible(self) -> bool:
-        """Whether the cheapest arms are expected to keep the bound, on average."""
-        return self.least <= self.weight * self.budget.bound
+    def surplus(self) -> float:
+        """How far the level is above its aim, in reaches."""
+        reach, level = self.reach, self.level
+        if self.extra:
+            level -= sum(self.extra.values()) / self.budget.worth
+        return (level - min(_AIM * reach, _SAVED * self.decisions)) / reach
+
+    @property
+    def least_mean(self) -> float:
+        """What the cheapest arms are expected to spend on average; -inf before that is known."""
+        return -math.inf if self.weight < _MIN_LOOKS else self.least / self.weight
 
     def balance(self, time: float | None) -> AccountBalance:
         """Return how things stand before a decision at a time.
 
         With a known maximum, there is room only if all in flight cost as much.
         """
-        budget, reach, left = self.budget, self.reach, self.allowed - self.spent
+        budget, surplus, left = self.budget, self.surplus, self.allowed - self.spent
         if self.entries:
             for number in self._outdated(time):
                 _, allowed, amount = self.entries[number]
                 left -= allowed - amount.total
-        extra = sum(self.extra.values()) if self.extra else 0.0
-        aim = min(max(_AIM * budget.burst, reach), _SAVED * self.decisions)
-        surplus = (self.level - extra / budget.worth - aim) / reach
         price = math.exp(max(-_LARGEST_LOG, min(self.log_price - surplus, _LARGEST_LOG)))
-        most = self.in_flight + extra if budget.max_cost is None else budget.max_cost * self.pending
-        return AccountBalance(
-            price / budget.worth, left - most + budget.bound + budget.reserve, surplus
-        )
+        if budget.max_cost is not None:
+            left -= budget.max_cost * self.pending
+        else:
+            left -= self.in_flight + sum(self.extra.values())
+        return AccountBalance(price / budget.worth, left + budget.bound + budget.reserve, surplus)
 
     def status(self) -> BudgetStatus:
         """Return how things stand, for people."""
@@ -147,7 +154,7 @@ class Account:
             room=self.allowed - together + budget.reserve,
             price=self.balance(None).price,
             forecast=sign * together / self.decisions if self.decisions else math.nan,
-            feasible=self.feasible or self.decisions < _MIN_DECISIONS,
+            feasible=self.least_mean <= budget.bound,
         )
 
     def decide(self, number: int, expected: float, priced: Priced, index: int, time: float) -> None:
@@ -157,14 +164,14 @@ class Account:
             for old in self._outdated(time):
                 self._forget(old)
         if priced.sensitive is not None:
-            surplus = self.log_price - math.log(priced.prices[index] * budget.worth)
-            self._update_log_price(surplus, priced.sensitive[index])
+            self._update_log_price(priced.sensitive[index])
         if self._half_life is not None:
             kept = self._remaining_weight(time)
             for name in ("weight", "least", "squares"):
                 setattr(self, name, kept * getattr(self, name))
-        self.weight += 1
-        self.least += priced.least[index]
+        if priced.least is not None:
+            self.weight += 1
+            self.least += priced.least[index]
         if priced.extra is not None:
             self.extra[number] = priced.extra[index]
         amount = SpentAmount(expected, True)
@@ -173,12 +180,13 @@ class Account:
         self._add(1.0, budget.bound, amount)
         self.level += (budget.bound - expected) / budget.worth
 
-    def _update_log_price(self, surplus: float, sensitive: bool) -> None:
+    def _update_log_price(self, sensitive: bool) -> None:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
+        surplus = self.surplus
         if sensitive:
-            moved = self.log_price - max(-1.0, min(surplus, 1.0)) / self.reach**2
-            self.log_price = max(-_LARGEST_LOG, min(moved, _LARGEST_LOG))
-        self.idle = self.idle + 1 if surplus > 0 and not sensitive else 0
+            step = LOOK_EVERY * max(-1.0, min(surplus, 1.0)) / self.reach**2
+            self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
+        self.idle = self.idle + LOOK_EVERY if surplus > 0 and not sensitive else 0
         if self.idle > self.budget.burst:
             self.level -= surplus * self.reach
 

@@ -653,26 +653,23 @@ class State:
         if not self.accounts or not block.flags.item(i) & COUNTED:
             return []
         now = block.state[i].tolist() if states is None else states
-        return [self._amount(index, block, i, now) for index in range(len(self.accounts))]
-
-    def _amount(self, index: int, block: Block, i: int, states: list[int]) -> SpentAmount | None:
-        """Return what a decision spends of the budget at an index.
-
-        What nobody told counts as it was expected.
-        """
-        budget, spending = self.accounts[index].budget, self.config.spending
-        m = spending.indices[index]
-        state, value = states[m], block.values.item(i, m)
-        if state in (WITHDRAWN, UNMET):
-            return None
-        if state == DEFAULTED and value != value:
-            key = block.number.item(i), budget.objective
-            default = self.defaults.get(key, self.objective_set.defaults[m])
-            assert default is not None
-            value = default
-        if value == value:
-            return SpentAmount(budget.sign * value, False)
-        return SpentAmount(spending.expected(index, block.estimates[i]), state == PENDING)
+        spending, amounts = self.config.spending, list[SpentAmount | None]()
+        for index, m in enumerate(spending.indices):
+            state, value = now[m], block.values.item(i, m)
+            if state in (WITHDRAWN, UNMET):
+                amounts.append(None)
+                continue
+            if state == DEFAULTED and value != value:
+                key = block.number.item(i), self.objective_set.names[m]
+                default = self.defaults.get(key, self.objective_set.defaults[m])
+                assert default is not None
+                value = default
+            if value == value:
+                amounts.append(SpentAmount(self.accounts[index].budget.sign * value, False))
+            else:  # what nobody told counts as it was expected
+                expected = spending.expected(index, block.estimates[i])
+                amounts.append(SpentAmount(expected, state == PENDING))
+        return amounts
 
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
