@@ -115,7 +115,7 @@ def play(
     """Route prompts under a budget; weights are all on quality.
 
     The overdraft is what is expected to be spent beyond n times the target and the burst, in
-    decisions' worth, where the agent had another choice.
+    decisions' worth, wherever some arm would have kept that limit.
     """
     agent.reconfigure(budgets=[mogro.Budget("cost", at_most=target, burst=BURST)])
     rng = np.random.default_rng(int(order[0]))
@@ -124,9 +124,8 @@ def play(
     for t, n in enumerate(order):
         decision = agent.decide(MODELS, ARMS, context=prompts.features[n], weights={"quality": 1.0})
         k = MODELS.index(decision.arm)
-        (status,) = agent.budgets
-        if status.room >= 0 or len(decision.propensities.arms) > 1:
-            overdraft = max(overdraft, -status.room / target)
+        if _had_choice(decision):
+            overdraft = max(overdraft, -agent.budgets[0].room / target)
         factors = (np.ones(3), np.ones(3)) if change is None else change(t)
         quality = float(prompts.quality[n, k] * factors[0][k])
         cost = float(prompts.cost[n, k] * factors[1][k])
@@ -138,6 +137,13 @@ def play(
             waiting.remove(item)
     quality, cost, model = np.array(rows).T
     return Played(quality, cost, model, overdraft)
+
+
+def _had_choice(decision: mogro.agent.Decision) -> bool:
+    """Tell whether an arm was expected to keep the limit of the budget."""
+    effects = decision.inputs.effects  # type: ignore[union-attr]
+    counted = effects.spends if effects.counted is None else effects.counted
+    return bool(counted.min() <= effects.balances[0].room)
 
 
 def summary(played: Sequence[Played], target: float) -> dict[str, object]:

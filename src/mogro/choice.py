@@ -218,7 +218,7 @@ def _by_weights(this: _Round, optimism: Optimism | None) -> Choice:
     arms, beliefs, rng, prices = this.arms, this.beliefs, this.rng, this.prices
     weights = drawn = bonus = _drawn_weights(this)
     if prices is not None:
-        total = drawn.sum(axis=-1, keepdims=True)
+        total = np.add.reduce(drawn, axis=-1, keepdims=True)
         weights = drawn + total * prices.weights
         if optimism is not None:
             bonus = drawn + total * prices.optimism(beliefs)

@@ -17,8 +17,10 @@ MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
 OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.1)]
 
 
-def fitting(accounts: Any, counted: Any, unknown: Any, time: float | None) -> list[int]:
-    """Return the places of arms that there is room for, one by one."""
+def fitting(
+    accounts: Any, counted: Any, usual: Any, unknown: Any, time: float | None
+) -> list[int]:
+    """Return the places of arms that there is room for, one by one; usual: in any context."""
     budgets = [account.budget for account in accounts]
     rooms = [account.balance(time).room for account in accounts]
     fits, saves, over = [], [], []
@@ -29,7 +31,7 @@ def fitting(accounts: Any, counted: Any, unknown: Any, time: float | None) -> li
         ]
         if all(much <= room for much, room in zip(needed, rooms, strict=True)):
             fits.append(k)
-        if not unknown[k] and all(s <= b.bound for s, b in zip(row, budgets, strict=True)):
+        if not unknown[k] and all(s <= b.bound for s, b in zip(usual[k], budgets, strict=True)):
             saves.append(k)
         beyond = zip(row, rooms, budgets, strict=True)
         over.append(max((spend - room) / abs(b.bound) for spend, room, b in beyond))
@@ -65,11 +67,9 @@ def test_what_a_bound_and_arrays_say_a_loop_says(
         spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any
     ) -> Any:
         left, effects = apply_budgets(spending, accounts, learner, arms, beliefs, time)
-        budgets = [account.budget for account in accounts]
-        counted, unknown = affordable._counted(
-            spending, budgets, learner, arms, beliefs, effects.spends
-        )
-        wanted = fitting(accounts, counted, unknown, time)
+        counted, unknown = affordable._counted(effects, accounts, learner)
+        usual = affordable._by_arms_alone(spending, learner, arms)[0] if contextual else counted
+        wanted = fitting(accounts, counted, usual, unknown, time)
         if effects.counted is not None or not contextual:
             assert left.ids == tuple(arms.ids[k] for k in wanted)
         looked.append(effects.counted is not None)
@@ -127,7 +127,7 @@ def test_if_all_that_is_known_is_too_dear_another_arm_is_tried(seed: int) -> Non
 def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
     """They are optimistic about what is spent, too."""
     explored = 0
-    for seed in range(8):
+    for seed in range(12):
         budgets = [mogro.Budget("cost", at_most=0.3, burst=30)]
         agent = mogro.Agent(OBJECTIVES, arms=3, seed=seed, budgets=budgets)
         rng = np.random.default_rng(seed)

@@ -61,7 +61,7 @@ class BudgetEffects(NamedTuple):
             beyond = self.counted[index] - self.spends[index]
             extra = tuple(beyond.tolist()) if beyond.any() else None
         if step % LOOK_EVERY == 0:
-            least = tuple(self.spends.min(axis=0).tolist())
+            least = tuple(np.minimum.reduce(self.spends).tolist())
             sensitive = self._sensitive(index, weights) if steered else None
         return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
 
@@ -87,9 +87,13 @@ class BudgetEffects(NamedTuple):
             if balance.surplus > 0:
                 free[m] -= weight * balance.price
         most, least = (self.spends[estimates.dot(each).argmax()] for each in (free, prices))
-        surplus = [balance.surplus > 0 for balance in self.balances]
-        now = self.spends[index]
-        return tuple(np.where(surplus, most > now, least < now).tolist())
+        spent = zip(least.tolist(), self.spends[index].tolist(), most.tolist(), strict=True)
+        return tuple(
+            [
+                dear > now if balance.surplus > 0 else cheap < now
+                for balance, (cheap, now, dear) in zip(self.balances, spent, strict=True)
+            ]
+        )
 
 
 def apply_budgets(

@@ -27,8 +27,10 @@ _REACHES = 9.0  # that the level would stray, by what was spent
 _AIM = 3.0  # reaches
 _SAVED = 0.05  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
-LOOK_EVERY = 7  # decisions, of which one looks what other prices would do
-_MIN_LOOKS = 15  # before a budget is said to be too small
+LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
+_FOLLOWS = 6.0  # what L moves in a look, for a surplus of 1, in inverse squares of the reach
+_IDLE_LOOKS = 20  # in a row, after which money that buys nothing is not saved
+_MIN_LOOKS = 30  # before a budget is said to be too small
 
 _NUMBERS = (
     *("decisions", "allowed", "spent", "in_flight", "pending", "flight_squares", "level"),
@@ -81,7 +83,7 @@ class Account:
     log_price
         L.
     idle
-        For how many decisions in a row there was a surplus that would have bought nothing.
+        For how many looks in a row there was a surplus that would have bought nothing.
     weight, least
         Decisions that looked, and the least that they could have been expected to spend, in a sum.
         Both fade with the half-life, as does the sum of squares.
@@ -184,10 +186,10 @@ class Account:
         """Let L follow where it makes a difference; save nothing that buys nothing."""
         surplus = self.surplus
         if sensitive:
-            step = LOOK_EVERY * max(-1.0, min(surplus, 1.0)) / self.reach**2
+            step = _FOLLOWS * max(-1.0, min(surplus, 1.0)) / self.reach**2
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
-        self.idle = self.idle + LOOK_EVERY if surplus > 0 and not sensitive else 0
-        if self.idle > self.budget.burst:
+        self.idle = self.idle + 1 if surplus > 0 and not sensitive else 0
+        if self.idle > _IDLE_LOOKS:
             self.level -= surplus * self.reach
 
     def change(self, number: int, before: SpentAmount | None, after: SpentAmount | None) -> None:
@@ -195,7 +197,7 @@ class Account:
         budget = self.budget
         if number < self.since:
             return
-        surprise = self.extra.pop(number, None) is not None
+        surprise = bool(self.extra) and self.extra.pop(number, None) is not None
         if budget.window is not None:
             entry = self.entries.get(number)
             if entry is None:  # it is no longer in the window
@@ -206,22 +208,27 @@ class Account:
                 self.entries[number] = *entry[:2], after
         if before is not None and before.in_flight and after is not None and not surprise:
             self.squares += (after.total / budget.worth) ** 2
-        for amount, sign in ((before, -1.0), (after, 1.0)):
-            if amount is not None:
-                self._add(sign, budget.bound, amount)
-                self.level += sign * (budget.bound - amount.total) / budget.worth
+        if before is not None:
+            self._add(-1.0, budget.bound, before)
+            self.level -= (budget.bound - before.total) / budget.worth
+        if after is not None:
+            self._add(1.0, budget.bound, after)
+            self.level += (budget.bound - after.total) / budget.worth
 
     def _add(self, sign: float, allowed: float, amount: SpentAmount) -> None:
         """Count a decision; with -1 as sign no longer."""
+        spend, in_flight = amount
         self.decisions += sign
         self.allowed += sign * allowed
-        if amount.in_flight:
-            self.pending += sign
-            self.in_flight = self.in_flight + sign * amount.total if self.pending else 0.0
-            squares = max(0.0, self.flight_squares + sign * amount.total**2)
-            self.flight_squares = squares if self.pending else 0.0
+        if not in_flight:
+            self.spent += sign * spend
+            return
+        self.pending += sign
+        if self.pending:
+            self.in_flight += sign * spend
+            self.flight_squares = max(0.0, self.flight_squares + sign * spend * spend)
         else:
-            self.spent += sign * amount.total
+            self.in_flight = self.flight_squares = 0.0
 
     def _remaining_weight(self, time: float) -> float:
         """Return what the next decision leaves of the weight of those before."""

@@ -290,9 +290,9 @@ class State:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
         values = [event.values[name] for name in objective_set.names]
-        amounts = self._amounts(block, i)
         block.values[i], block.state[i] = values, LEARNED
-        self._recount(block, i, amounts)
+        if self.accounts and block.flags.item(i) & COUNTED:
+            self._settle(block, i, values)
         if not objective_set.standard:
             scales = zip(values, objective_set.offsets, objective_set.slopes, strict=True)
             values = [(value - offset) / slope for value, offset, slope in scales]
@@ -670,6 +670,13 @@ class State:
                 expected = spending.expected(index, block.estimates[i])
                 amounts.append(SpentAmount(expected, state == PENDING))
         return amounts
+
+    def _settle(self, block: Block, i: int, values: list[float]) -> None:
+        """Count for the budgets what a decision has spent that was in flight."""
+        number, estimates, spending = block.number.item(i), block.estimates[i], self.config.spending
+        for index, (account, m) in enumerate(zip(self.accounts, spending.indices, strict=True)):
+            expected = SpentAmount(spending.expected(index, estimates), True)
+            account.change(number, expected, SpentAmount(account.budget.sign * values[m], False))
 
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
