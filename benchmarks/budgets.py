@@ -24,6 +24,7 @@ from scipy.optimize import linprog
 
 import mogro
 from benchmarks.field.routing import MODELS, read_prompts
+from mogro.agent.decision import DecisionInputs
 
 OUT = Path("out", "budgets")
 TARGETS = (2.9e-5, 3.5e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt
@@ -141,7 +142,9 @@ def play(
 
 def _had_choice(decision: mogro.agent.Decision) -> bool:
     """Tell whether an arm was expected to keep the limit of the budget."""
-    effects = decision.inputs.effects  # type: ignore[union-attr]
+    assert isinstance(decision.inputs, DecisionInputs)
+    effects = decision.inputs.effects
+    assert effects is not None
     counted = effects.spends if effects.counted is None else effects.counted
     return bool(counted.min() <= effects.balances[0].room)
 

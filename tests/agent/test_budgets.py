@@ -521,3 +521,59 @@ def test_prices_of_two_budgets_do_not_hold_each_other() -> None:
         earned.append(quality[k])
     # The best policy that keeps both bounds earns 0.54: a linear program tells.
     assert np.mean(earned[300:]) > 0.5
+
+
+def test_effects_of_arms_are_part_of_what_is_expected() -> None:
+    """Arms with the same features, of which one is dear: only its id tells."""
+    arms, rng = dict.fromkeys("abc", [1.0]), np.random.default_rng(0)
+    budgets = [mogro.Budget("cost", at_most=0.5, burst=10)]
+    agent = mogro.Agent(
+        [QUALITY, COST], arms=1, seed=0, arm_effects=True, budgets=budgets, epsilon=0.1
+    )
+    book, costs = Book(budgets[0]), list[float]()
+    for _ in range(400):
+        decision = agent.decide(arms, weights={"quality": 1})
+        book.expect(decision)
+        check_accounts(agent, [book])
+        quality, cost = MEANS[decision.arm] + 0.02 * rng.standard_normal(2)
+        agent.reward(decision.id, {"quality": quality, "cost": cost})
+        book.values[decision.id] = cost
+        check_accounts(agent, [book])
+        costs.append(cost)
+    assert np.ptp(agent.estimate(arms).values[:, 1]) > 1.5
+    assert 0.9 < np.mean(costs[50:]) / 0.5 < 1.05
+    spend = np.cumsum(costs) / 0.5 - np.arange(1, 401)
+    assert spend.max() < 10 + 4  # the dearest arm costs four decisions' worth
+
+
+def test_estimates_below_nothing_are_no_income() -> None:
+    agent = router(mogro.Budget("cost", at_most=0.5), mogro.Budget("quality", at_least=0.5))
+    for cost in (-0.3, -0.1):
+        agent.observe(ARMS, arm="a", rewards={"quality": 0.9, "cost": cost})
+    decision = agent.decide({"a": ARMS["a"]})
+    assert decision.estimates["cost"] < 0
+    cost_status, quality_status = agent.budgets
+    assert cost_status.in_flight == 0.0
+    assert quality_status.in_flight == decision.estimates["quality"]
+    agent.reward(decision.id, {"quality": 0.9, "cost": -0.2})
+    assert agent.budgets[0].spent == -0.2
+
+
+def test_an_arm_that_nobody_knows_waits_until_the_account_has_recovered() -> None:
+    more = {**{name: [*row, 0.0] for name, row in ARMS.items()}, "new": [0.0, 0.0, 0.0, 1.0]}
+    agent = mogro.Agent(
+        [QUALITY, COST], arms=4, context=2, seed=0, prior=mogro.priors.Flat(),
+        budgets=[mogro.Budget("cost", at_most=0.5, burst=10)],
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    for n in range(20):
+        for arm, (quality, cost) in MEANS.items():
+            # in some contexts no arm that is known keeps the bound, on average one does
+            cost, context = cost + (2.0 if n % 4 == 0 else -0.5), rng.standard_normal(2)
+            told = {"quality": quality, "cost": cost}
+            agent.observe(more, arm=arm, context=[n % 4 == 0, context[1]], rewards=told)
+    dear = [1.0, 0.0]
+    for _ in range(6):  # an overdraft
+        agent.reward(agent.decide({"c": more["c"]}, context=dear).id, {"cost": 4.0})
+    assert agent.budgets[0].room < 0
+    assert agent.probabilities(more, context=dear).arms == ("a",)

@@ -60,9 +60,9 @@ class Budget:
     Every decision adds the bound to what may be spent, and its arm takes away what it costs: what
     came back if it has, else what was expected of it. Two things keep the account in balance. A
     price on the objective, added to its weight, rises as the account falls and falls as it
-    fills, so that three quarters of the burst stay in it. And an arm is not chosen, not even to
-    explore, if it would overdraw the account by more than ``burst`` decisions' worth at twice the
-    cost that is expected; if all would, the cheapest arm is chosen.
+    fills, so that some 30 decisions' worth stay in it, or more where spends differ much. And an arm
+    is not chosen, not even to explore, if it would overdraw the account by more than ``burst``
+    decisions' worth at twice the cost that is expected; if all would, the cheapest arm is chosen.
 
     Parameters
     ----------
@@ -90,13 +90,16 @@ class Budget:
 
     *What is not.* Nobody can know what an arm costs that was never tried: its first decision costs
     what it costs, so with nothing known K arms may overdraw the account once each. Until its cost
-    has come, such an arm counts as the dearest arm on offer, and half the burst at least: so no
-    other one is tried meanwhile, and none while there is no room for twice as much, unless all arms
-    that are known are above the bound. While there are fewer observations than features, an arm
-    counts at what it cost in any context. Tell an agent what arms cost with
-    :meth:`mogro.Agent.observe`: then expected spend keeps its limit from the first decision.
+    has come, such an arm counts as half the burst, and there has to be room for the whole: so arms
+    are tried one at a time, and none while the account is overdrawn, unless all arms that are known
+    are above the bound on average. While there are fewer observations than features, an arm counts
+    at what it cost in any context. Tell an agent what arms cost with :meth:`mogro.Agent.observe`:
+    then expected spend keeps its limit from the first decision.
 
-    Money that buys nothing, for more than ``burst`` decisions in a row, is not saved for later.
+    An estimate below 0 of what is bounded by ``at_most`` above 0 counts as 0: income counts when it
+    has come. Money that buys nothing, for some 60 decisions in a row, is not saved for later. A
+    bound is no goal: without weights a policy draws some for the bound objective, too, and may
+    spend less; give all weight to the others if all is to be spent.
 
     With ``max_cost`` realised spend is promised, too, for certain: the arm to be chosen and each
     decision in flight count at ``max_cost``, whatever is expected of them. So whenever more is on

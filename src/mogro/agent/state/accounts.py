@@ -2,11 +2,11 @@
 
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
-worth. Its reach is how far it may stray: 10, or a ninth of what spends would make it stray if nobody
-steered. It is to be at its aim, three reaches above 0, saved up over the first decisions. The price
-of a decision's worth is ``exp(L - surplus)``, where the surplus is the level less its aim, in
-reaches. That is a quick reaction around a slow L, which moves only where another price would make a
-difference: so it does not run away while money buys nothing, or while there is none.
+worth. Its reach is how far it may stray: 10, or a ninth of what spends would make it stray if
+nobody steered. It is to be at its aim, three reaches above 0, saved up over the first decisions.
+The price of a decision's worth is ``exp(L - surplus)``, where the surplus is the level less its
+aim, in reaches. That is a quick reaction around a slow L, which moves only where another price
+would make a difference: so it does not run away while money buys nothing, or while there is none.
 """
 
 import copy
