@@ -1,9 +1,10 @@
 """Run contestants on the data sets in a folder, and write the report: see benchmarks/field.
 
-``python -m benchmarks.field FOLDER [peers] [words ...]``; words pick data sets by their names. What
-each contestant earned is kept in ``out/field`` and measured anew once it is deleted there. With
-``peers`` the other libraries run, which have to be installed, on fewer orders. The report, on all
-that is there, is FIELD.md.
+``python -m benchmarks.field FOLDER [peers | past] [words ...]``; words pick data sets by their
+names. What each contestant earned is kept in ``out/field`` and measured anew once it is deleted
+there. With ``peers`` the other libraries run, which have to be installed, on fewer orders. With
+``past`` the mogro that is first on the path plays as it comes: a checkout of 31d0e28. The report,
+on all that is there, is FIELD.md.
 """
 
 import os
@@ -73,8 +74,8 @@ def orders(table: Table, count: int) -> np.ndarray:
 
 
 def ours(table: Table, rows: np.ndarray, *, flat: bool = False) -> Played:
-    """Let MOGRO play with the prior that is the default of agents, or with a flat one."""
-    prior = mogro.priors.Flat() if flat else mogro.priors.Learned((table.groups - 1).tolist())
+    """Let MOGRO play with the prior that is the default of agents, or as it comes: a flat one."""
+    prior = None if flat else mogro.priors.Learned((table.groups - 1).tolist())
     objectives, played = table.rewards.shape[2], []
     for weights in table.weights:  # those who explore and those who do not have the same
         single = replace(table, weights=weights[None])
@@ -167,13 +168,16 @@ def phases(table: Table, rows: np.ndarray, played: Played) -> np.ndarray:
     return np.stack([utility[..., :cut].mean(-1), utility[..., cut:].mean(-1)], axis=-1)
 
 
-def contestants(peers: bool, changing: bool) -> Iterator[tuple[str, Contestant]]:
-    """Yield names and contestants."""
-    if not peers:
+def contestants(who: str, table: Table) -> Iterator[tuple[str, Contestant]]:
+    """Yield names and contestants that can play a table."""
+    if who == "past":
+        if table.logged is None:  # it cannot leave out rounds
+            yield "31d0e28", partial(ours, flat=True)
+    elif who == "peers":
+        for name, make in (CHANGING if table.arms.ndim == 3 else PEERS).items():
+            yield name, partial(peer, make=make)
+    else:
         yield from CONTESTANTS.items()
-        return
-    for name, make in (CHANGING if changing else PEERS).items():
-        yield name, partial(peer, make=make)
 
 
 def main(folder: str = "", *words: str) -> None:
@@ -181,15 +185,16 @@ def main(folder: str = "", *words: str) -> None:
     if not folder:
         sys.exit(__doc__)
     warnings.simplefilter("ignore")
-    peers, wanted = "peers" in words, [word for word in words if word != "peers"]
+    who = words[0] if words and words[0] in ("peers", "past") else ""
+    wanted = words[1:] if who else words
     OUT.mkdir(parents=True, exist_ok=True)
     for name, load in tables(Path(folder)).items():
         if wanted and not any(word in name for word in wanted):
             continue
         worlds = load()
-        count = FEW if peers else MANY if name.startswith("routing") else SOME
-        for who, contestant in contestants(peers, worlds[0].arms.ndim == 3):
-            path = OUT / f"{name}; {who}.npy"
+        count = FEW if who == "peers" else MANY if name.startswith("routing") else SOME
+        for contestant_name, contestant in contestants(who, worlds[0]):
+            path = OUT / f"{name}; {contestant_name}.npy"
             if path.exists():
                 continue
             results = []

@@ -1,10 +1,11 @@
 """Routing, paired: the default of agents beside ridge from the best and the first prototype.
 
-``python -m benchmarks.field.paired FOLDER [features ...] [--orders 20] [--all]`` prints, for
-prompts drawn in the same orders, by how many points of utility (quality in %, less what it cost)
-the default is ahead in the first 500 prompts and in the next 500, with intervals of 95 %. With
-``--all``, all prompts are routed, and what counts is the quality at given costs in the second half,
-beside constant models mixed in hindsight.
+``python -m benchmarks.field.paired FOLDER [features ...] [--orders 20] [--all] [--warm]`` prints,
+for prompts drawn in the same orders, by how many points of utility (quality in %, less what it
+cost) the default is ahead in the first 500 prompts and in the next 500, with intervals of 95 %.
+With ``--all``, all prompts are routed, and what counts is the quality at given costs in the second
+half, beside constant models mixed in hindsight. With ``--warm`` it is that in the first 500
+prompts, where 200 others are known beforehand, with all models.
 
 Both rivals know one model from another by blocks of (1, context) and are greedy but for what is
 said here. *Ridge from the best* knows two numbers: at first every model has quality 1 and costs
@@ -32,8 +33,8 @@ from benchmarks.field.table import Table
 
 PRICES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # quality that a cent is worth
 DEARER = (3.0, 10.0)  # for small costs
-COSTS = (0.05, 0.1, 0.2, 0.5, 1.0)  # cents
-FIRST, ROUNDS = 500, 1000
+COSTS = (0.05, 0.07, 0.1, 0.2, 0.5, 1.0)  # cents
+FIRST, ROUNDS, WARM = 500, 1000, 200
 _GRID = np.exp(np.linspace(math.log(0.3), math.log(3000), 14))  # precisions of slopes
 _FREE = 1e-6
 
@@ -128,6 +129,7 @@ def default(table: Table, runs: int) -> Learner:
 
 
 Make = Callable[[Table, int], Learner]
+Features = Callable[[np.ndarray, np.ndarray], np.ndarray]
 PLAYERS: dict[str, Make] = {
     "default": default,
     "ridge from the best": ridge_from_the_best,
@@ -135,13 +137,35 @@ PLAYERS: dict[str, Make] = {
 }
 
 
-def rewards(table: Table, rows: np.ndarray, make: Make) -> np.ndarray:
-    """Return quality and negative cost of what was chosen, (orders, prices, rounds, 2)."""
+def taught(learner: Learner, table: Table, rows: np.ndarray, features: Features) -> Learner:
+    """Tell a learner what all models made of prompts (orders, count)."""
+    weights = np.tile(table.weights, (len(rows), 1))
+    arms = np.broadcast_to(table.arms, (len(rows), *table.arms.shape))
+    for n, row in enumerate(rows.T):
+        z = features(arms, table.contexts[row])
+        if n == 0:
+            learner.choose(z, weights)  # with which it begins
+        for model in range(len(table.arms)):
+            y = table.rewards[row, model]
+            learner.learn(z[:, model], y, np.ones(y.shape, dtype=bool), weights)
+    return learner
+
+
+def rewards(table: Table, rows: np.ndarray, make: Make, known: int = 0) -> np.ndarray:
+    """Return quality and negative cost of what was chosen, (orders, prices, rounds, 2).
+
+    So many other prompts are known beforehand.
+    """
     features = products if make is default else disjoint
-    played = []
+    every, played = np.arange(len(table.contexts)), []
+    others = np.stack([np.setdiff1d(every, order)[:known] for order in rows])
     for weights in table.weights:
         single = replace(table, weights=weights[None])
-        chosen = play(single, rows, lambda _, runs: make(table, runs), features).chosen[:, 0]
+
+        def begin(_: int, runs: int, single: Table = single) -> Learner:
+            return taught(make(table, runs), single, others, features)
+
+        chosen = play(single, rows, begin, features).chosen[:, 0]
         played.append(table.rewards[rows, chosen])
     return np.stack(played, axis=1)
 
@@ -181,13 +205,14 @@ def quality_at(points: np.ndarray, cost: float) -> float:
     return 100 * max(pairs, default=math.nan)
 
 
-def at_costs(table: Table, rows: np.ndarray) -> None:
-    """Print the quality at costs in the second half."""
-    half = rows.shape[1] // 2
+def at_costs(table: Table, rows: np.ndarray, phase: slice, known: int = 0) -> None:
+    """Print the quality at costs in some rounds, where some other prompts are known."""
+    label = f"{known} known" if known else "second half"
     players: dict[str, np.ndarray] = {
-        name: rewards(table, rows, make)[:, :, half:].mean(axis=2) for name, make in PLAYERS.items()
+        name: rewards(table, rows, make, known)[:, :, phase].mean(axis=2)
+        for name, make in PLAYERS.items()
     }
-    constants = table.rewards[rows[:, half:]].mean(axis=1)
+    constants = table.rewards[rows[:, phase]].mean(axis=1)
     found = {
         name: np.array([[quality_at(abs(run), cost) for cost in COSTS] for run in runs])
         for name, runs in (players | {"constants": constants}).items()
@@ -198,7 +223,7 @@ def at_costs(table: Table, rows: np.ndarray) -> None:
             f"{each.mean():.2f} ({interval(less)})"
             for each, less in zip(qualities.T, ahead, strict=True)
         )
-        print(f"| {table.contexts.shape[1]} | {name} | second half | {cells} |", flush=True)
+        print(f"| {table.contexts.shape[1]} | {name} | {label} | {cells} |", flush=True)
 
 
 def main() -> None:
@@ -208,9 +233,11 @@ def main() -> None:
     parser.add_argument("features", type=int, nargs="*", default=[8, 24, 64])
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--warm", action="store_true")
     given = parser.parse_args()
-    prices = PRICES + DEARER * given.all
-    columns = [f"{c:g} cents" for c in COSTS] if given.all else [f"price {p:g}" for p in PRICES]
+    costs = given.all or given.warm
+    prices = PRICES + DEARER * costs
+    columns = [f"{c:g} cents" for c in COSTS] if costs else [f"price {p:g}" for p in PRICES]
     print("| features | beside | prompts | " + " | ".join(columns) + " |")
     print("|---" * (3 + len(columns)) + "|")
     for size in given.features:
@@ -219,7 +246,12 @@ def main() -> None:
         rng, n = np.random.default_rng(0), len(table.contexts)
         count = n if given.all else ROUNDS
         rows = np.stack([rng.permutation(n)[:count] for _ in range(given.orders)])
-        (at_costs if given.all else compare)(table, rows)
+        if given.all:
+            at_costs(table, rows, slice(n // 2, None))
+        elif given.warm:
+            at_costs(table, rows[:, :FIRST], slice(None), WARM)
+        else:
+            compare(table, rows)
 
 
 if __name__ == "__main__":

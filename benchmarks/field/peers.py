@@ -122,6 +122,34 @@ class BayesianBandits:
         )
 
 
+class ParetoBandit:
+    """The policy of ParetoBandit, with the settings of its paper, for arms that stay the same."""
+
+    def __init__(self, arms: int, seed: int) -> None:
+        self._arms, self._seed, self._model = [str(arm) for arm in range(arms)], seed, None
+
+    def choose(self, arms: np.ndarray, context: np.ndarray) -> int:
+        """Return an arm."""
+        if self._model is None:
+            self._model = self._policy(1 + len(context))
+        arm, _ = self._model.select_arm(np.array(_with_one(context)))
+        self._model.mark_selected(arm)
+        return int(arm)
+
+    def learn(self, arms: np.ndarray, context: np.ndarray, arm: int, reward: float) -> None:
+        """Learn."""
+        assert self._model is not None
+        x = np.array(_with_one(context))
+        self._model.update(str(arm), x, reward, advance_time=False)
+
+    def _policy(self, dim: int) -> Any:
+        from pareto_bandit.config import BEST_K3_HPARAMS
+        from pareto_bandit.policy import DisjointLinUCBPolicy
+
+        settings = {name: BEST_K3_HPARAMS[name] for name in ("alpha", "forgetting_factor")}
+        return DisjointLinUCBPolicy(self._arms, dim=dim, seed=self._seed, **settings)
+
+
 def _with_one(context: np.ndarray) -> list[float]:
     return [1.0, *context.tolist()]
 
@@ -135,4 +163,5 @@ PEERS: dict[str, Make] = CHANGING | {
     "mabwiser, LinUCB": lambda arms, seed: Mabwiser(arms, 0.3, seed),
     "contextualbandits, LinUCB": lambda arms, seed: ContextualBandits(arms, 0.3, seed),
     "bayesianbandits, Thompson": BayesianBandits,
+    "ParetoBandit": ParetoBandit,
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,10 +32,16 @@ class Learner(Protocol):
 
 
 class Ours:
-    """MOGRO, which chooses what agents with the same features would choose."""
+    """MOGRO, which chooses what agents with the same features would choose.
 
-    def __init__(self, dim: int, objectives: int, runs: int, prior: mogro.priors.Prior) -> None:
-        self._make = partial(mogro.MOGRO, dim, objectives, prior=prior, batch=(runs,))
+    Without a prior it is as it comes, in versions that know of none too.
+    """
+
+    def __init__(
+        self, dim: int, objectives: int, runs: int, prior: "mogro.priors.Prior | None"
+    ) -> None:
+        given: dict[str, Any] = {} if prior is None else {"prior": prior}
+        self._make = partial(mogro.MOGRO, dim, objectives, batch=(runs,), **given)
         self._policy: mogro.MOGRO | None = None
         self._rng = np.random.default_rng(1)
 
