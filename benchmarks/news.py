@@ -142,7 +142,7 @@ def probabilities(policy: MOGRO, arms: np.ndarray) -> np.ndarray:
     Weights (1 - s, s) are drawn with s even in [0, 1]: an arm is best for an interval of s.
     """
     beliefs, step = policy.beliefs(), policy.step
-    optimism = policy.optimism(beliefs, step)
+    optimism = policy.optimism(beliefs, step, policy.selection)
     values = values_in_round(policy, arms, beliefs, np.random.default_rng(0), optimism, None)
     ahead, later = np.moveaxis(values[..., :, None, :] - values[..., None, :, :], -1, 0)
     steeper = later - ahead  # of arm k than arm j, which it is ahead of at s = 0

@@ -75,7 +75,7 @@ def test_errors_of_a_known_sum_are_those_of_its_objectives_with_a_learned_prior(
     weights = np.array([0.6, 0.1, 0.3])
     how = mogro.FixedWeights(weights.tolist())
     policy, _, _, arms = learned(seed, n, M=3, prior=Learned(), scalarization=how)
-    optimism = policy.optimism(policy.beliefs(), policy.step)
+    optimism = policy.optimism(policy.beliefs(), policy.step, how)
     assert optimism is not None
     squares = np.einsum("kd,mde,ke->km", arms, policy.posterior.S, arms)
     error = np.sqrt(squares * policy.posterior.noise @ weights**2)
@@ -178,11 +178,26 @@ def test_every_one_of_many_arms_has_its_turn() -> None:
 @pytest.mark.parametrize("prior", [Flat(), Learned()])
 def test_every_one_of_many_arms_has_its_turn_in_wide_rounds(prior: Prior) -> None:
     policy, *_ = learned(0, 3000, prior=prior)
-    rounds = [policy.optimism(policy.beliefs(), step) for step in range(4000)]
+    rounds = [policy.optimism(policy.beliefs(), step, policy.selection) for step in range(4000)]
     widest = max(each.width for each in rounds if each is not None)
     for every in (2, 4, 8):  # one arm in so many
         turns = {each.turn % every for each in rounds if each is not None and each.width == widest}
         assert turns == set(range(every))
+
+
+def test_rounds_are_optimistic_more_often_where_nothing_else_explores() -> None:
+    """A flat prior has rounds before to explore, and random weights of many explore themselves."""
+
+    def optimistic(prior: Prior, M: int, how: Scalarization) -> float:
+        policy, *_ = learned(0, 900, M=M, prior=prior)
+        beliefs = policy.beliefs()
+        return float(np.mean([bool(policy.optimism(beliefs, step, how)) for step in range(300)]))
+
+    fixed = mogro.FixedWeights([0.5, 0.5])
+    assert optimistic(Learned(), 2, fixed) == 1 / 3
+    assert optimistic(Learned(), 1, mogro.RandomWeights()) == 1 / 3
+    assert optimistic(Learned(), 2, mogro.RandomWeights()) == 1 / 10
+    assert optimistic(Flat(), 2, fixed) == 1 / 10
 
 
 @pytest.mark.parametrize("K", [6, 600])

@@ -63,28 +63,31 @@ class OptimisticPolicy(Protocol):
         """What is believed before the first observation."""
 
 
-def optimism_now_and_then(policy: OptimisticPolicy, beliefs: Beliefs, step: int) -> Optimism | None:
+def optimism_now_and_then(
+    policy: OptimisticPolicy, beliefs: Beliefs, step: int, selection: Selection
+) -> Optimism | None:
     """Return how optimistic a round is: without a threshold, every ``sqrt(n) / 3``-th is.
 
-    With a learned prior no rounds go before to explore, so every ``sqrt(n) / 8``-th is, by
-    standard errors of effects as large as they are likely to be. Every eighth of these rounds
-    adds more and more standard errors, so that no arm is lost for good. Bonuses of objectives
-    add up, where errors of a sum with random weights have a mean square of 2 / (M + 1); with
-    weights that are fixed, the errors are those of the sum. What fades counts as far as it is
-    left: a learner that forgets stays curious.
+    Random weights of many objectives explore by themselves. Where nothing does, with a learned
+    prior, before which no rounds go to explore, and weights that are known, every
+    ``sqrt(n) / 8``-th round is. Every eighth of these rounds adds more and more standard errors, so
+    that no arm is lost for good. Bonuses of objectives add up, where errors of a sum with random
+    weights have a mean square of 2 / (M + 1); with weights that are fixed, the errors are those of
+    the sum. What fades counts as far as it is left: a learner that forgets stays curious.
     """
     if policy.threshold is not None:
         return None
-    objectives, learned = policy.objectives, isinstance(policy.prior, Learned)
-    n = largest(beliefs.n)
-    period = math.isqrt(int(n)) // (8 if learned else 3) or 1
+    objectives, n = policy.objectives, largest(beliefs.n)
+    known = objectives == 1 or isinstance(selection, FixedWeights)
+    often = known and isinstance(policy.prior, Learned)
+    period = math.isqrt(int(n)) // (8 if often else 3) or 1
     if step % period:
         return None
     turn, spread = step // period, math.sqrt(2 / (objectives + 1))
-    if turn % 8:  # two errors of one objective; random weights of many explore by themselves
-        return Optimism(2 * spread if learned else 4 / (objectives + 1), turn)
+    if turn % 8:
+        return Optimism(2 * spread if often else 4 / (objectives + 1), turn)
     grown = math.log(max(n, 1))
-    return Optimism((max(2.0, grown / 2) if learned else 1.5 + grown / 3) * spread, turn // 8)
+    return Optimism((max(2.0, grown / 2) if often else 1.5 + grown / 3) * spread, turn // 8)
 
 
 class Prices(NamedTuple):
@@ -107,8 +110,8 @@ class Prices(NamedTuple):
 class ValueRule(Protocol):
     """What arms are worth to a policy."""
 
-    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
-        """Return how optimistic a round is; None for most rounds and policies."""
+    def optimism(self, beliefs: Beliefs, step: int, selection: Selection) -> Optimism | None:
+        """Return how optimistic a round is that selects so; None for most rounds and policies."""
 
     def values(self, arms: FloatArray, beliefs: Beliefs, *, rng: Rng) -> FloatArray:
         """Return what arms (..., K, d) are worth, (..., K, M), to be maximised; -inf: never."""
@@ -122,7 +125,7 @@ def optimism_in_round(
     prices: Prices | None = None,
 ) -> Optimism | None:
     """Return how optimistic a round is, and about which sum, where that is known beforehand."""
-    optimism = policy.optimism(beliefs, step)
+    optimism = policy.optimism(beliefs, step, selection)
     if optimism is None or not isinstance(selection, FixedWeights):
         return optimism
     weights = np.array(selection.vector)

@@ -135,8 +135,8 @@ def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
             made = agent.decide(ARMS, weights={"quality": 1})
             inputs = made.inputs
             assert isinstance(inputs, decision.DecisionInputs)
-            optimistic = inputs.policy.optimism(inputs.beliefs, inputs.step) is not None
-            if optimistic and inputs.step >= 3:  # before, arms are alike
+            optimism = inputs.policy.optimism(inputs.beliefs, inputs.step, inputs.selection)
+            if optimism is not None and inputs.step >= 3:  # before, arms are alike
                 explored += made.exploring
                 assert made.propensity == 1.0
             quality, cost = MEANS[made.arm] + 0.05 * rng.standard_normal(2)

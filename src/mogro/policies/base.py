@@ -151,7 +151,7 @@ class LinearPolicy(ABC):
         """Whether :meth:`values` are the plain estimates."""
         return type(self).values is LinearPolicy.values
 
-    def optimism(self, beliefs: Beliefs, step: int) -> Optimism | None:
+    def optimism(self, beliefs: Beliefs, step: int, selection: Selection) -> Optimism | None:
         """Return how optimistic a round is: not at all."""
         return None
 

@@ -167,7 +167,7 @@ class MOGRO(LinearPolicy):
         check_rng(rng)
         check_searchable(self.batch, self.scalarization, self.exploration)
         beliefs, step = self.beliefs(), self.step
-        optimism = self.optimism(beliefs, step)
+        optimism = self.optimism(beliefs, step, self.scalarization)
         draw = partial(self.scalarization.weights, self.objectives, step=step, batch=(), rng=rng)
         action, exploring = self._actions.choose(
             maximise,
