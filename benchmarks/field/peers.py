@@ -126,7 +126,8 @@ class ParetoBandit:
     """The policy of ParetoBandit, with the settings of its paper, for arms that stay the same."""
 
     def __init__(self, arms: int, seed: int) -> None:
-        self._arms, self._seed, self._model = [str(arm) for arm in range(arms)], seed, None
+        self._arms, self._seed = [str(arm) for arm in range(arms)], seed
+        self._model: Any = None
 
     def choose(self, arms: np.ndarray, context: np.ndarray) -> int:
         """Return an arm."""
@@ -138,7 +139,6 @@ class ParetoBandit:
 
     def learn(self, arms: np.ndarray, context: np.ndarray, arm: int, reward: float) -> None:
         """Learn."""
-        assert self._model is not None
         x = np.array(_with_one(context))
         self._model.update(str(arm), x, reward, advance_time=False)
 
