@@ -33,7 +33,6 @@ from mogro.agent.decision import (
 from mogro.agent.errors import DifferentConfig, ImplausibleTime
 from mogro.agent.events import (
     Activated,
-    Decided,
     Erased,
     Event,
     Expired,
@@ -49,7 +48,6 @@ from mogro.agent.features.arms import ArmReader, Arms, Context, Features
 from mogro.agent.features.feature_map import FeatureSpec, Interactions
 from mogro.agent.imported_log import (
     ImportedLog,
-    LoggedDecision,
     check_consistent,
     import_events,
     read_imported_log,
@@ -800,20 +798,7 @@ class Agent:
         """
         check_id(id)
         with self._current():
-            record = decision_records.record(self._state, id)
-            if self._queue is None:
-                return record
-            ledger = self._state.ledger
-            block, i = ledger.readable(decision_records.find_row(self._state, id))
-            event = self._queue.event(block.position.item(i))
-            if not isinstance(event, Decided) or event.id != id or event.evidence is None:
-                return record
-            offered = self._queue.event(event.offered)
-            if not isinstance(offered, Offered):
-                return record
-            config = self._queue.versions(block.position.item(i))[-1]
-            decision = decision_records.decision_from_events(event, offered, config)
-            return record._replace(decision=decision)
+            return decision_records.record(self._state, id, self._queue)
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
         """Return all decisions that are held, in order; only those with something pending, or not.
@@ -1113,11 +1098,7 @@ class Agent:
         gone = set(ids)
 
         def make(recorded: Collection[str]) -> Erased:
-            held = {id for id in gone if id in self._state.ledger.rows}
-            for id in gone - held - set(recorded):
-                decision_records.find_row(self._state, id)  # raises
-            rows = [decision_records.find_row(self._state, id) for id in held]
-            return Erased(tuple(sorted(self._state.ledger.column("number")[rows].tolist())))
+            return decision_records.erasure(self._state, gone, recorded)
 
         if self._queue is None:
             with self._lock:
@@ -1229,8 +1210,13 @@ class Agent:
             return known if config is self._config else read_imported_log(log, self._config)
 
         def some(start: int) -> int:  # others take their turn in between
-            decisions = current().decisions[start : start + _LEARNED_AT_ONCE]
-            return sum(map(self._import_decision, decisions))
+            taken = 0
+            for decision in current().decisions[start : start + _LEARNED_AT_ONCE]:
+                events = list(import_events(decision, self._state))
+                for event in events:
+                    self._commit(event)
+                taken += bool(events)
+            return taken
 
         with self._current():
             check_consistent(current(), self._state)
@@ -1249,13 +1235,6 @@ class Agent:
         if not isinstance(past, Agent):
             return past
         return make_log(past.freeze(), None, max_arms=0, rewards="learned")
-
-    def _import_decision(self, past: LoggedDecision) -> bool:
-        """Let happen what is not known yet of a decision elsewhere, and tell whether there was."""
-        events = list(import_events(past, self._state))
-        for event in events:
-            self._commit(event)
-        return bool(events)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.

@@ -7,6 +7,8 @@ from more than a journal should hold, and are computed at once.
 """
 
 from collections import Counter
+from collections.abc import Collection, Set
+from typing import Protocol
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from mogro.agent.decision import (
     unused_id,
 )
 from mogro.agent.errors import UnknownDecision
-from mogro.agent.events import Decided, Evidence, Offered
+from mogro.agent.events import Decided, Erased, Event, Evidence, Offered
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import Encoder, as_record
 from mogro.agent.features.feature_map import FeaturesInContext
@@ -38,6 +40,16 @@ from mogro.policies.persistence import BUILT_IN
 from mogro.valuation import add_prices, optimism_in_round, values_in_round
 
 _MAX_ARMS = 1000  # arms whose values are written with a decision
+
+
+class Events(Protocol):
+    """Events in a journal."""
+
+    def event(self, position: int) -> Event | None:
+        """Return one event; None if it is no longer there."""
+
+    def versions(self, before: float) -> list[AgentConfig]:
+        """Return the configurations that the agent had until an event."""
 
 
 def with_evidence(
@@ -163,21 +175,36 @@ def decision_from_ledger(state: State, id: str) -> Decision:
     return Decision(event, state.config)
 
 
-def decision_from_events(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
-    """Return a decision with what it was made of, by its events and the configuration then."""
+def _decision_from_events(id: str, position: int, events: Events) -> Decision | None:
+    """Return a decision with what it was made of, if that was written."""
+    event = events.event(position)
+    if not isinstance(event, Decided) or event.id != id or event.evidence is None:
+        return None
+    offered, config = events.event(event.offered), events.versions(position)[-1]
+    if not isinstance(offered, Offered):
+        return None
     inputs = stored_inputs(event, offered, config)
-    assert event.evidence is not None
     known = event.evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
     return Decision(event, config, inputs, known)
 
 
-def record(state: State, id: str) -> DecisionRecord:
-    """Return a decision and what has become of it."""
+def erasure(state: State, ids: Set[str], recorded: Collection[str]) -> Erased:
+    """Return the event that drops decisions; of others, with these ids, something is recorded."""
+    held = {id for id in ids if id in state.ledger.rows}
+    for id in ids - held - set(recorded):
+        find_row(state, id)  # raises
+    rows = [find_row(state, id) for id in held]
+    return Erased(tuple(sorted(state.ledger.column("number")[rows].tolist())))
+
+
+def record(state: State, id: str, events: Events | None = None) -> DecisionRecord:
+    """Return a decision, with what it was made of if there are events, and what became of it."""
     names = state.config.objective_set.names
     block, i = state.ledger.readable(find_row(state, id))
     values, states = block.values[i].tolist(), block.state[i].tolist()
+    written = None if events is None else _decision_from_events(id, block.position.item(i), events)
     return DecisionRecord(
-        decision_from_ledger(state, id),
+        written or decision_from_ledger(state, id),
         {name: value for name, value in zip(names, values, strict=True) if value == value},
         {name: STATUS[status] for name, status in zip(names, states, strict=True)},
     )

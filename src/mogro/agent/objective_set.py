@@ -21,9 +21,6 @@ class ResolvedRewards(NamedTuple):
     unobserved: list[int]
 
 
-NOTHING_RESOLVED = ResolvedRewards([], [])
-
-
 class ObjectiveSet:
     """The objectives together: their order, what is final when, conversion of many values."""
 

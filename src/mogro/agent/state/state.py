@@ -18,10 +18,10 @@ from mogro._derived_posteriors import with_objectives
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
 from mogro.agent.config import AgentConfig
-from mogro.agent.errors import ConflictingReward, UnknownDecision, UnknownObjective
+from mogro.agent.errors import UnknownDecision
 from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
-from mogro.agent.objective_set import NOTHING_RESOLVED, ObjectiveSet, ResolvedRewards
+from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
 from mogro.agent.state.block import (
     COUNTED,
@@ -46,6 +46,7 @@ from mogro.agent.state.relearning import (
     remapped_features,
     replaced_defaults,
 )
+from mogro.agent.state.rewards import Rewards, find_conflict, receive, reopen
 from mogro.agent.state.windows import Closing, Windows, find_windows
 
 # Settings by which all is learned again.
@@ -227,61 +228,36 @@ class State:
             elif state != PENDING:
                 unobserved.append(m)
             states.append(state)
-        final = ResolvedRewards(learned, unobserved)
-        self._set_outcomes(row, block, i, [PENDING] * len(states), states, final)
+        self._set_outcomes(row, states, ResolvedRewards(learned, unobserved))
         return True
 
-    def refusal(self, event: events.Rewarded) -> ValueError | None:
-        """Return why a reward would be refused now; None if it would not."""
+    def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
         row = self.ledger.rows.get(event.id)
         if row is None:
             return _unknown(event.id)
         block, i = self.ledger.readable(row)
-        stored = block.values[i].tolist()
-        for name, value in event.values.items():
-            m = self.objective_set.index.get(name)
-            if m is None:
-                return UnknownObjective(
-                    f"values: expected objectives {list(self.objective_set.names)}, got {name!r}"
-                )
-            if (
-                stored[m] == stored[m]
-                and stored[m] != value
-                and self.objective_set.revise[m] is None
-            ):
-                return ConflictingReward(
-                    f"values: {name!r} was {stored[m]!r} for this decision before, now {value!r}"
-                )
-        return None
-
-    def _rewarded(self, event: events.Rewarded) -> Outcome | ValueError:
-        row = self.ledger.rows.get(event.id)
-        if row is not None and self._is_whole(event, row):
+        if self._is_whole(event, block, i):
             self._advance(event.time)
             return self._learn_whole(event, row)
-        refused = self.refusal(event)
+        refused = find_conflict(self.objective_set, block.values[i].tolist(), event.values)
         if refused is not None:
             return refused
-        assert row is not None
-        block, i = self.ledger.writable(row)
-        stored = block.values[i].tolist()
         self._advance(event.time)
         if self.ledger.rows.get(event.id) != row:  # it was completed just now, and dropped
             outcome = Outcome(late=len(event.values))
         else:
-            outcome = self._store_values(event, row, block, i, stored)
+            outcome = self._learn_parts(event, row)
         counters = self.counters
         counters.revised += outcome.revised
         counters.repeated += outcome.repeated
         counters.late += outcome.late
         return outcome
 
-    def _is_whole(self, event: events.Rewarded, row: int) -> bool:
+    def _is_whole(self, event: events.Rewarded, block: Block, i: int) -> bool:
         """Tell whether a reward has all that a decision waits for, to be learned at once: most."""
-        objective_set, (block, i) = self.objective_set, self.ledger.readable(row)
         return (
-            objective_set.at_once
-            and event.values.keys() == objective_set.index.keys()
+            self.objective_set.at_once
+            and event.values.keys() == self.objective_set.index.keys()
             and not any(block.state[i].tolist())  # all are PENDING, which is 0
             and block.start.item(i) < math.inf
         )
@@ -302,103 +278,45 @@ class State:
         self._complete(row)
         return Outcome(len(values))
 
-    def _store_values(
-        self, event: events.Rewarded, row: int, block: Block, i: int, values: list[float]
-    ) -> Outcome:
+    def _learn_parts(self, event: events.Rewarded, row: int) -> Outcome:
         """Take over the values given for a decision, and learn those that are final."""
-        states, start = block.state[i].tolist(), block.start.item(i)
-        amounts = self._amounts(block, i)
-        new, revised, repeated, late = [], 0, 0, 0
-        old, corrected = values.copy(), set[int]()  # of final objectives: by values that came late
-        for name, value in event.values.items():
-            m = self.objective_set.index[name]
-            before, end = values[m], start + self.objective_set.windows[m]
-            closed = states[m] != PENDING or end <= self.time
-            if closed and not self._is_correctable(states[m], end):
-                repeated += before == value
-                late += before != value
-                if states[m] == PENDING:
-                    continue
-                revises = before != before or (  # its condition may still come to be met
-                    states[m] == UNMET
-                    and end > self.time
-                    and self._revises(event.time, value, before, block, i, m)
-                )
-                if not revises:
-                    continue
-            elif before == before and not self._revises(event.time, value, before, block, i, m):
-                repeated += 1
-                continue
-            elif states[m] != PENDING:
-                corrected.add(m)
-            elif before == before:
-                revised += 1
-            else:
-                new.append(m)
-            values[m] = value
-            if self.objective_set.stamped and event.time is not None:
-                block.stamps[i, m] = max(event.time, block.stamps.item(i, m))
-        block.values[i] = values
-        before_now = states.copy()
-        self._recount(block, i, amounts)
-        final = (
-            self.objective_set.resolve(states, values, start, self.time)
-            if start < math.inf
-            else NOTHING_RESOLVED
+        objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
+        states, values, start = (
+            block.state[i].tolist(),
+            block.values[i].tolist(),
+            block.start.item(i),
         )
-        self._set_outcomes(row, block, i, before_now, states, final)
-        learned = pending = 0
-        for m in new:
-            if before_now[m] != PENDING or states[m] not in (PENDING, LEARNED):
-                late += 1
-            elif states[m] == LEARNED:
-                learned += 1
-            else:
-                pending += 1
-        if corrected and self.ledger.rows.get(event.id) == row:
-            given = corrected.copy()
-            old = [before if m in given else values[m] for m, before in enumerate(old)]
-            states = self._correct(row, block, i, old, corrected)
-            for m in given:
-                learned += states[m] == LEARNED and before_now[m] not in (LEARNED, DEFAULTED)
-                revised += states[m] == LEARNED and before_now[m] in (LEARNED, DEFAULTED)
-                pending += states[m] == PENDING
-                late += states[m] not in (LEARNED, PENDING)
-        return Outcome(learned, pending, revised, repeated, late)
+        known = Rewards(states, values, block.stamps[i].tolist(), start)
+        received = receive(objective_set, known, event, self.time, self.config.correction)
+        block.stamps[i] = received.stamps
+        self._write(block, i, states, received.values)
+        after, at_last = self._learn_final(row, self.time), None
+        if received.corrected and self.ledger.rows.get(event.id) == row:
+            changed = enumerate(zip(values, received.values, strict=True))
+            was = [old if m in received.corrected else new for m, (old, new) in changed]
+            at_last = self._correct(row, was, received.corrected)
+        return received.outcome(states, after, at_last)
 
-    def _is_correctable(self, state: int, end: float) -> bool:
-        """Tell whether a value for an objective that has closed changes what was learned."""
-        return state != WITHDRAWN and end <= self.time < end + self.config.correction
-
-    def _correct(
-        self, row: int, block: Block, i: int, old: list[float], affected: set[int]
-    ) -> list[int]:
+    def _correct(self, row: int, old: list[float], corrected: set[int]) -> list[int]:
         """Learn from a decision what would have been learned had late values come in time.
 
-        ``old`` are the values before. What follows from the affected objectives by conditions is
+        ``old`` are the values before. What follows from the corrected objectives by conditions is
         decided anew, too: it may be learned, taken out, or waited for again. Return its states.
         """
-        objective_set, start, number = self.objective_set, block.start.item(i), block.number.item(i)
+        objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
+        number, time, start = block.number.item(i), block.time.item(i), block.start.item(i)
+        x, arm = block.features[i], self.ledger.arms[row]
         before, values = block.state[i].tolist(), block.values[i].tolist()
-        states: list[int] = before.copy()
-        for m in objective_set.order:
-            follows = objective_set.conditions[m] in affected and before[m] != WITHDRAWN
-            if before[m] == UNMET and not follows:
-                affected.discard(m)  # its condition is not met all the same
-            elif m in affected or follows:
-                affected.add(m)
-                states[m] = PENDING
+        states, affected = reopen(objective_set, before, corrected)
         objective_set.resolve(states, values, start, self.time)
-        amounts = self._amounts(block, i)
         was = self._learned_values(before, old, number)
+        amounts = self._amounts(block, i)
         for m in affected:
             self.defaults.pop((number, objective_set.names[m]), None)
         now = self._learned_values(states, values, number)
         taken_out = [pair for pair in was.items() if now.get(pair[0]) != pair[1]]
         put_in = [pair for pair in now.items() if was.get(pair[0]) != pair[1]]
-        x, time = block.features[i], block.time.item(i)
         if taken_out or put_in:
-            arm = self.ledger.arms[row]
             self.learner.correct(number, x, taken_out, put_in, time, arm)
         waited, waits = (np.array(each) == PENDING for each in (before, states))
         if (waited & ~waits).any():
@@ -409,7 +327,7 @@ class State:
             if not waited.any():
                 self.ledger.reopen(row)
                 if self.config.arm_effects:
-                    self.in_flight[self.ledger.arms[row]] += 1
+                    self.in_flight[arm] += 1
         block.state[i] = states
         self._recount(block, i, amounts)
         self.counters.count(before, states)
@@ -434,18 +352,6 @@ class State:
                 learned[m] = (value - objective_set.offsets[m]) / objective_set.slopes[m]
         return learned
 
-    def _revises(
-        self, time: float | None, value: float, before: float, block: Block, i: int, m: int
-    ) -> bool:
-        """Tell whether a value takes the place of an earlier one, and note its time."""
-        if self.objective_set.revise[m] == "max":
-            return value > before
-        if self.objective_set.revise[m] == "last" and time is not None:
-            stamp = block.stamps.item(i, m)
-            block.stamps[i, m] = max(stamp, time)
-            return value != before and (time, value) > (stamp, before)
-        return False
-
     def _activated(self, event: events.Activated) -> bool | ValueError:
         if event.id not in self.ledger.rows:
             return _unknown(event.id)
@@ -459,7 +365,7 @@ class State:
             return False
         start = block.time.item(i) if event.time is None else event.time
         block.start[i] = start
-        states = self._learn_final(row, block, i)
+        states = self._learn_final(row)
         end = self.objective_set.next_closing(states, start, -math.inf)
         self._windows.add(end, block.number.item(i), row)
         return True
@@ -471,15 +377,15 @@ class State:
         row = self.ledger.rows.get(event.id)
         if row is None:  # it was completed just now, and dropped
             return 0
-        block, i = self.ledger.writable(row)
-        return self._withdraw(row, block, i)
+        return self._withdraw(row)
 
-    def _withdraw(self, row: int, block: Block, i: int) -> int:
+    def _withdraw(self, row: int) -> int:
         """Let nothing more be learned from a decision; return for how many objectives it was."""
-        before = block.state[i].tolist()
-        after = [WITHDRAWN if state == PENDING else state for state in before]
-        unobserved = [m for m, state in enumerate(before) if state == PENDING]
-        self._set_outcomes(row, block, i, before, after, ResolvedRewards([], unobserved))
+        block, i = self.ledger.readable(row)
+        states = block.state[i].tolist()
+        unobserved = [m for m, state in enumerate(states) if state == PENDING]
+        states = [WITHDRAWN if state == PENDING else state for state in states]
+        self._set_outcomes(row, states, ResolvedRewards([], unobserved))
         return len(unobserved)
 
     def _reconfigured(self, event: events.Reconfigured) -> Reconfiguration | ValueError:
@@ -548,44 +454,35 @@ class State:
         for row in new.tolist():
             self._complete(row)
         for row in ledger.pending().tolist():  # values may wait for no window any more
-            self._learn_final(row, *self.ledger.writable(row))
+            self._learn_final(row)
         return int(anew and learned.any(axis=1).sum())
 
-    def _learn_final(self, row: int, block: Block, i: int) -> list[int]:
+    def _learn_final(self, row: int, now: float | None = None) -> list[int]:
         """Learn what is final of a decision by the values that came; return its states."""
+        block, i = self.ledger.readable(row)
         states: list[int] = block.state[i].tolist()
         start = block.start.item(i)
         if start < math.inf:
-            before = states.copy()
-            final = self.objective_set.resolve(states, block.values[i].tolist(), start, None)
-            self._set_outcomes(row, block, i, before, states, final)
+            final = self.objective_set.resolve(states, block.values[i].tolist(), start, now)
+            self._set_outcomes(row, states, final)
         return states
 
-    def _set_outcomes(
-        self,
-        row: int,
-        block: Block,
-        i: int,
-        before: list[int],
-        states: list[int],
-        final: ResolvedRewards,
-    ) -> None:
+    def _set_outcomes(self, row: int, states: list[int], final: ResolvedRewards) -> None:
         """Learn what became final of one decision, if anything did."""
         learned, unobserved = final
         if not learned and not unobserved:
             return
-        amounts = self._amounts(block, i)
-        block.state[i] = states
-        self._recount(block, i, amounts)
-        time = block.time.item(i)
+        block, i = self.ledger.writable(row)
+        x, time, before = block.features[i], block.time.item(i), block.state[i].tolist()
+        self._write(block, i, states)
         if learned:
             values, which = self._learner_values(learned)
-            x, arm = block.features[i], self.ledger.arms[row]
+            arm = self.ledger.arms[row]
             self.learner.learn(block.number.item(i), x, values, which, time, arm)
         if unobserved:
             which = np.zeros((1, len(states)), dtype=np.bool_)
             which[0, unobserved] = True
-            self.learner.remove_pending(block.features[i][None], which, np.array([time]))
+            self.learner.remove_pending(x[None], which, np.array([time]))
         self.counters.count(before, states)
         if PENDING not in states:
             self._complete(row)
@@ -628,9 +525,7 @@ class State:
             if PENDING not in before:  # all of it had come before its last window closed
                 continue
             self.counters.count(before, states)
-            amounts = self._amounts(block, i)
-            block.state[i] = states
-            self._recount(block, i, amounts)
+            self._write(block, i, states)
             if PENDING not in states:
                 self._complete(row)
                 continue
@@ -642,6 +537,17 @@ class State:
         """Have an account for every budget; those of budgets that stay go on."""
         since, half_life = self.counters.decisions, self.config.half_life
         self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
+
+    def _write(
+        self, block: Block, i: int, states: int | list[int], values: list[float] | None = None
+    ) -> None:
+        """Note what has become of a decision; budgets count what it spends."""
+        amounts = self._amounts(block, i) if self.accounts else []
+        block.state[i] = states
+        if values is not None:
+            block.values[i] = values
+        if amounts:
+            self._recount(block, i, amounts)
 
     def _amounts(
         self, block: Block, i: int, states: list[int] | None = None
@@ -701,8 +607,8 @@ class State:
         dropped = 0
         self._learner_ahead = None  # it may have learned from them
         for row in self.ledger.rows_of_numbers(event.numbers):
+            self._withdraw(row)
             block, i = self.ledger.writable(row)
-            self._withdraw(row, block, i)
             if block.state.item(i, 0) != FREE:  # else it was one too many just now
                 self.ledger.reopen(row)
                 self.ledger.drop(row)
