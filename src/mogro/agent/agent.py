@@ -1345,7 +1345,7 @@ class Agent:
         if not len(recorded):
             return None
         decision = self.decision(ledger.ids[recorded[-1]]).decision
-        if decision.event.evidence is None or not decision.config.has_features_of(self._config):
+        if decision.event.evidence is None or decision.config.features != self._config.features:
             return None
         arms = decision.inputs.arms
         return LastArms(decision.id, list(arms.ids), arms.raw, arms.context)

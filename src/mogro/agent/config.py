@@ -131,12 +131,6 @@ class AgentConfig:
         """The objectives, their units and windows."""
         return ObjectiveSet(self.objectives)
 
-    def has_features_of(self, other: "AgentConfig") -> bool:
-        """Tell whether the learner sees the same of arms and contexts as another agent's."""
-        sides = ("arms", "context", "interactions")
-        mine, theirs = ([to_plain(getattr(each, name)) for name in sides] for each in (self, other))
-        return mine == theirs
-
     @cached_property
     def features(self) -> FeatureMap:
         """From the user's features to the learner's."""

@@ -37,10 +37,7 @@ from mogro.propensity import probabilities, probabilities_of_values
 from mogro.selection import Selection
 from mogro.valuation import Prices
 
-UNKNOWN_PROPENSITY = (
-    math.nan,
-    math.nan,
-)  # the propensity of a decision made elsewhere, and its error
+UNKNOWN_PROPENSITY = math.nan, math.nan  # of a decision made elsewhere, and its error
 
 
 class DecisionInputs(NamedTuple):

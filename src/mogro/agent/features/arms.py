@@ -20,7 +20,7 @@ from mogro._validation import (
 )
 from mogro.agent.features.catalogue import Catalogue, CatalogueVersion, Offer
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
-from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
+from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext, with_constant
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
 
@@ -249,13 +249,12 @@ class ArmReader:
         if rows.shape != (len(ids), self._features.dim):
             check_shape(rows, "features", (len(ids), self._features.dim))
         if view.contextual:
-            copied = rows.astype(np.float64)
-            _check_size(copied, rows, view)
-            return ArmSet(ids, copied, view, given=given)
+            raw = rows.astype(np.float64)
+            _check_size(raw, rows, view)
+            return ArmSet(ids, raw, view, given=given)
         last = self._last
         if last is None or last._ids is not ids or not last.has_features(rows):
-            copied = np.empty((len(ids), 1 + self._features.dim))  # with the constant
-            copied[:, 0], copied[:, 1:] = 1.0, rows
+            copied = with_constant(rows)
             _check_size(copied, rows, view)
             copied.flags.writeable = False
             last = self._last = ArmSet(ids, rows.astype(np.float64), view, seen=copied)
@@ -310,7 +309,7 @@ def make_offer(
 
 def _check_size(copied: FloatArray, rows: FloatArray, view: FeaturesInContext) -> None:
     size = np.vdot(copied, copied)
-    if not (size * view.norm_growth if view.contextual else size) <= LARGEST:
+    if not size * view.norm_growth <= LARGEST:
         floats(rows, "features", shape=rows.shape)
         beside = " with those of the context" if view.contextual else ""
         raise ValueError(

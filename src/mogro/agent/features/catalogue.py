@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from mogro._validation import BoolArray, FloatArray, IntArray, count, floats, unique_strings
+from mogro.agent.features.feature_map import with_constant
 
 _CHUNK = 16_384
 _ROUNDING = 1e-14  # of an eigenvalue of second moments, relative to the largest
@@ -106,8 +107,7 @@ class CatalogueVersion:
     @cached_property
     def with_constant(self) -> FloatArray:
         """What a policy sees of all arms without a context: (1, x), (K, 1 + d)."""
-        wide = np.empty((len(self.ids), 1 + self.features.shape[1]))
-        wide[:, 0], wide[:, 1:] = 1.0, self.features
+        wide = with_constant(self.features)
         wide.flags.writeable = False
         return wide
 
@@ -117,8 +117,7 @@ class CatalogueVersion:
         size = 1 + self.features.shape[1]
         gram: FloatArray = np.zeros((size, size))
         for start in range(0, len(self.features), _CHUNK):
-            part = self.features[start : start + _CHUNK]
-            wide = np.concatenate([np.ones((len(part), 1)), part], axis=1)
+            wide = with_constant(self.features[start : start + _CHUNK])
             gram += wide.T @ wide
         scale = np.sqrt(np.where(np.diagonal(gram) > 0, np.diagonal(gram), 1.0))
         values, vectors = np.linalg.eigh(gram / (scale[:, None] * scale))

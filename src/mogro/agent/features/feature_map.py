@@ -151,8 +151,7 @@ class FeatureMap:
 
     def join(self, arms: FloatArray, contexts: FloatArray) -> FloatArray:
         """Return the learner's features (n, p) of arms (n, A), each in a context of its own."""
-        ones = np.ones((len(arms), 1))
-        x, c = (np.concatenate([ones, side], axis=1) for side in (arms, contexts))
+        x, c = with_constant(arms), with_constant(contexts)
         return np.asarray((c[:, :, None] * x[:, None, :])[:, self.product_mask])
 
     def encode_arms(self, records: Sequence[Record]) -> FloatArray:
@@ -202,47 +201,33 @@ class FeaturesInContext:
 
     def __call__(self, arms: FloatArray) -> FloatArray:
         """Return what a policy sees, (..., 1 + A), of arms (..., A)."""
-        seen = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
-        if self.contextual:
-            seen[..., 0] = self._norms[0]
-            np.multiply(arms, self._norms[1:], out=seen[..., 1:])
-        else:
-            seen[..., 0], seen[..., 1:] = 1.0, arms
+        seen = with_constant(arms)
+        seen *= self._norms
         return seen
 
     def products(self, arms: FloatArray) -> FloatArray:
         """Return what the learner sees, (..., p), of arms (..., A)."""
-        if not self.contextual:
-            return self(arms)
-        wide = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
-        wide[..., 0], wide[..., 1:] = 1.0, arms
-        grid = self._extended[:, None] * wide[..., None, :]
+        grid = self._extended[:, None] * with_constant(arms)[..., None, :]
         flat = grid.reshape(*arms.shape[:-1], -1)
-        return (
-            flat
-            if self.features.has_all_products
-            else np.asarray(flat[..., self.features.product_mask.ravel()])
-        )
+        if self.features.has_all_products:
+            return flat
+        return np.asarray(flat[..., self.features.product_mask.ravel()])
 
     def coefficients(self, direction: FloatArray) -> FloatArray:
         """Return the slopes in x, (A,), of what is linear in y with coefficients (1 + A,)."""
-        return self._norms[1:] * direction[1:] if self.contextual else direction[1:]
+        return self._norms[1:] * direction[1:]
 
     def project(self, beliefs: Beliefs, arms: Callable[[], FloatArray]) -> Beliefs:
         """Return what is believed about arms in this context.
 
         These, (K, 1 + A) as a policy sees them, are asked for if some features were never seen.
         """
-        if not self.contextual:
-            return beliefs
         theta = self.project_rows(beliefs.theta)
         observed = PosteriorInContext(beliefs.observed, self)
         return Beliefs(theta, observed, PosteriorInContext(beliefs.expected, self, arms))
 
     def project_rows(self, rows: FloatArray) -> FloatArray:
         """Return ``rows U``, (..., 1 + A), of rows (..., p): estimates for what a policy sees."""
-        if not self.contextual:
-            return rows
         if not self.features.has_all_products:
             return rows @ self.columns
         contexts, arms = self.features.product_mask.shape
@@ -265,12 +250,12 @@ class FeaturesInContext:
     @property
     def norm_growth(self) -> float:
         """By how much squared norms of arms grow, at most."""
-        return float(np.square(self._norms).max()) if self.contextual else 1.0
+        return float(np.square(self._norms).max())
 
     @cached_property
     def _extended(self) -> FloatArray:
         """(1, c)."""
-        return np.concatenate([[1.0], self.context])
+        return with_constant(self.context)
 
     @cached_property
     def _norms(self) -> FloatArray:
@@ -315,6 +300,13 @@ class PosteriorInContext:
     def noise(self) -> FloatArray:
         """Variances of the rewards around the estimates, (M,)."""
         return self._whole.noise
+
+
+def with_constant(arms: FloatArray) -> FloatArray:
+    """Return arms (..., A) as (1, x), (..., 1 + A)."""
+    wide = np.empty((*arms.shape[:-1], 1 + arms.shape[-1]))
+    wide[..., 0], wide[..., 1:] = 1.0, arms
+    return wide
 
 
 def _size(side: FeatureSpec) -> int:
