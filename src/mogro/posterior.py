@@ -120,6 +120,14 @@ class Posterior:
         return self._fit.theta[..., 0, :] if self.apart else self._fit.theta
 
     @property
+    def free(self) -> FloatArray:
+        """Observations that the parameters leave free, n - tr(S V), (*batch, G)."""
+        fit = self._fit
+        unused = np.add.reduce(matvec(fit.W * fit.W, fit.precision), axis=-1)
+        free = np.asarray(fit.n + (unused - self.dim))
+        return free if self.apart else free[..., None]
+
+    @property
     def noise(self) -> FloatArray:
         """Variance of the rewards around the estimates, (*batch, M).
 
@@ -130,8 +138,7 @@ class Posterior:
         """
         fit, n = self._fit, self._fit.n[..., None]
         if self._groups is None:
-            unused = np.add.reduce(matvec(fit.W * fit.W, fit.precision), axis=-1, keepdims=True)
-            free = n + (unused - self.dim)  # n - tr(S V)
+            free = self.free[..., None] if self.apart else self.free
             squares = np.maximum(fit.residual(), 0)
         else:
             free = n - np.count_nonzero(self._groups < 0)

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from scipy.special import stdtrit
 
 from mogro import Agent, HalfLife, Objective
 from mogro._intervals import rate_interval
+from mogro.priors import Flat
 
 ARMS = {str(arm): row for arm, row in enumerate(np.eye(4).tolist())}
 
@@ -84,6 +86,23 @@ def test_rates_are_known_in_any_unit(objective: Objective, half_life: HalfLife |
     agents[0].reward(agents[0].decide(ARMS).id, {"reward": 0.5})
     bounds = agents[0].estimate(ARMS).intervals
     assert bounds.min() < 0 or bounds.max() > 1  # no rate any more
+
+
+def test_intervals_of_least_squares_are_those_of_the_textbook() -> None:
+    """The parameters use up observations: of 9, 4 stay free."""
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((9, 4)), rng.standard_normal(9)
+    agent = Agent([Objective("reward")], arms=4, seed=0, prior=Flat())
+    for row, value in zip(x.tolist(), y.tolist(), strict=True):
+        agent.observe({"arm": row}, arm="arm", rewards={"reward": value})
+    design = np.column_stack([np.ones(9), x])
+    theta, squares, *_ = np.linalg.lstsq(design, y, rcond=None)
+    arm = np.array([1.0, 0.5, -1.0, 2.0, 0.0])
+    error = np.sqrt(squares[0] / 4 * (arm @ np.linalg.inv(design.T @ design) @ arm))
+    half = stdtrit(4, 0.975) * error
+    expected = [arm @ theta - half, arm @ theta + half]
+    found = agent.estimate({"arm": arm[1:].tolist()}).intervals[0, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_before_the_first_reward_nothing_is_known() -> None:
