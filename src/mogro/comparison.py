@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mogro._files import write_atomically
 from mogro._intervals import ConfidenceInterval, band
-from mogro._validation import FloatArray, count
+from mogro._validation import FloatArray
 from mogro.plots import Axes, Drawing, new_figure
 from mogro.simulation import Trace
 from mogro.simulation.trace import REGRETS
@@ -201,51 +201,6 @@ class Comparison:
         with rc_context({"pdf.fonttype": 42}):
             drawing.savefig(path, dpi=300)
 
-    def to_latex(
-        self, *, columns: Sequence[str] | None = None, bold: bool = True, digits: int = 3
-    ) -> str:
-        """Return :attr:`table` as a LaTeX table, for the package booktabs.
-
-        Parameters
-        ----------
-        columns
-            Which of :attr:`columns`; without it all.
-        bold
-            Whether the least number of a column, and all whose differences from it are not clear,
-            are bold.
-        digits
-            Significant digits.
-        """
-        shown, digits = self._read_columns(columns), count(digits, "digits", minimum=1)
-        table, lines = self.table, []
-        best = {column: self._best(column) if bold else set() for column in shown}
-        for name, row in table.items():
-            cells = [_escape(name)]
-            for column in shown:
-                cell = f"{row[column].value:.{digits}g}"
-                if row[column].known:
-                    cell += f" [{row[column].low:.{digits}g}, {row[column].high:.{digits}g}]"
-                cells.append(rf"\textbf{{{cell}}}" if name in best[column] else cell)
-            lines.append(" & ".join(cells) + r" \\")
-        heads = " & ".join(["policy", *(_escape(_label(column)) for column in shown)])
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{l{'r' * len(shown)}}}",
-                r"\toprule",
-                heads + r" \\",
-                r"\midrule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-        )
-
-    def _best(self, column: str) -> set[str]:
-        """Return the policy with the least mean, and those that are not clearly above it."""
-        least = min(self.table.items(), key=lambda item: item[1][column].value)[0]
-        others = self.differences(least).items()
-        return {least} | {name for name, row in others if row[column].low <= 0}
-
     def to_frame(self) -> Any:
         """Return all numbers in long form, as a frame of pandas or polars.
 
@@ -301,10 +256,6 @@ def _band(sample: FloatArray, *, signed: bool = False) -> tuple[FloatArray, Floa
 
 def _final(numbers: tuple[FloatArray, FloatArray, FloatArray]) -> ConfidenceInterval:
     return ConfidenceInterval(*(float(part[-1]) for part in numbers))
-
-
-def _escape(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "&%$#_{}" else letter for letter in text)
 
 
 def _label(column: str) -> str:
