@@ -5,12 +5,10 @@ A game has columns c_1 .. c_L in R^M (arms) and a point q in R^M. Its value
     max over mixtures p of min_m (sum_j p_j c_jm - q_m) = min over weights w of max_j w . (c_j - q)
 
 says by how much some mixture of the columns beats the point in every objective. Games are solved in
-chunks that step together; those that need many steps wait and are then taken together, so that
-chunks stay full.
+chunks that step together.
 """
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +16,10 @@ from mogro._validation import FloatArray, IntArray
 from mogro.pareto import _simplex
 from mogro.pareto._simplex import Columns, SimplexState
 
-_NEGLIGIBLE_GAIN = 1e-13  # gains below this part of a game's size are rounding
 _CERTIFIED = 1e-11  # accepted distance between the bounds of a value, in units of the game's size
-_NUDGES = (1e-9, 1e-6, 1e-12)
+_NUDGE = 1e-9
 _GOLDEN = 0.6180339887498949  # its multiples modulo 1 are well spread
 _MAX_GAMES, _MAX_BYTES = 512, 1 << 25  # games in a chunk, and its memory
-_BLOCK = 1 << 16
 _EXTREME = 80  # powers of two beyond which products might overflow
 _MAX_OFFSET = 16.0  # spreads from the origin beyond which rounding would show
 
@@ -43,8 +39,7 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
     """Solve G games until the bounds of each value meet.
 
     Degenerate games can leave the simplex at a wrong vertex, or going round in circles. It shows:
-    the bounds stay apart. Then other perturbations are tried, and HiGHS in the end, whose bounds
-    are taken as they are.
+    the bounds stay apart. Then HiGHS solves them, whose bounds are taken as they are.
 
     Parameters
     ----------
@@ -56,16 +51,12 @@ def solve(columns: FloatArray, points: FloatArray, *, problem: IntArray | None =
         (G,) which of the P column sets each game has; needed with (P, L, M) only.
     """
     columns, points, size, exponent = _rescaled(columns, points, problem)
-    games = _by_simplex(Columns(columns, problem), points, size, nudge=_NUDGES[0])
-    for nudge in _NUDGES[1:]:
-        open_ = _unsolved(games)
-        if not len(open_):
-            break
-        source = Columns(columns, None if problem is None else problem[open_])
-        _improve(games, open_, _by_simplex(source, points[open_], size[open_], nudge=nudge))
-    for i in _unsolved(games):
+    games = _by_simplex(Columns(columns, problem), points, size)
+    closed = games.upper - games.lower <= _CERTIFIED * size
+    for i in np.flatnonzero(~closed):
         its_columns = columns if problem is None else columns[problem[i]]
-        _improve(games, np.array([i]), _by_highs(its_columns, points[i]))
+        for part, value in zip(games[:-1], _by_highs(its_columns, points[i]), strict=True):
+            part[i] = value
     lower, upper, size = (np.ldexp(x, exponent) for x in (games.lower, games.upper, games.size))
     return games._replace(lower=lower, upper=upper, size=size)
 
@@ -79,7 +70,7 @@ def _rescaled(
     """
     sets = columns[None] if problem is None else columns
     where = np.zeros(len(points), dtype=np.int64) if problem is None else problem
-    size = _largest(sets)
+    size = np.abs(sets).max(axis=(1, 2))
     exponent = np.frexp(size)[1]
     exponent = np.where(np.abs(exponent) > _EXTREME, exponent, 0)
     if exponent.any():
@@ -92,25 +83,13 @@ def _rescaled(
         origin = np.where(far[:, None], sets[:, 0], 0)
         sets = sets - origin[:, None]
         points = points - origin[where]
-        size = _largest(sets)
+        size = np.abs(sets).max(axis=(1, 2))
     size = np.maximum(size[where], np.abs(points).max(1))
     columns = sets[0] if problem is None else sets
     return columns, points, np.where(size > 0, size, 1.0), exponent[where]
 
 
-def _largest(sets: FloatArray) -> FloatArray:
-    # One long axis is much faster than two short ones.
-    flat = sets.reshape(len(sets), math.prod(sets.shape[1:]))
-    blocks = np.array_split(flat, 1 + flat.size // _BLOCK)  # read from memory once, not twice
-    return np.concatenate([np.maximum(block.max(1), -block.min(1)) for block in blocks])
-
-
-def _unsolved(games: Games) -> IntArray:
-    closed = games.upper - games.lower <= _CERTIFIED * games.size
-    return np.flatnonzero(~closed)
-
-
-def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge: float) -> Games:
+def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray) -> Games:
     """Solve games, chunk by chunk.
 
     Points are lowered by about a nudge, in sizes, differently in each objective, while pivots are
@@ -119,44 +98,17 @@ def _by_simplex(columns: Columns, points: FloatArray, size: FloatArray, *, nudge
     games, objectives = points.shape
     shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
     out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
-    shift = nudge * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
-    length = columns.values.shape[-2]
-    chunk = min(
-        _MAX_GAMES, _MAX_BYTES // (8 * length * (1 if columns.problem is None else objectives))
-    )
-    chunk = max(1, chunk)
-    waiting = None
-    places = np.arange(games)
-    while len(places):
-        left = []
-        for first in range(0, len(places), chunk):
-            which = slice(first, first + chunk)
-            place = places[which]
-            prices = _prices(columns, place)
-            if waiting is None:
-                state = _simplex.start(columns, prices, place, points[place], size[place], shift)
-            else:
-                state = waiting.part(which)
-            patience = len(places) > chunk
-            solved, more = _simplex.run(
-                state, columns, prices, tolerance=_NEGLIGIBLE_GAIN, patience=patience
-            )
-            if len(solved.place):
-                for values, target in zip(_evaluate(solved, columns)[:-1], out[:-1], strict=True):
-                    target[solved.place] = values
-            left.append(more)
-        waiting = _simplex.concatenate_states(left)
-        places = waiting.place
+    nudge = _NUDGE * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
+    numbers = columns.values.shape[-2] * (1 if columns.problem is None else objectives)
+    chunk = max(1, min(_MAX_GAMES, _MAX_BYTES // (8 * numbers)))
+    for first in range(0, games, chunk):
+        place = np.arange(first, min(first + chunk, games))
+        prices = columns.prices(place)
+        state = _simplex.start(columns, prices, place, points[place], size[place], nudge)
+        solved = _simplex.run(state, columns, prices)
+        for values, target in zip(_evaluate(solved, columns)[:-1], out[:-1], strict=True):
+            target[solved.place] = values
     return out
-
-
-def _prices(columns: Columns, place: IntArray) -> FloatArray:
-    if columns.problem is None:
-        return columns.values.T
-    which = columns.problem[place]
-    if (np.diff(which) == 1).all():  # neighbours in memory need no copy
-        return columns.values[which[0] : which[-1] + 1].transpose(0, 2, 1)
-    return np.asarray(columns.values[which]).transpose(0, 2, 1)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -176,16 +128,8 @@ def _evaluate(state: SimplexState, columns: Columns) -> Games:
     return Games(lead.min(1), upper, weights, support, shares, size)
 
 
-def _improve(games: Games, place: IntArray, other: Games) -> None:
-    """Keep the better of two mixtures, and of two vectors of weights."""
-    higher = (other.lower > games.lower[place]) | np.isnan(games.lower[place])
-    lower = (other.upper < games.upper[place]) | np.isnan(games.upper[place])
-    for better, names in ((higher, ("lower", "support", "shares")), (lower, ("upper", "weights"))):
-        for name in names:
-            getattr(games, name)[place[better]] = getattr(other, name)[better]
-
-
-def _by_highs(columns: FloatArray, point: FloatArray) -> Games:
+def _by_highs(columns: FloatArray, point: FloatArray) -> tuple[Any, ...]:
+    """Solve a game: lower, upper, weights, support and shares."""
     from scipy.optimize import linprog
 
     lead = columns - point
@@ -211,11 +155,5 @@ def _by_highs(columns: FloatArray, point: FloatArray) -> Games:
     shares = mixture[support]
     shares[min(arms, objectives) :] = 0
     shares /= shares.sum()
-    return Games(
-        np.atleast_1d((shares @ lead[support]).min()),
-        np.atleast_1d((lead @ weights).max()),
-        weights[None],
-        support[None],
-        shares[None],
-        np.atleast_1d(size),
-    )
+    lower, upper = (shares @ lead[support]).min(), (lead @ weights).max()
+    return lower, upper, weights, support, shares

@@ -10,12 +10,13 @@ Lengths count in units of the size of a game. ``prices`` are the columns as pric
 L) of all games or (G, M, L) of each.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mogro._validation import BoolArray, FloatArray, IntArray
 
+_NEGLIGIBLE_GAIN = 1e-13  # gains below this part of a game's size are rounding
 _PIVOT = 1e-9  # a smaller pivot would ruin the basis
 _MAX_STEPS = 60  # per objective; games that need more have lost their way
 
@@ -30,20 +31,10 @@ class SimplexState(NamedTuple):
     basis: IntArray  # (G, M) the column of each further row; L + m is slack m
     gain: FloatArray  # (G,) by how much, in sizes, the best column beats v under the weights
 
-    def part(self, which: BoolArray | IntArray | slice) -> "SimplexState":
-        place, points, size, rows, basis, gain = self
-        return SimplexState(
-            place[which], points[which], size[which], rows[which], basis[which], gain[which]
-        )
-
-
-def concatenate_states(states: list[SimplexState]) -> SimplexState:
-    """Return several batches as one."""
-    return (
-        states[0]
-        if len(states) == 1
-        else SimplexState(*map(np.concatenate, zip(*states, strict=True)))
-    )
+    def part(self, which: BoolArray) -> "SimplexState":
+        """Return some of the games."""
+        parts: list[Any] = [each[which] for each in self]
+        return SimplexState(*parts)
 
 
 class Columns(NamedTuple):
@@ -59,6 +50,12 @@ class Columns(NamedTuple):
         length, objectives = self.values.shape[1:]
         first = (self.problem[place] * length).reshape(-1, *[1] * (arm.ndim - 1))
         return np.asarray(self.values.reshape(-1, objectives).take(first + arm, axis=0))
+
+    def prices(self, place: IntArray) -> FloatArray:
+        """Return the columns of some games as pricing reads them."""
+        if self.problem is None:
+            return self.values.T
+        return np.asarray(self.values[self.problem[place]]).transpose(0, 2, 1)
 
 
 def start(
@@ -100,29 +97,27 @@ def start(
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def run(
-    state: SimplexState, columns: Columns, prices: FloatArray, *, tolerance: float, patience: bool
-) -> tuple[SimplexState, SimplexState]:
-    """Pivot until all games are solved, or (with ``patience``) until few are left.
+def run(state: SimplexState, columns: Columns, prices: FloatArray) -> SimplexState:
+    """Pivot until all games are solved; return them in another order.
 
-    Return the solved games and those that must go on. Games that lose their way count as solved:
-    their ``gain`` shows it.
+    Games that lose their way count as solved: their ``gain`` shows it.
     """
-    enough = len(state.place) // 4 if patience else 0
     solved = []
     for _ in range(_MAX_STEPS * state.rows.shape[1]):
         best = _price(prices, state)
-        active = np.maximum(best.gain, best.slack_gain) > tolerance
+        active = np.maximum(best.gain, best.slack_gain) > _NEGLIGIBLE_GAIN
         left = np.count_nonzero(active)
-        if left <= max(len(active) * 2 // 3, enough):
+        if left <= len(active) * 2 // 3:
             solved.append(state._replace(gain=best.gain).part(~active))
             state = state.part(active)
-            if left <= enough:
-                return concatenate_states(solved), state
+            if not left:
+                break
             prices = prices if prices.ndim == 2 else prices[active]
             best, active = best.part(active), active[active]
         _pivot(state, columns, best, active)
-    return concatenate_states([*solved, state._replace(gain=best.gain)]), state.part(slice(0))
+    else:
+        solved.append(state._replace(gain=best.gain))
+    return SimplexState(*map(np.concatenate, zip(*solved, strict=True)))
 
 
 class _Entering(NamedTuple):
@@ -134,8 +129,8 @@ class _Entering(NamedTuple):
     slack_gain: FloatArray
 
     def part(self, which: BoolArray) -> "_Entering":
-        arm, gain, slack, slack_gain = self
-        return _Entering(arm[which], gain[which], slack[which], slack_gain[which])
+        parts: list[Any] = [each[which] for each in self]
+        return _Entering(*parts)
 
 
 def _price(prices: FloatArray, state: SimplexState) -> _Entering:

@@ -23,7 +23,6 @@ from mogro.pareto.dominance import pareto_front, undominated
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
 _HALF_EPS = float(np.finfo(np.float64).eps) / 2  # by which part of it rounding may change a mean
-_OUTLIER = 1e4  # times the median distance: an outlier
 _CLEAR_LEAD = 1e-9  # arms that are behind by this part of the range are behind
 _BLOCK = 1 << 21  # numbers at a time
 _TRIALS = 32  # weights under which an arm may be best, at least, before a game is played about it
@@ -119,7 +118,7 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     first = np.flatnonzero(np.diff(problem, prepend=-1))
     counts = np.diff(first, append=len(problem))
     few = np.flatnonzero(np.repeat(counts < _MIN_ARMS, counts))
-    near, origin = _without_far_dominated(flat)
+    near, origin = _without_clearly_dominated(flat)
     games = _matrix_games.solve(near, points[few], problem=problem[few])
     parts = [games._replace(support=origin[problem[few][:, None], games.support])]
     indices = [few]
@@ -133,26 +132,18 @@ def _solve(flat: FloatArray, problem: IntArray, arm: IntArray) -> Games:
     return Games(*(np.concatenate(x)[order] for x in zip(*parts, strict=True)))
 
 
-def _without_far_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Put a front member in the place of dominated arms that are far away; return which arm is it.
+def _without_clearly_dominated(flat: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Put a strong arm in the place of all that it dominates; return which arm is where.
 
-    Mixtures do not need these arms, but they would make the unit of all tolerances too large.
+    Mixtures do not need these arms, and some that are far away would make the unit of all
+    tolerances too large.
     """
-    problems, arms = flat.shape[:2]
-    origin = np.broadcast_to(np.arange(arms), (problems, arms))
-    if not flat.size:
-        return flat, origin
-    total, middle = flat.sum(2), arms // 2
-    away = np.abs(total - np.partition(total, middle, axis=1)[:, middle, None])
-    far = away > _OUTLIER * np.partition(away, middle, axis=1)[:, middle, None]
-    uneven = np.flatnonzero(far.any(axis=1))
-    if not len(uneven):
-        return flat, origin
-    front = pareto_front(flat[uneven])
-    origin = origin.copy()
-    stays = front | ~far[uneven]
-    origin[uneven] = np.where(stays, origin[uneven], front.argmax(axis=1)[:, None])
-    return np.take_along_axis(flat, origin[:, :, None], axis=1), origin
+    strong = (flat @ np.ones(flat.shape[2])).argmax(axis=1)[:, None]
+    best = np.take_along_axis(flat, strong[:, :, None], axis=1)
+    each = [flat[:, :, m] <= best[:, :, m] for m in range(flat.shape[2])]
+    dominated = np.logical_and.reduce(each)  # faster than over a short last axis
+    origin = np.where(dominated, strong, np.arange(flat.shape[1]))
+    return np.where(dominated[:, :, None], best, flat), origin
 
 
 def mixing_arms(means: FloatArray) -> IntArray:
@@ -284,23 +275,18 @@ def _undominated_in_games(
     """Return which arms are best under some weights that are all positive.
 
     That does not depend on the sizes of the differences, nor on the units of the objectives: these
-    are chosen so that differences of the nearer arms count and, where outliers are among the
-    rivals, once more so that the largest differences do. Differences are first lowered by what
-    rounding may have done to them.
+    are chosen halfway between the least and the largest difference, so that neither near arms nor
+    outliers are lost. Differences are first lowered by what rounding may have done to them.
     """
     rivals, point = flat[problem], flat[problem, arm][:, None]
     away = rivals - point
     sizes = np.abs(away)
-    rising = np.sort(np.where(away == 0, np.inf, sizes), axis=1)
-    quarter = np.count_nonzero(away, axis=1, keepdims=True) // 4
-    near = np.take_along_axis(rising, quarter, axis=1)
-    far = sizes.max(axis=1, keepdims=True)
+    largest = sizes.max(axis=1, keepdims=True)
+    least = np.where(sizes > 0, sizes, largest[:, :1]).min(axis=1, keepdims=True)
     rounding = _HALF_EPS * (np.abs(rivals) + np.abs(point))
     away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
-    result = _best_under_positive_weights(away, np.where(np.isfinite(near), near, 1.0))
-    again = ~result & (far > _OUTLIER * near).any(axis=2)[:, 0]
-    result[again] = _best_under_positive_weights(away[again], far[again])
-    return result
+    unit = np.sqrt(least) * np.sqrt(largest)
+    return _best_under_positive_weights(away, np.where(unit > 0, unit, 1.0))
 
 
 def _best_under_positive_weights(away: FloatArray, unit: FloatArray) -> BoolArray:
