@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 
 import mogro
 from benchmarks.field.routing import MODELS, read_prompts
-from mogro.agent.decision import DecisionInputs
+from mogro.agent.decision_inputs import DecisionInputs
 
 OUT = Path("out", "budgets")
 TARGETS = (2.9e-5, 3.5e-5, 8.3e-5, 2.3e-4, 6.6e-4, 1.9e-3, 5.3e-3, 1.5e-2)  # dollars a prompt

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 import mogro
 from mogro.agent import affordable, decision
 from mogro.agent.affordable import apply_budgets
+from mogro.agent.decision_inputs import DecisionInputs
 
 ARMS = dict(zip("abc", np.eye(3).tolist(), strict=True))
 MEANS = {"a": (0.5, 0.1), "b": (0.7, 0.4), "c": (0.9, 2.0)}  # quality and cost
 OBJECTIVES = [mogro.Objective("quality"), mogro.Objective("cost", direction="min", unit=0.1)]
 
 
-def fitting(
-    accounts: Any, counted: Any, usual: Any, unknown: Any, time: float | None
-) -> list[int]:
+def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float | None) -> list[int]:
     """Return the places of arms that there is room for, one by one; usual: in any context."""
     budgets = [account.budget for account in accounts]
     rooms = [account.balance(time).room for account in accounts]
@@ -106,7 +105,7 @@ def test_both_ways_are_taken() -> None:
         for arm, (quality, cost) in MEANS.items():
             agent.observe(ARMS, arm=arm, rewards={"quality": quality, "cost": cost})
         inputs = agent.decide(ARMS).inputs
-        assert isinstance(inputs, decision.DecisionInputs)
+        assert isinstance(inputs, DecisionInputs)
         assert inputs.effects is not None
         assert (inputs.effects.counted is not None) == looks
 
@@ -134,7 +133,7 @@ def test_optimistic_rounds_are_chosen_as_their_probabilities_say() -> None:
         for _ in range(30):
             made = agent.decide(ARMS, weights={"quality": 1})
             inputs = made.inputs
-            assert isinstance(inputs, decision.DecisionInputs)
+            assert isinstance(inputs, DecisionInputs)
             optimism = inputs.policy.optimism(inputs.beliefs, inputs.step, inputs.selection)
             if optimism is not None and inputs.step >= 3:  # before, arms are alike
                 explored += made.exploring

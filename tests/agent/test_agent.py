@@ -15,7 +15,7 @@ from mogro.agent import (
     UnknownDecision,
     UnknownObjective,
 )
-from mogro.agent.decision import DecisionInputs
+from mogro.agent.decision_inputs import DecisionInputs
 
 Floats = NDArray[np.float64]
 NAMES = ("click", "watch", "cost")

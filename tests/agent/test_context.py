@@ -15,7 +15,7 @@ from tests.properties import examples, mostly_slow
 import mogro
 from mogro._validation import FloatArray
 from mogro.agent import events
-from mogro.agent.decision import DecisionInputs
+from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.exploration import needed_exploration
 

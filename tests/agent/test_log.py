@@ -15,7 +15,7 @@ from tests.agent.test_agreement import POLICIES
 from tests.properties import mostly_slow
 
 import mogro
-from mogro.agent.decision import DecisionInputs
+from mogro.agent.decision_inputs import DecisionInputs
 from mogro.agent.features.arms import make_offer
 
 NAMES = ("a", "b", "c")

@@ -18,15 +18,14 @@ from mogro.agent.config import AgentConfig
 from mogro.agent.decision import (
     UNKNOWN_PROPENSITY,
     Decision,
-    DecisionInputs,
     DecisionRecord,
-    StoredInputs,
     compute_propensities,
     decision_event,
     make_inputs,
     propensity_of,
     unused_id,
 )
+from mogro.agent.decision_inputs import DecisionInputs, StoredInputs
 from mogro.agent.errors import UnknownDecision
 from mogro.agent.events import Decided, Erased, Event, Evidence, Offered
 from mogro.agent.features.arms import ArmSet

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mogro._validation import FloatArray
-from mogro.agent.decision import Decision, DecisionInputs
+from mogro.agent.decision import Decision
+from mogro.agent.decision_inputs import DecisionInputs
 
 _MAX_RIVALS = 5  # rivals that an explanation tells about
 _REASONS = 3  # features that its text names for each

@@ -1,0 +1,125 @@
+"""What a decision was made of: all of it, or as much as a journal holds."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mogro._streams import Rng
+from mogro._validation import FloatArray
+from mogro.agent.affordable import BudgetEffects
+from mogro.agent.features.arms import ArmSet
+from mogro.agent.request import Constraints
+from mogro.beliefs import Beliefs
+from mogro.exploration import ExplorationContext
+from mogro.policies import LinearPolicy
+from mogro.probability import Probabilities
+from mogro.propensity import probabilities, probabilities_of_values
+from mogro.selection import Selection
+from mogro.valuation import Prices
+
+
+class DecisionInputs(NamedTuple):
+    """What a decision was made of.
+
+    Attributes
+    ----------
+    arms
+        The arms it was chosen from: eligible ones, and where constraints bind, those that meet
+        them; of these, the ones that budgets have room for.
+    beliefs
+        What was known of them: of arms in a context, where there is one.
+    learned
+        What was known of all that the learner sees.
+    explore
+        What there was to explore, if anything.
+    policy
+        How to choose.
+    selection
+        How to select; the policy's own way or the caller's weights.
+    step
+        Number of decisions before.
+    epsilon
+        Probability of a uniform draw, besides the policy's own.
+    effects, prices
+        What budgets do, if there are some, and what they add to the weights.
+    constraints
+        Of this decision, if it had some.
+    """
+
+    arms: ArmSet
+    beliefs: Beliefs
+    learned: Beliefs
+    explore: ExplorationContext | None
+    policy: LinearPolicy
+    selection: Selection
+    step: int
+    epsilon: float
+    effects: BudgetEffects | None
+    prices: Prices | None
+    constraints: Constraints | None
+
+    def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
+        """Return with what probability each arm is chosen; one of them may have been."""
+        return probabilities(
+            self.policy,
+            self.arms.features,
+            self.beliefs,
+            step=self.step,
+            rng=rng,
+            explore=self.explore,
+            selection=self.selection,
+            epsilon=self.epsilon,
+            prices=self.prices,
+            chosen=chosen,
+        )
+
+    @property
+    def estimates(self) -> FloatArray:
+        """What the arms were expected to give, (K, M), as the learner sees it."""
+        return self.beliefs.estimates(self.arms.features)
+
+
+class StoredInputs(NamedTuple):
+    """What a journal holds of a decision that did not explore: its probabilities follow from it.
+
+    Attributes
+    ----------
+    arms, selection, step, prices
+        As for :class:`DecisionInputs`.
+    theta
+        Estimates, (M, 1 + A), of arms in the context.
+    values
+        What arms were worth, (K, M), if not their estimates.
+    epsilon
+        Probability of a uniform draw, the policy's own included.
+    """
+
+    arms: ArmSet
+    theta: FloatArray
+    values: FloatArray | None
+    selection: Selection
+    step: int
+    epsilon: float
+    prices: FloatArray | None = None
+
+    def probabilities(self, *, rng: Rng, chosen: int | None = None) -> Probabilities:
+        """Return with what probability each arm is chosen; one of them may have been."""
+        return probabilities_of_values(
+            self.estimates if self.values is None else self.values,
+            self.arms.features,
+            self.theta,
+            step=self.step,
+            rng=rng,
+            selection=self.selection,
+            epsilon=self.epsilon,
+            prices=self.prices,
+            chosen=chosen,
+        )
+
+    @property
+    def estimates(self) -> FloatArray:
+        """What the arms were expected to give, (K, M), as the learner sees it."""
+        return np.asarray(self.arms.features @ self.theta.T)
+
+
+Inputs = DecisionInputs | StoredInputs
