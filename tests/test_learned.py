@@ -227,18 +227,14 @@ def test_without_noise_no_arm_is_lost(level: float) -> None:
     assert np.max(np.reshape(regret, (20, 100)).mean(axis=1)) < 0.1  # stuck: 0.4 to 0.8
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_large_posteriors_learn_one_objective_after_the_other(
-    apart: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_due_stays_in_force() -> None:
     x, y = observations(8, 50)
     posterior = Posterior(6, 2, prior=Learned(GROUPS))
-    posterior.learn(x, y, np.array([1.0, 0.5]) * np.ones(y.shape) if apart else None)
-    at_once = posterior.evidence()
-    monkeypatch.setattr("mogro._evidence._LARGE", 1)
-    np.testing.assert_array_equal(posterior.evidence(), at_once)
-    posterior.learn_prior(at_once)
-    np.testing.assert_array_equal(posterior.evidence(), at_once)  # not due: those in force
+    posterior.learn(x, y)
+    learned = posterior.evidence()
+    posterior.learn_prior(learned)
+    posterior.update(x[0], y[0])
+    np.testing.assert_array_equal(posterior.evidence(), learned)
 
 
 def test_a_fixed_prior_learns_nothing() -> None:

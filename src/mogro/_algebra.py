@@ -64,14 +64,17 @@ def rows_alone(inner: int, columns: int) -> int:
     return rows if rows >= _WORTHWHILE else _ALONE
 
 
-def outer_sums(rows: FloatArray) -> FloatArray:
-    """Return the sums (..., d, d) of the outer products of rows (..., n, d) with themselves."""
+def outer_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the sums (..., d, d) of outer products of rows (..., n, d), by weights (..., n)."""
     count, dim = rows.shape[-2:]
     step = rows_alone(dim, dim)
+    left = right = np.sqrt(np.abs(weights))[..., None] * rows
+    if (weights < 0).any():
+        left = np.sign(weights)[..., None] * right
     total: FloatArray = np.zeros((*rows.shape[:-2], dim, dim))
     for start in range(0, count, step):
-        part = rows[..., start : start + step, :]
-        total += np.swapaxes(part, -1, -2) @ part
+        part = slice(start, start + step)
+        total += np.swapaxes(left[..., part, :], -1, -2) @ right[..., part, :]
     return total
 
 

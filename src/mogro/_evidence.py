@@ -14,13 +14,11 @@ large, no noise is below a hundredth: where rewards have none, what was never tr
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from mogro._algebra import diagonals, dot, inverse_root, matvec, vecmat
-from mogro._regression import Regression
-from mogro._validation import BoolArray, FloatArray, IntArray
+from mogro._validation import FloatArray, IntArray
 
 START = 5.0  # the strength that is believed in of a group with one feature in an observation
 BELIEF = 0.5  # worth so many parameters
@@ -31,27 +29,6 @@ _FREE = 1e-9  # precision of features that belong to no group, relative to their
 _EXACT = 1e-12  # noise variance, relative to the mean squared reward, where nothing has an effect
 CERTAIN = 1e-4  # noise variance, relative to the largest squared effect, where rewards have none
 _TINY = float(np.finfo(np.float64).tiny)
-_LARGE = 64  # features
-
-
-def renewed_precisions(
-    fit: Regression, uses: FloatArray, groups: IntArray, due: BoolArray
-) -> FloatArray:
-    """Return Lambda (..., d) as it makes most likely what was observed, where it is due."""
-    V, b, y2, renewed = fit.V(), fit.b()[..., 0, :], fit.y2()[..., 0], fit.learned.copy()
-
-    def found(at: Any) -> FloatArray:
-        return precisions(
-            *(V[at], b[at], y2[at], fit.n[at], uses[at], groups),
-            lambda theta: fit.residual(theta[..., None, :], at)[..., 0],
-        )
-
-    if len(groups) > _LARGE:  # quicker one by one than as a stack that no cache holds
-        for at in zip(*due.nonzero(), strict=True):
-            renewed[at] = found(at)
-    else:
-        renewed[due] = found(due)
-    return renewed
 
 
 def feature_sizes(diagonal: FloatArray, uses: FloatArray, groups: IntArray) -> FloatArray:

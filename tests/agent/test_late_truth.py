@@ -150,7 +150,7 @@ def test_a_late_value_does_what_one_in_time_would_have_done(
         seen = expected.errors < 1e6
         assert estimated.errors[seen] == pytest.approx(expected.errors[seen], rel=close)
         for agent in agents:
-            agent._state.learner.observed._fit.renew()
+            agent._state.learner.observed.renew()
         assert agents[0].theta == pytest.approx(agents[1].theta, rel=1e-9, abs=1e-9)
     assert (agents[0].counters["corrected"] == 0) == ("not" in cell or "stays" in cell)
 

@@ -104,9 +104,10 @@ def assert_same(agent: mogro.Agent, other: mogro.Agent, digits: float = 1e-9) ->
     mine, theirs = (each._state.learner for each in (agent, other))
     assert agent.feature_names == other.feature_names
     assert agent.observations == pytest.approx(other.observations, rel=digits)
-    for name in ("n", "V", "b", "y2", "_uses", "_seen"):
+    for name in ("n", "V", "b", "y2", "uses", "seen"):
+        known = [getattr(each.observed, name) for each in (mine, theirs)]
         one, two = np.broadcast_arrays(
-            *(getattr(each.observed, name).squeeze() for each in (mine, theirs))
+            *((each() if callable(each) else each).squeeze() for each in known)
         )
         assert one == pytest.approx(two, rel=digits, abs=digits), name
     flying = [np.broadcast_to(each._pending, len(agent.objectives)) for each in (mine, theirs)]

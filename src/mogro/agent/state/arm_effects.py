@@ -14,13 +14,12 @@ they come, and one can be taken out again. What a posterior has learned so is
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
-from mogro._derived_posteriors import with_corrections, with_more
 from mogro._validation import FloatArray, check_shape
 from mogro.beliefs import Beliefs, FrozenPosterior
 from mogro.posterior import Posterior
@@ -74,36 +73,30 @@ class ArmEffects:
         posterior: Posterior,
         arm: str,
         x: FloatArray,
-        observations: Sequence[tuple[int, float]],
+        observations: Iterable[tuple[int, float]],
     ) -> None:
         """Let a posterior learn values of an arm (p,), by objective."""
         for m, value in observations:
-            alone = self._alone(arm, x, m, value)
-            only = 1.0 * (np.arange(len(self.ratios)) == m)
+            alone, only = self._alone(arm, x, m, value), self._only(m)
             posterior.update(alone[:-1], alone[-1] * only, only)
             self._count(arm, x, m, value, 1.0)
 
-    def corrected(
+    def unlearn(
         self,
         posterior: Posterior,
         arm: str,
         x: FloatArray,
-        taken_out: Sequence[tuple[int, float]],
-        put_in: Sequence[tuple[int, float]],
-    ) -> Posterior:
-        """Return the posterior that had other values of an arm (p,), by objective."""
-        for sign, observations in ((-1.0, taken_out), (1.0, put_in)):
-            for m, value in observations:
-                if sign < 0:
-                    self._count(arm, x, m, value, sign)
-                alone = self._alone(arm, x, m, value)
-                n = sign * (np.arange(len(self.ratios)) == m)
-                posterior = with_corrections(
-                    posterior, alone[:-1], n, n * alone[-1], n * alone[-1] ** 2
-                )
-                if sign > 0:
-                    self._count(arm, x, m, value, sign)
-        return posterior
+        observations: Iterable[tuple[int, float]],
+    ) -> None:
+        """Take values of an arm (p,) out of a posterior that has learned them."""
+        for m, value in observations:
+            self._count(arm, x, m, value, -1.0)
+            alone, only = self._alone(arm, x, m, value)[None], self._only(m)[None]
+            posterior.learn(alone[:, :-1], alone[:, -1:] * only, -only)
+
+    def _only(self, m: int) -> FloatArray:
+        """Return weights (M,) of an observation of one objective."""
+        return np.asarray(1.0 * (np.arange(len(self.ratios)) == m))
 
     def _alone(self, arm: str, x: FloatArray, m: int, value: float) -> FloatArray:
         """Return an observation of theta alone, (p + 1,): features and reward."""
@@ -136,12 +129,12 @@ class ArmEffects:
             ratios = (used.sum(axis=0) + _evidence.BELIEF) / explained
         return ratios / _evidence.CAUTION
 
-    def with_ratios(self, posterior: Posterior, ratios: FloatArray) -> Posterior:
-        """Take over other ratios k (M,), and return what a posterior knows by them."""
+    def set_ratios(self, posterior: Posterior, ratios: FloatArray) -> None:
+        """Take over other ratios k (M,), and let a posterior know what it would by them."""
         n, sums = self._stacked()
         change = 1 / (n + self.ratios) - 1 / (n + ratios)
         self.ratios = ratios
-        return with_more(posterior, sums, change)
+        posterior.add(sums.swapaxes(0, 1), change.T)
 
     def columns(
         self, arms: Sequence[str], theta: FloatArray, pending: Mapping[str, int]

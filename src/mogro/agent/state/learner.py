@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._derived_posteriors import with_corrections, with_pending
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
@@ -286,16 +285,17 @@ class Learner:
         """Learn other values from a decision (p,), by objective, with what it weighs now."""
         self._losses += 1
         if self.effects is not None:
-            self.observed = self.effects.corrected(self.observed, arm, x, taken_out, put_in)
+            self.effects.unlearn(self.observed, arm, x, taken_out)
+            self.effects.learn(self.observed, arm, x, put_in)
             return
-        n, y, y2 = np.zeros((3, self.observed.objectives))
-        for sign, observations in ((-1, taken_out), (1, put_in)):
+        values, signs = np.zeros((2, 2, self.observed.objectives))
+        for row, observations in enumerate((taken_out, put_in)):
             for m, value in observations:
-                n[m] += sign
-                y[m] += sign * value
-                y2[m] += sign * value**2
-        weight = self._weight(number, time)
-        self.observed = with_corrections(self.observed, x, weight * n, weight * y, weight * y2)
+                values[row, m], signs[row, m] = value, 2 * row - 1
+        if not signs.sum(axis=0).any():  # other values only: objectives go on sharing a V
+            signs[:] = [[-1], [1]]
+        weights = self._weight(number, time) * signs
+        self.observed.learn(np.array([x, x]), values, weights)
 
     def restore_pending(self, x: FloatArray, which: BoolArray, time: float) -> None:
         """Let objectives (M,) ``which`` of a decision (p,) of a time be in flight again."""
@@ -350,7 +350,7 @@ class Learner:
         """Take over a prior that was learned anew, as :meth:`evidence` returns it."""
         size = self.observed.dim
         if self.effects is not None:
-            self.observed = self.effects.with_ratios(self.observed, precisions[:, size])
+            self.effects.set_ratios(self.observed, precisions[:, size])
         self.observed.learn_prior(precisions[:, :size])
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
@@ -459,18 +459,19 @@ class _ExpectedPosterior:
         self.version = observed.version
         self.n = observed.n + self._counts
 
+    @property
+    def noise(self) -> FloatArray:
+        """Variances of the rewards around the estimates, (M,)."""
+        return self._observed.noise
+
     @cached_property
-    def _posterior(self) -> Posterior:
+    def W(self) -> FloatArray:  # noqa: N802
+        """A root of S, (G, d, d)."""
         V = self._sums
         if self._recent:
             rows = np.array(self._recent)
             V = V + rows.T @ rows
-        return with_pending(self._observed, V, self._counts)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked for while it is copied
-            raise AttributeError(name)
-        return getattr(self._posterior, name)
+        return self._observed.root_with(V, self._counts)
 
 
 class _PosteriorOfConditions:

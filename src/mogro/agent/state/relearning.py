@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mogro._derived_posteriors import with_features, without_observations
+from mogro._derived_posteriors import with_features, with_objectives
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import AgentConfig
 from mogro.agent.features.remapping import Remapping
@@ -99,13 +99,13 @@ def carry_over(
     ``block`` has all that are. Objectives and factors as for
     :func:`mogro._derived_posteriors.with_objectives`.
     """
-    rest = learner.observed
+    rest = learner.observed.copy()
     if len(block.number):
         values, learned = observations(block, config.objective_set, defaults)
         weights = learner.weights(block.number, block.time)[:, None] * learned
-        rest = without_observations(rest, block.features, values, weights)
+        rest.learn(block.features, values, -weights)
     matrix = Remapping(config.features, new.features).matrix
-    return with_features(rest, matrix, indices, factors, new.prior)
+    return with_features(with_objectives(rest, indices, factors), matrix, new.prior)
 
 
 def learn_again(

@@ -33,7 +33,7 @@ from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
-VERSION = 6
+VERSION = 7
 
 
 def write(path: str | os.PathLike[str], state: State) -> None:
@@ -173,7 +173,7 @@ def _state(
 def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
     """Refuse sizes that the file has no numbers for, before anything of that size is made."""
     objectives, size = (
-        len(arrays["learner.posterior.squares"]),
+        arrays["learner.posterior.squares"].size,
         arrays["learner.pending_sums"].shape[-1],
     )
     policy, known = config["policy"], by_name(KNOWN)
