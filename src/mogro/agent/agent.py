@@ -420,16 +420,6 @@ class Agent:
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject, sticky)
         return self._perform(self._decide, id, self._read(unchecked))
 
-    def _decide(self, id: str | None, asked: Request) -> Decision:
-        """Make a decision, unless it is known."""
-        if id is not None and id in self._state.ledger.rows:
-            return decision_records.decision_from_ledger(self._state, id)
-        request = self._read_again(asked)
-        decision = make_decision(self._state, id, request)
-        if request.offer is not None:
-            decision = decision_records.with_evidence(self._state, request, decision)
-        return self._commit_decision(request, decision)
-
     def decide_top(
         self,
         arms: Arms,
@@ -468,16 +458,6 @@ class Agent:
         about = arms, features, context, eligible, now
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject)
         return self._perform(self._decide_top, id, self._read(unchecked), wanted)
-
-    def _decide_top(self, id: str | None, asked: Request, top: int) -> tuple[Decision, ...]:
-        """Make several decisions, but for those that are known."""
-        check_top_ids(self._state, id, min(top, len(asked.arms)))
-        request = self._read_again(asked)
-        group = make_top_decisions(self._state, id, request, top)
-        for decision, new in group:
-            if new:
-                self._commit_decision(request, decision)
-        return tuple(decision for decision, _ in group)
 
     def probabilities(
         self,
@@ -1227,15 +1207,6 @@ class Agent:
             self._perform(self._commit, Expired(time))  # windows that have closed there
         return taken
 
-    def _log_to_import(self, past: Any) -> Any:
-        """Return the log of another agent, or of a journal; what is none of these as it is."""
-        if isinstance(past, str | os.PathLike):
-            with Agent.open(past, types=self._config.types) as agent:
-                return self._log_to_import(agent)
-        if not isinstance(past, Agent):
-            return past
-        return make_log(past.freeze(), None, max_arms=0, rewards="learned")
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file, pending decisions included; see :meth:`load`.
 
@@ -1336,6 +1307,35 @@ class Agent:
                 reader = ArmReader(config.features)
             self._reader = config, reader
         return reader
+
+    def _decide(self, id: str | None, asked: Request) -> Decision:
+        """Make a decision, unless it is known."""
+        if id is not None and id in self._state.ledger.rows:
+            return decision_records.decision_from_ledger(self._state, id)
+        request = self._read_again(asked)
+        decision = make_decision(self._state, id, request)
+        if request.offer is not None:
+            decision = decision_records.with_evidence(self._state, request, decision)
+        return self._commit_decision(request, decision)
+
+    def _decide_top(self, id: str | None, asked: Request, top: int) -> tuple[Decision, ...]:
+        """Make several decisions, but for those that are known."""
+        check_top_ids(self._state, id, min(top, len(asked.arms)))
+        request = self._read_again(asked)
+        group = make_top_decisions(self._state, id, request, top)
+        for decision, new in group:
+            if new:
+                self._commit_decision(request, decision)
+        return tuple(decision for decision, _ in group)
+
+    def _log_to_import(self, past: Any) -> Any:
+        """Return the log of another agent, or of a journal; what is none of these as it is."""
+        if isinstance(past, str | os.PathLike):
+            with Agent.open(past, types=self._config.types) as agent:
+                return self._log_to_import(agent)
+        if not isinstance(past, Agent):
+            return past
+        return make_log(past.freeze(), None, max_arms=0, rewards="learned")
 
     def _last_arms(self) -> LastArms | None:
         """Return the arms on offer at the last decision that has them on record."""

@@ -33,7 +33,6 @@ from mogro.agent.features.encoder import Encoder, as_record
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.objective import STATUS
 from mogro.agent.request import Request
-from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, TIMED, UNIFORM
 from mogro.agent.state.state import State
 from mogro.policies.persistence import BUILT_IN
 from mogro.valuation import add_prices, optimism_in_round, values_in_round
@@ -152,26 +151,7 @@ def find_row(state: State, id: str) -> int:
 
 def decision_from_ledger(state: State, id: str) -> Decision:
     """Return a decision as the ledger knows it."""
-    ledger, row = state.ledger, find_row(state, id)
-    block, i = ledger.readable(row)
-    flags, ((arm,), (context,)) = block.flags.item(i), ledger.records([row])
-    event = Decided(
-        id,
-        ledger.arms[row],
-        block.features[i].copy(),
-        None if np.isnan(block.weights[i]).any() else block.weights[i].copy(),
-        block.estimates[i].copy(),
-        bool(flags & EXPLORED),
-        bool(flags & UNIFORM),
-        bool(flags & GROUPED),
-        None,
-        block.time.item(i) if flags & TIMED else None,
-        holdout=bool(flags & HOLDOUT),
-        subject=block.subject.item(i) or None,
-        record=as_record(arm),
-        context=as_record(context),
-    )
-    return Decision(event, state.config)
+    return Decision(state.ledger.decided(find_row(state, id)), state.config)
 
 
 def _decision_from_events(id: str, position: int, events: Events) -> Decision | None:

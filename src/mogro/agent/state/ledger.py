@@ -19,8 +19,20 @@ from typing import Any
 import numpy as np
 
 from mogro._validation import FloatArray, IntArray
+from mogro.agent.events import Decided
+from mogro.agent.features.encoder import as_record, record_text
 from mogro.agent.objective import MISSING, PENDING
-from mogro.agent.state.block import Block, empty_block
+from mogro.agent.state.block import (
+    COUNTED,
+    EXPLORED,
+    GROUPED,
+    HOLDOUT,
+    OBSERVED,
+    TIMED,
+    UNIFORM,
+    Block,
+    empty_block,
+)
 
 _BYTES = 1 << 18  # of a block, about
 _MIN_BLOCK, _MAX_BLOCK = 5, 12  # rows of a block, as powers of two
@@ -204,6 +216,62 @@ class Ledger:
         if self._records:
             self._records[0][row], self._records[1][row] = record, context
         return row, *self.writable(row)
+
+    def store(self, event: Decided, number: int) -> int:
+        """Make a row of a decision that has a number, and return it."""
+        record, context = event.record, event.context
+        row, block, i = self.add(
+            event.id,
+            event.arm,
+            "" if record is None else sys.intern(record_text(record)),  # many arms recur
+            "" if context is None else record_text(context),
+        )
+        made = 0.0 if event.time is None else event.time
+        block.features[i] = event.features
+        if event.weights is not None:
+            block.weights[i] = event.weights
+        block.estimates[i] = event.estimates
+        block.state[i] = PENDING
+        block.time[i] = made
+        block.start[i] = made if event.active else math.inf
+        block.number[i] = number
+        block.position[i] = self.position
+        block.flags[i] = (
+            EXPLORED * event.exploring
+            + UNIFORM * event.uniform
+            + GROUPED * event.grouped
+            + OBSERVED * event.observed
+            + TIMED * (event.time is not None)
+            + HOLDOUT * event.holdout
+            + COUNTED * (event.priced is not None)
+        )
+        if event.offered:
+            self.writable_column(row, "offer")[i] = event.offered
+            self.add_reference(event.offered)
+        if event.subject is not None:
+            self.writable_column(row, "subject")[i] = event.subject
+        return row
+
+    def decided(self, row: int) -> Decided:
+        """Return the decision in a row, as far as it is held."""
+        block, i = self.readable(row)
+        flags, ((record,), (context,)) = block.flags.item(i), self.records([row])
+        return Decided(
+            self.ids[row],
+            self.arms[row],
+            block.features[i].copy(),
+            None if np.isnan(block.weights[i]).any() else block.weights[i].copy(),
+            block.estimates[i].copy(),
+            bool(flags & EXPLORED),
+            bool(flags & UNIFORM),
+            bool(flags & GROUPED),
+            None,
+            block.time.item(i) if flags & TIMED else None,
+            holdout=bool(flags & HOLDOUT),
+            subject=block.subject.item(i) or None,
+            record=as_record(record),
+            context=as_record(context),
+        )
 
     def writable(self, row: int) -> tuple[Block, int]:
         """Return where a row lies, to write there."""

@@ -9,7 +9,6 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable
-from sys import intern
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,20 +18,13 @@ from mogro._validation import BoolArray, FloatArray
 from mogro.agent import events
 from mogro.agent.config import AgentConfig
 from mogro.agent.errors import UnknownDecision
-from mogro.agent.features.encoder import record_text
 from mogro.agent.objective import DEFAULTED, LEARNED, PENDING, STATUS, UNMET, WITHDRAWN
 from mogro.agent.objective_set import ObjectiveSet, ResolvedRewards
 from mogro.agent.state.accounts import Account, SpentAmount, new_accounts
 from mogro.agent.state.block import (
     COUNTED,
-    EXPLORED,
     FREE,
-    GROUPED,
-    HOLDOUT,
     IMPORTED,
-    OBSERVED,
-    TIMED,
-    UNIFORM,
     Block,
 )
 from mogro.agent.state.counters import Counters, Outcome, Reconfiguration
@@ -163,35 +155,11 @@ class State:
             account.decide(number, expected, priced, index, time)
 
     def _decided(self, event: events.Decided) -> bool:
-        if self.ledger.rows.get(event.id) is not None:
+        if event.id in self.ledger.rows:
             return False
         self._advance(event.time)
-        made = 0.0 if event.time is None else event.time
-        row, block, i = self.ledger.add(event.id, event.arm, *_texts(event))
-        block.features[i] = event.features
-        if event.weights is not None:
-            block.weights[i] = event.weights
-        block.estimates[i] = event.estimates
-        block.state[i] = PENDING
-        block.number[i] = number = self.counters.decisions
-        block.position[i] = self.position
-        if event.time is not None:
-            block.time[i] = made
-        block.start[i] = made if event.active else math.inf
-        if event.offered:
-            self.ledger.writable_column(row, "offer")[i] = event.offered
-            self.ledger.add_reference(event.offered)
-        block.flags[i] = (
-            EXPLORED * event.exploring
-            + UNIFORM * event.uniform
-            + GROUPED * event.grouped
-            + OBSERVED * event.observed
-            + TIMED * (event.time is not None)
-            + HOLDOUT * event.holdout
-            + COUNTED * (event.priced is not None)
-        )
-        if event.subject is not None:
-            self.ledger.writable_column(row, "subject")[i] = event.subject
+        number, made = self.counters.decisions, 0.0 if event.time is None else event.time
+        row = self.ledger.store(event, number)
         self.counters.decisions = number + 1
         self.counters.explored += event.exploring
         self.counters.observed += event.observed
@@ -200,6 +168,7 @@ class State:
         end = made + (self.objective_set.nearest if event.active else self.config.timeout)
         if end < math.inf:
             self._windows.add(end, number, row)
+        block, i = self.ledger.readable(row)
         self.learner.add_pending(number, block.features[i], made)
         if self.config.arm_effects:
             self.in_flight[event.arm] += 1
@@ -658,15 +627,6 @@ def new_learner(config: AgentConfig) -> Learner:
         half_life=config.half_life,
         explores=config.policy.exploration is not None,
         arm_effects=config.arm_effects,
-    )
-
-
-def _texts(event: events.Decided) -> tuple[str, str]:
-    """Return the arm and the context of a decision as the ledger holds them; many arms recur."""
-    record, context = event.record, event.context
-    return (
-        "" if record is None else intern(record_text(record)),
-        "" if context is None else record_text(context),
     )
 
 
