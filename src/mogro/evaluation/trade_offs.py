@@ -141,25 +141,23 @@ class WhatIf:
 
         Two that choose the same arm in all but a few rows are not told apart, whatever these say.
         """
-        wanted, known = share(level, "level", closed="()"), self._known
-        size, objectives = len(self.trade_offs), len(self.objective_set)
-        drawn = np.full((size * objectives, 1), np.nan)
-        if known.any():
-            normals = correlated_normals(self.covariance[np.ix_(known, known)])
-            drawn = np.full((size * objectives, normals.shape[1]), np.nan)
-            drawn[known] = normals * self._error[known, None]
-        blocks = drawn.reshape(size, objectives, -1)
-        largest = np.zeros(drawn.shape[1])
-        apart: dict[tuple[int, int], FloatArray] = {}
+        wanted, known, size = share(level, "level", closed="()"), self._known, len(self.trade_offs)
+        different: BoolArray = np.zeros((size, size), dtype=np.bool_)
+        if not known.any():
+            return different
+        normals = correlated_normals(self.covariance[np.ix_(known, known)])
+        errors = np.zeros((known.size, normals.shape[1]))
+        errors[known] = normals * self._error[known, None]
+        errors = errors.reshape(size, len(self.objective_set), -1)
+        largest, apart = np.zeros(normals.shape[1]), dict[tuple[int, int], float]()
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)
             there = error > 0
             if there.any() and self.effective_sizes[i, j] >= MIN_ROWS:
-                steps = abs(blocks[i] - blocks[j])[there] / error[there, None]
+                steps = abs(errors[i] - errors[j])[there] / error[there, None]
                 largest = np.maximum(largest, steps.max(axis=0))
                 apart[i, j] = (abs(self.value[i] - self.value[j])[there] / error[there]).max()
         reach = np.quantile(largest, wanted)
-        different: BoolArray = np.zeros((size, size), dtype=np.bool_)
         for (i, j), step in apart.items():
             different[i, j] = different[j, i] = step > reach
         return different
@@ -175,19 +173,24 @@ class WhatIf:
         Counted for the whole grid: that any of those with 95 % or more misses a bound has a
         probability of at most 5 %. It is 0 for estimates that cannot be trusted.
         """
-        scores, indices, signs = self._constrained(at_least, at_most)
-        if not len(indices):
-            return np.where(self.trusted, 1.0, 0.0)
-        objectives = len(self.objective_set)
-        lowest = np.nan_to_num(scores, nan=-np.inf).min(axis=1)
-        usable = np.flatnonzero(self.trusted & np.isfinite(lowest))
-        confidence = np.zeros(len(self.trade_offs))
-        if not len(usable):
+        bounds = self._read_bounds(at_least, at_most)
+        confidence = np.where(self.trusted, 1.0, 0.0)
+        if not bounds:
             return confidence
-        columns = (usable[:, None] * objectives + indices).ravel()
-        drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
-        highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
-        confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
+        objectives, trusted = len(self.objective_set), np.flatnonzero(self.trusted)
+        lowest = np.full(len(self.trade_offs), -np.inf)
+        for row in trusted:
+            each = self.evaluations[row]
+            scores = [s * each.scores(np.full(objectives, limit))[m] for m, s, limit in bounds]
+            lowest[row] = np.nan_to_num(scores, nan=-np.inf).min()
+        usable = np.flatnonzero(np.isfinite(lowest))
+        confidence[:] = 0.0
+        if len(usable):
+            numbers, signs = (np.array(part) for part in list(zip(*bounds, strict=True))[:2])
+            columns = (usable[:, None] * objectives + numbers).ravel()
+            drawn = correlated_normals(self.covariance[np.ix_(columns, columns)])
+            highest = (drawn * np.tile(signs, len(usable))[:, None]).max(axis=0)
+            confidence[usable] = [float((highest <= lowest[row]).mean()) for row in usable]
         return confidence
 
     def kept_bounds(self, objective: str, level: float = 0.95) -> FloatArray:
@@ -200,10 +203,10 @@ class WhatIf:
         bounds = self.interval(level)[:, m, 0 if self.objective_set.scale[m] > 0 else 1]
         return np.where(self.trusted, bounds, np.nan)
 
-    def _index(self, objective: str) -> int:
+    def _index(self, objective: str, argument: str = "objective") -> int:
         if objective not in self.objective_set.index:
             raise ValueError(
-                f"objective: expected one of {list(self.objective_set.names)}, got {objective!r}"
+                f"{argument}: expected one of {list(self.objective_set.names)}, got {objective!r}"
             )
         return self.objective_set.index[objective]
 
@@ -239,15 +242,12 @@ class WhatIf:
         )
         reached = not np.isnan(merits).all()
         row = int(np.nanargmax(merits)) if reached else int(sure.argmax())
-        bounds = self.interval(wanted)[row]
+        bounds = map(tuple, self.interval(wanted)[row].tolist())
         return Recommendation(
             self.trade_offs[row] if reached else None,
             float(sure[row]),
             self.objective_set.named(self.value[row]),
-            {
-                n: (float(a), float(b))
-                for n, (a, b) in zip(self.objective_set.names, bounds, strict=True)
-            },
+            dict(zip(self.objective_set.names, bounds, strict=True)),
             constraints,
         )
 
@@ -341,28 +341,16 @@ class WhatIf:
         error = np.sqrt(np.nan_to_num(square))
         return np.where(error > _ROUNDING * np.nan_to_num(self._error[a]), error, 0.0)
 
-    def _constrained(
+    def _read_bounds(
         self, at_least: Mapping[str, float] | None, at_most: Mapping[str, float] | None
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores (W, C) of the constraints, the objectives they are about, and signs."""
-        indices, signs, limits = [], [], []
+    ) -> list[tuple[int, float, float]]:
+        """Return bounds: the number of an objective, 1 from below or -1 from above, the limit."""
+        bounds = []
         for argument, given, sign in (("at_least", at_least, 1.0), ("at_most", at_most, -1.0)):
-            for name, bound in (given or {}).items():
-                if name not in self.objective_set.index:
-                    raise ValueError(
-                        f"{argument}: expected objectives {list(self.objective_set.names)}, "
-                        f"got {name!r}"
-                    )
-                indices.append(self.objective_set.index[name])
-                signs.append(sign)
-                limits.append(real(bound, f"{argument}[{name!r}]"))
-        scores = np.zeros((len(self.trade_offs), len(indices)))
-        for c, (m, sign, limit) in enumerate(zip(indices, signs, limits, strict=True)):
-            for row, evaluation in enumerate(self.evaluations):
-                scores[row, c] = (
-                    sign * evaluation.scores(np.full(len(self.objective_set), limit))[m]
-                )
-        return scores, np.array(indices, dtype=int), np.array(signs)
+            for name, limit in (given or {}).items():
+                index = self._index(name, argument)
+                bounds.append((index, sign, real(limit, f"{argument}[{name!r}]")))
+        return bounds
 
 
 def _kind(warning: str) -> str:

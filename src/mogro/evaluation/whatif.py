@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from mogro._validation import FloatArray, count, floats, real
+from mogro._validation import FloatArray, count
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_model import LogModel
 from mogro.evaluation.log_records import TargetProbabilities
@@ -28,7 +28,6 @@ def what_if(
     /,
     trade_offs: Sequence[Mapping[str, float]] | int | None = None,
     *,
-    prices: Mapping[str, Sequence[float]] | None = None,
     objectives: Sequence[str] | None = None,
 ) -> WhatIf:
     """Estimate what other trade-offs would have been worth, all from one log.
@@ -43,13 +42,9 @@ def what_if(
         As for :func:`evaluate`.
     trade_offs
         Weights per unit by objective; or a number of steps from 0 to 1, for a grid of all weights
-        of sum 1. Without it, the finest such grid of at most 21.
-    prices
-        Of one objective, what a unit of its values may cost, as in :attr:`mogro.Agent.budgets`:
-        each is a fixed price, added to the weights of the only trade-off, or to even ones of the
-        other objectives. What a budget makes of its price depends on the order of decisions, and
-        no log can tell about that; a fixed price it can. :meth:`WhatIf.kept_bounds` says which
-        budget each would have kept.
+        of sum 1. Without it, the finest such grid of at most 21. A weight is a fixed price of what
+        it counts: what a budget makes of its price depends on the order of decisions, and no log
+        can tell about that. :meth:`WhatIf.kept_bounds` says which budget each would have kept.
     objectives
         Names of those that are to be judged; all without it. Rows with an open window of another
         objective then count. Trade-offs are among all.
@@ -83,10 +78,7 @@ def what_if(
     (None, None)
     """
     agent_log = read_log(log, objectives)
-    if prices is None:
-        vectors = read_trade_offs(trade_offs, agent_log.objective_set)
-    else:
-        vectors = read_prices(prices, trade_offs, agent_log.objective_set)
+    vectors = read_trade_offs(trade_offs, agent_log.objective_set)
     model = LogModel(len(vectors), len(agent_log.judged))
     chunks: list[list[Rows]] = [[] for _ in range(len(vectors) + 1)]  # the last as it was
     differing, arms = np.zeros((2, len(vectors), len(vectors)))
@@ -149,38 +141,6 @@ def read_trade_offs(
         ]
     else:
         vectors = [objective_set.shares(weights) for weights in trade_offs]
-    return _checked_count(vectors)
-
-
-def read_prices(
-    prices: object, trade_offs: object, objective_set: ObjectiveSet
-) -> list[FloatArray]:
-    """Return weights (M,) of sum 1 for every price of an objective, beside those of others."""
-    if (
-        not isinstance(prices, Mapping)
-        or len(prices) != 1
-        or not set(prices) <= set(objective_set.names)
-    ):
-        raise ValueError(
-            f"prices: expected those of one of {list(objective_set.names)}, got {prices!r}"
-        )
-    ((name, listed),) = prices.items()
-    if trade_offs is None:
-        trade_offs = [{other: 1.0 for other in objective_set.names if other != name}]
-    if not isinstance(trade_offs, Sequence) or len(trade_offs) != 1:
-        raise ValueError(f"trade_offs: expected a list of one beside prices, got {trade_offs!r}")
-    weights, unit = (
-        objective_set.shares(trade_offs[0]),
-        np.eye(len(objective_set))[objective_set.index[name]],
-    )
-    size = float(np.abs(objective_set.scale) @ unit)
-    given = floats(listed, "prices", shape=("n",)).tolist()
-    numbers = [real(price, "prices", minimum=0.0) for price in given]
-    vectors = [(weights + price * size * unit) / (1 + price * size) for price in numbers]
-    return _checked_count(vectors)
-
-
-def _checked_count(vectors: list[FloatArray]) -> list[FloatArray]:
     if not 1 <= len(vectors) <= _MAX_TRADE_OFFS:
         raise ValueError(
             f"trade_offs: expected 1 to {_MAX_TRADE_OFFS} trade-offs, got {len(vectors)}"
