@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
 
 LEVEL = 0.95
 
@@ -47,6 +47,11 @@ def band(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         return mean, mean.copy(), mean.copy()
     half = student_quantile(LEVEL, n - 1) * values.std(axis=-1, ddof=1) / np.sqrt(n)
     return mean, mean - half, mean + half
+
+
+def are_rates(values: FloatArray) -> BoolArray:
+    """Tell whether all values (n, ...) that are known (not NaN) are 0 or 1, for each column."""
+    return np.asarray(((values == 0) | (values == 1) | np.isnan(values)).all(axis=0))
 
 
 def rate_interval(rate: ArrayLike, n: ArrayLike, z: ArrayLike) -> FloatArray:

@@ -250,7 +250,7 @@ def test_errors_of_propensities_count() -> None:
     [
         (3, {"click": 1}, "log: expected an Agent"),
         ("nowhere", {"click": 1}, "log: expected a folder of Parquet files"),
-        (pa.table({"a": [1]}), {"click": 1}, "log: expected a table of agent.log"),
+        (pa.table({"a": [1]}), {"click": 1}, "log: expected a table that agent.log"),
         (tiny(), {"clicks": 1}, "weights: expected objectives"),
         (tiny(), {"click": -1}, "weights: expected numbers >= 0"),
         (tiny(), {"click": 0}, "weights: expected numbers >= 0"),

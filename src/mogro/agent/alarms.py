@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mogro._intervals import rate_interval
-from mogro._validation import BoolArray, FloatArray
+from mogro._intervals import are_rates, rate_interval
+from mogro._validation import FloatArray
 from mogro.agent.decision_records import unknown_categories
 from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, PENDING
 from mogro.agent.state.accounts import Account
 from mogro.agent.state.block import HOLDOUT, IMPORTED, OBSERVED, UNIFORM, Block
+from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
 _CHANCE = 1e-5  # of an alarm without a cause, each time that one looks, about
@@ -138,11 +139,9 @@ def _chance(state: State, chosen: FloatArray, weights: FloatArray, others: Float
 
     By weights (M,), in the context of that arm (p,).
     """
-    mask = state.config.features.product_mask
-    indices = mask.ravel().cumsum().reshape(mask.shape) - 1
-    context = np.concatenate([[1.0], chosen[indices[1:, 0]]])
-    arms = np.concatenate([np.ones((len(others), 1)), others[:, indices[0, 1:]]], axis=1)
-    rows = (context[:, None] * arms[:, None, :])[:, mask] - chosen
+    features = state.config.features
+    (arms, _), (_, context) = features.split(others), features.split(chosen[None])
+    rows = features.join(arms, np.repeat(context, len(arms), axis=0)) - chosen
     beliefs = state.learner.beliefs()
     leads = beliefs.estimates(rows) @ weights
     variances = (np.maximum(beliefs.variances(rows), 0) * beliefs.noise) @ weights**2
@@ -199,13 +198,10 @@ def _unknown_values(state: State) -> list[Alarm]:
 
 def _drift(state: State, block: Block, m: int) -> Alarm | None:
     """Say that rewards differ from what was expected otherwise than before."""
-    states, default = block.state[:, m], state.objective_set.defaults[m]
-    values = np.where(
-        states == DEFAULTED, np.nan if default is None else default, block.values[:, m]
-    )
-    known: BoolArray = np.isin(states, (LEARNED, DEFAULTED)) & (block.flags & OBSERVED == 0)
+    values = learned_rewards(block, state.objective_set, state.defaults)[:, m]
+    known = ~np.isnan(values) & (block.flags & OBSERVED == 0)
     errors = values[known] - state.objective_set.to_user_units(block.estimates)[known, m]
-    least = 1.0 if np.isin(values[known], (0.0, 1.0)).all() else 0.0  # what a rare click may do
+    least = 1.0 if are_rates(values[known]) else 0.0  # what a rare click may do
     for span in _SPANS:
         before, recent = errors[_RECENT:-span], errors[-span:]  # the first ones knew nothing
         if len(before) < 2 * span:

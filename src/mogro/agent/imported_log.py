@@ -4,7 +4,6 @@ Features are computed from the records in the log, by the encoders that the agen
 the features there, as far as these say it all.
 """
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from mogro.agent.events import Activated, Decided, Event, Imported, Rewarded, Wi
 from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.features.remapping import Remapping
-from mogro.agent.log import VERSION, need_arrow, utf8
+from mogro.agent.log import need_arrow, read_metadata, utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.request import check_new_id, read_rewards, read_time
@@ -61,7 +60,10 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
             "log: expected a table that agent.log() gave, an agent, or the path of its journal, "
             f"got {type(log).__name__}"
         )
-    about, names = _origin(log)
+    about = read_metadata(log.schema)
+    if (kind := about.get("rewards")) != "learned":
+        raise ValueError(f"log: expected one with rewards='learned', got {kind!r}")
+    names = [objective["name"] for objective in about["objectives"]]
     unused = [name for name in log.column_names if name.startswith(("offered", "propensity"))]
     rows = log.drop_columns(unused).to_pylist()
     known: dict[str, LoggedDecision] = {}
@@ -131,23 +133,6 @@ def _check(logged: LoggedDecision, column: str, given: object, here: object) -> 
     if given != here:
         id = logged.event.decision.id
         raise ValueError(f"log: decision {id!r}: its {column} is {here!r} here, got {given!r}")
-
-
-def _origin(log: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return what a log says about itself, and the names of its objectives."""
-    try:
-        about = json.loads((log.schema.metadata or {})[b"mogro"])
-        version, rewards, _ = about["version"], about["rewards"], about["features"]
-        names = [objective["name"] for objective in about["objectives"]]
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(
-            "log: expected a table that agent.log() gave, with its metadata, got another"
-        ) from None
-    if version != VERSION:
-        raise ValueError(f"log: expected version {VERSION}, got {version}")
-    if rewards != "learned":
-        raise ValueError(f"log: expected one with rewards='learned', got {rewards!r}")
-    return about, names
 
 
 def _features(rows: list[dict[str, Any]], plain: dict[str, Any], config: AgentConfig) -> FloatArray:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mogro._intervals import LEVEL, ConfidenceInterval, rate_interval, student_quantile
+from mogro._intervals import LEVEL, ConfidenceInterval, are_rates, rate_interval, student_quantile
 from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.objective_set import ObjectiveSet
 
@@ -90,7 +90,7 @@ def measure_lift(
     squares (Newcombe 1998; Zou and Donner 2008).
     """
     there = ~np.isnan(rewards)
-    rate = bool(np.isin(rewards[there], (0.0, 1.0)).all())
+    rate = bool(are_rates(rewards))
     parts = [
         _mean(rewards[there & part], subjects[there & part], rate=rate)
         for part in (~held_out, held_out)

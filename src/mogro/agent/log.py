@@ -52,6 +52,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mogro._codec import to_plain
 from mogro._files import write_atomically
@@ -62,12 +63,12 @@ from mogro.agent.decision_records import offered_arms, stored_inputs
 from mogro.agent.events import Decided, Event, Evidence, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.features.encoder import as_record
-from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
+from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, event_kind
-from mogro.agent.objective import DEFAULTED, LEARNED, MISSING, STATUS
-from mogro.agent.objective_set import ObjectiveSet
+from mogro.agent.objective import DEFAULTED, MISSING, STATUS
 from mogro.agent.state.block import EXPLORED, GROUPED, HOLDOUT, OBSERVED, TIMED, UNIFORM, Block
+from mogro.agent.state.relearning import learned_rewards
 from mogro.agent.state.state import State
 
 VERSION = 1
@@ -75,7 +76,7 @@ FILE = "decisions.parquet"
 Rewards = Literal["learned", "received"]
 
 _ROWS = 4096  # with arms on offer in one piece of memory
-_LEARNED = ("learned", "defaulted")
+_NOTHING_KNOWN = (None,) * 6  # of a decision, by a journal
 _FLAGS = {
     "exploring": EXPLORED,
     "uniform": UNIFORM,
@@ -108,10 +109,8 @@ def make_log(
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
     known = [
-        _evidence_columns(
-            Block._make(column[n : n + _ROWS] for column in block),
-            contexts[n : n + _ROWS],
-            *(written, state.config, most),
+        _JournalColumns(written, state.config, most).read(
+            Block._make(column[n : n + _ROWS] for column in block), contexts[n : n + _ROWS]
         )
         for n in range(0, max(len(ids), 1), _ROWS)
     ]
@@ -142,10 +141,10 @@ def make_log(
         **column("offered_records"),
         **column("offered_estimates"),
     }
+    values, status = _outcomes(state, block, rewards)
     for m, name in enumerate(objective_set.names):
-        values, there, status = _outcomes(state, block, m, rewards)
-        columns[f"reward_{name}"] = pa.array(values, mask=~there)
-        columns[f"status_{name}"] = pa.array(status, pa.string())
+        columns[f"reward_{name}"] = pa.array(values[:, m], mask=np.isnan(values[:, m]))
+        columns[f"status_{name}"] = pa.array(status[:, m], pa.string())
         times = block.stamps[:, m] if objective_set.stamped else np.full(len(ids), -math.inf)
         columns[f"time_{name}"] = pa.array(times, mask=times == -math.inf)
     latest = None if state.time == -math.inf else state.time
@@ -217,63 +216,71 @@ def read_journal_rows(state: State, journal: Journal, config: AgentConfig) -> Jo
     return written
 
 
-class _EvidenceRow(NamedTuple):
-    """What a journal knows of a decision."""
+class _JournalColumns:
+    """What a journal knows of some decisions, whose features are those of the agent now.
 
-    basis: int | None = None
-    context: FloatArray | None = None
-    propensity: float | None = None
-    propensity_error: float | None = None
-    place: int | None = None  # of the arms on offer, among all
-    offered_estimates: FloatArray | None = None
-
-
-def _evidence_columns(
-    block: Block,
-    contexts: Sequence[str],
-    written: JournalRows | None,
-    config: AgentConfig,
-    max_arms: int,
-) -> dict[str, Any]:
-    """Return the columns that take a journal, of some decisions."""
-    pa, offers, objective_set = need_arrow(), _Offers(config.features), config.objective_set
-    places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
-    rows = [
-        _evidence_row(*place, written, objective_set, offers, max_arms=max_arms) for place in places
-    ]
-    vector = pa.list_(pa.float64())
-    kinds = (pa.int64(), vector, pa.float64(), pa.float64(), pa.int64(), vector)
-    values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
-    columns = {
-        name: pa.array(column, kind)
-        for name, column, kind in zip(_EvidenceRow._fields, values, kinds, strict=True)
-    }
-    place = columns.pop("place")
-    ids = pa.array([_in_utf8(arms.ids) for arms in offers.arms], pa.list_(pa.string()))
-    features = pa.array([numbers.ravel() for numbers in offers.features], vector)
-    records = pa.array([arms.record_texts for arms in offers.arms], pa.list_(pa.string()))
-    return columns | {
-        "offered": ids.take(place),
-        "offered_features": features.take(place),
-        "offered_records": records.take(place),
-    }
-
-
-class _Offers:
-    """Different sets of arms on offer: most decisions choose among the same ones.
-
-    Their features, and contexts, are those of the agent now.
+    Sets of arms on offer are kept once: most decisions choose among the same ones.
     """
 
-    def __init__(self, now: FeatureMap) -> None:
-        self.arms: list[ArmSet] = []
-        self.features: list[FloatArray] = []
-        self._now = now
+    def __init__(self, written: JournalRows | None, config: AgentConfig, max_arms: int) -> None:
+        self._written, self._config, self._max_arms = written, config, max_arms
+        self._arms: list[ArmSet] = []
+        self._features: list[FloatArray] = []
+        self._places: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
         # From other configurations, by their ids.
         self._remappings: dict[int, Remapping | None] = {}
-        self._places: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
 
-    def place(
+    def read(self, block: Block, contexts: Sequence[str]) -> dict[str, Any]:
+        """Return the columns of decisions, with the records of their contexts."""
+        pa = need_arrow()
+        vector, texts = pa.list_(pa.float64()), pa.list_(pa.string())
+        kinds = {
+            "basis": pa.int64(),
+            "context": vector,
+            "propensity": pa.float64(),
+            "propensity_error": pa.float64(),
+            "place": pa.int64(),  # of the arms on offer, among all sets
+            "offered_estimates": vector,
+        }
+        places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
+        rows = [self._row(*place) for place in places]
+        values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
+        columns = {
+            name: pa.array(column, kind)
+            for (name, kind), column in zip(kinds.items(), values, strict=True)
+        }
+        offered = {
+            "offered": pa.array([_in_utf8(arms.ids) for arms in self._arms], texts),
+            "offered_features": pa.array([each.ravel() for each in self._features], vector),
+            "offered_records": pa.array([arms.record_texts for arms in self._arms], texts),
+        }
+        place = columns.pop("place")
+        return columns | {name: sets.take(place) for name, sets in offered.items()}
+
+    def _row(self, position: int, offer: int, context_record: str) -> tuple[Any, ...]:
+        """Return what is known of a decision, as the columns of :meth:`read` have it."""
+        written = self._written
+        if written is None or position not in written.decisions:
+            return _NOTHING_KNOWN
+        (row, config), offered = written.decisions[position], written.offers.get(offer)
+        evidence = written.journal.evidence(row)
+        if evidence is None:
+            return _NOTHING_KNOWN
+        record = as_record(context_record)
+        view = config.features.in_context(evidence.context if record is None else record)
+        chance, error = evidence.propensity or (None, None)
+        place = believed = None
+        if offered is not None:
+            if chance is None:
+                chance, error = _computed_propensity(written.journal.decode(row), offered, config)
+            place = self._place(evidence, offered, view, config)
+            if len(self._arms[place]) > self._max_arms:
+                place = None
+            else:
+                believed = self._believed(self._arms[place], view, evidence, config)
+        return evidence.basis, self._context(view, config), chance, error, place, believed
+
+    def _place(
         self, evidence: Evidence, offered: Offered, view: FeaturesInContext, config: AgentConfig
     ) -> int:
         """Return where the arms are that were on offer to a decision."""
@@ -281,17 +288,28 @@ class _Offers:
         left = tuple(None if mask is None else mask.tobytes() for mask in masks)
         key = offered.digest, left, id(config)
         if key not in self._places:
-            self._places[key] = len(self.arms)
+            self._places[key] = len(self._arms)
             arms, remapping = offered_arms(evidence, offered, view), self._remapping(config)
-            self.arms.append(arms)
+            self._arms.append(arms)
             raw, texts = arms.raw, arms.record_texts
-            self.features.append(raw if remapping is None else remapping.arms(raw, texts))
+            self._features.append(raw if remapping is None else remapping.arms(raw, texts))
         return self._places[key]
 
-    def context(self, view: FeaturesInContext, config: AgentConfig) -> FloatArray | None:
+    def _believed(
+        self, arms: ArmSet, view: FeaturesInContext, evidence: Evidence, config: AgentConfig
+    ) -> FloatArray:
+        """Return what was believed of arms, (K * M,); NaN of an objective that is new since."""
+        features = view(arms.raw) if view.contextual else arms.features
+        believed = config.objective_set.to_user_units(features @ evidence.theta.T)
+        names = self._config.objective_set.names
+        if config.objective_set.names != names:
+            there = [config.objective_set.index.get(name, -1) for name in names]
+            believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
+        return np.ravel(believed)
+
+    def _context(self, view: FeaturesInContext, config: AgentConfig) -> FloatArray | None:
         """Return the features of a context, if there is one."""
-        remapping = self._remapping(config)
-        context = view.context
+        context, remapping = view.context, self._remapping(config)
         if remapping is not None:
             context = remapping.context(context, view.record)
         return context if len(context) else None
@@ -299,55 +317,9 @@ class _Offers:
     def _remapping(self, config: AgentConfig) -> Remapping | None:
         """Return how features of another configuration become those of now."""
         if id(config) not in self._remappings:
-            same = config.features == self._now
-            self._remappings[id(config)] = None if same else Remapping(config.features, self._now)
+            then, now = config.features, self._config.features
+            self._remappings[id(config)] = None if then == now else Remapping(then, now)
         return self._remappings[id(config)]
-
-
-def _evidence_row(
-    position: int,
-    offer: int,
-    context_record: str,
-    written: JournalRows | None,
-    objective_set: ObjectiveSet,
-    offers: _Offers,
-    *,
-    max_arms: int,
-) -> _EvidenceRow:
-    if written is None or position not in written.decisions:
-        return _EvidenceRow()
-    (row, config), offered = written.decisions[position], written.offers.get(offer)
-    evidence = written.journal.evidence(row)
-    if evidence is None:
-        return _EvidenceRow()
-    record = as_record(context_record)
-    view = config.features.in_context(evidence.context if record is None else record)
-    chance, error = evidence.propensity or (None, None)
-    place = believed = None
-    if offered is not None:
-        if chance is None:
-            chance, error = _computed_propensity(written.journal.decode(row), offered, config)
-        place = offers.place(evidence, offered, view, config)
-        arms = offers.arms[place]
-        if len(arms) > max_arms:
-            place = None
-        else:
-            features = view(arms.raw) if view.contextual else arms.features
-            believed = config.objective_set.to_user_units(features @ evidence.theta.T)
-    if believed is not None and config.objective_set.names != objective_set.names:
-        there = [
-            config.objective_set.index.get(name, -1) for name in objective_set.names
-        ]  # -1: a column of NaN
-        believed = np.column_stack([believed, np.full(len(believed), math.nan)])[:, there]
-    context = offers.context(view, config)
-    return _EvidenceRow(
-        evidence.basis,
-        context,
-        chance,
-        error,
-        place,
-        None if believed is None else believed.ravel(),
-    )
 
 
 def _computed_propensity(
@@ -369,23 +341,15 @@ def _in_utf8(texts: Sequence[str]) -> Sequence[str]:
     return texts if "".join(texts).isascii() else list(map(utf8, texts))
 
 
-def _outcomes(
-    state: State, block: Block, m: int, rewards: Rewards
-) -> tuple[FloatArray, BoolArray, list[str]]:
-    """Return rewards of one objective, which of them there are, and what became of it."""
-    states, values = block.state[:, m], block.values[:, m]
-    name, default = state.objective_set.names[m], state.objective_set.defaults[m]
-    came = ~np.isnan(values)
-    defaulted = states == DEFAULTED
+def _outcomes(state: State, block: Block, rewards: Rewards) -> tuple[FloatArray, NDArray[Any]]:
+    """Return rewards (n, M), NaN where there is none, and what became of them."""
+    values = learned_rewards(block, state.objective_set, state.defaults)
+    came = ~np.isnan(block.values)
     if rewards == "received":
-        defaulted &= ~came
-    values = np.where(defaulted, math.nan if default is None else default, values)
-    for i in np.flatnonzero(defaulted).tolist() if state.defaults else ():
-        values[i] = state.defaults.get((block.number.item(i), name), values[i])
-    late = (states == MISSING) & came
-    known = np.isin(states, (LEARNED, DEFAULTED)) | (late & (rewards == "received"))
-    status = np.array([*STATUS, "late"], dtype=object)[np.where(late, len(STATUS), states)]
-    return values, known, status.tolist()
+        values = np.where(came & np.isin(block.state, (DEFAULTED, MISSING)), block.values, values)
+    late = came & (block.state == MISSING)
+    names = np.array([*STATUS, "late"], dtype=object)
+    return values, names[np.where(late, len(STATUS), block.state)]
 
 
 def _metadata(config: AgentConfig) -> dict[str, Any]:
@@ -396,6 +360,19 @@ def _metadata(config: AgentConfig) -> dict[str, Any]:
         "epsilon": config.epsilon,
         "features": _features(config),
     }
+
+
+def read_metadata(schema: Any) -> dict[str, Any]:
+    """Return what a log says of itself."""
+    try:
+        about: dict[str, Any] = json.loads(schema.metadata[b"mogro"])
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            "log: expected a table that agent.log() gave, with its metadata, got another"
+        ) from None
+    if about.get("version") != VERSION:
+        raise ValueError(f"log: expected version {VERSION}, got {about.get('version')!r}")
+    return about
 
 
 def _features(config: AgentConfig) -> dict[str, Any]:

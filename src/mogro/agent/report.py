@@ -9,7 +9,7 @@ import numpy as np
 
 from mogro import _page
 from mogro._drawing import Series, bars, lines, regions
-from mogro._intervals import band, rate_interval
+from mogro._intervals import are_rates, band, rate_interval
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
 from mogro.agent.lift import lifts
@@ -24,6 +24,7 @@ from mogro.pareto import effective_front
 _MAX_DRAWN = 20  # arms that are drawn one by one, where there are more
 _MAX_SHOWN = 10  # arms, and features
 _NO_ARMS = "Arms on offer are on record for agents that were opened with a journal."
+_NOT_DRAWN = "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
 _RARE = ("missing", "late", "unmet", "withdrawn")
 _WIDE = 1.96  # standard errors of an interval of 95 %
@@ -63,11 +64,12 @@ def make_parts(
     """
     held = HeldDecisions(state)
     arms, listed = _arms(held, estimates, front)
+    not_drawn = [_NOT_DRAWN] if len(held) and not held.has(UNIFORM).any() else []
     note = _NO_ARMS if offered is None else _arms_note(offered)
     expected = held.objective_set.to_user_units(held.block.estimates)
     return {
         "bottom_line": _page.text(held.bottom_line()),
-        "warnings": _page.messages([*(alarm.words for alarm in alarms), *held.warnings()]),
+        "warnings": _page.messages([*(alarm.words for alarm in alarms), *not_drawn]),
         "lift": _lift(held),
         "lead": _page.text(_activity_summary(state)),
         "objectives": _objectives(held),
@@ -132,7 +134,7 @@ class HeldDecisions:
 
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
-        rate = _is_rate(values)
+        rate = bool(are_rates(values))
         each = np.full((3, len(self.middles)), np.nan)
         for period in np.unique(self.period):
             each[:, period] = _mean(values[self.period == period], rate=rate)
@@ -148,7 +150,7 @@ class HeldDecisions:
             gains = "; ".join(each.gain for each in self.lifts)
             return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
         means = [
-            f"{name} {_mean_text(_mean(column, rate=_is_rate(column)))}"
+            f"{name} {_mean_text(_mean(column))}"
             for name, column in zip(self.objective_set.names, self.rewards.T, strict=True)
         ]
         unknown = "What the agent adds is not known: nobody is held out (holdout=)."
@@ -162,22 +164,6 @@ class HeldDecisions:
         late = np.isin(states, (MISSING, DEFAULTED)) & came
         return dict(zip(STATUS, counts, strict=True)) | {"late": int(late.sum())}
 
-    def warnings(self) -> list[str]:
-        """Say what should be looked at."""
-        words = []
-        for m, name in enumerate(self.objective_set.names):
-            count = self.status(m)
-            if count["late"] > 0.05 * max(len(self), 1):
-                words.append(
-                    f"{count['late'] / len(self):.0%} of decisions had a reward for {name} "
-                    "too late to learn it"
-                )
-        if len(self) and not self.has(UNIFORM).any():
-            words.append(
-                "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
-            )
-        return words
-
 
 def _objectives(held: HeldDecisions) -> str:
     counts = [held.status(m) for m in range(len(held.objective_set))]
@@ -188,23 +174,17 @@ def _objectives(held: HeldDecisions) -> str:
         held.objective_set.objectives, counts, held.rewards.T, strict=True
     ):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
-        shown = _mean_text(_mean(values, rate=_is_rate(values)))
-        rows.append([*about, shown, *(f"{count[kind]:,}" for kind in kinds)])
+        rows.append([*about, _mean_text(_mean(values)), *(f"{count[kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
 
 
-def _is_rate(values: FloatArray) -> bool:
-    """Tell whether all that is known of values is 0 or 1."""
-    return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
-
-
-def _mean(values: FloatArray, *, rate: bool) -> tuple[float, float, float]:
+def _mean(values: FloatArray, *, rate: bool | None = None) -> tuple[float, float, float]:
     """Return the mean of what is known of values, and its interval of 95 %; NaN without any."""
     known = values[~np.isnan(values)]
     if not len(known):
         return np.nan, np.nan, np.nan
-    if rate:
+    if are_rates(known) if rate is None else rate:
         mean = float(known.mean())
         low, high = rate_interval(mean, len(known), _WIDE).tolist()
         return mean, low, high

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mogro._intervals import LEVEL, rate_interval, student_quantile
-from mogro._validation import FloatArray
+from mogro._validation import BoolArray, FloatArray
 from mogro.agent.config import learned_prior
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.evaluation.log_records import LogRecords, TargetProbabilities
@@ -25,7 +25,6 @@ class LogModel:
         self._posterior: Posterior
         self._chosen: FloatArray
         self._row_count = 0
-        self._rates = True
 
     def add(
         self, records: LogRecords, rewards: FloatArray, targets: list[TargetProbabilities]
@@ -44,14 +43,16 @@ class LogModel:
         observed = ~np.isnan(rewards)
         x = self._features.join(features[np.arange(rows), records.chosen], contexts)
         self._posterior.learn(x, np.where(observed, rewards, 0.0), observed.astype(float))
-        self._rates &= bool(np.isin(rewards[observed], (0.0, 1.0)).all())
         self._row_count += rows
         for index, target in enumerate(targets):
             arms = np.vecmat(target.values, features)
             self._chosen[index] += self._features.join(arms, contexts).sum(axis=0)
 
-    def answer(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return the values (W, M) and intervals of 95 % (W, M, 2); None if too little is known."""
+    def answer(self, rates: BoolArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return the values (W, M) and intervals of 95 % (W, M, 2); None if too little is known.
+
+        Intervals of rates are within 0 and 1.
+        """
         if self._features is None:
             return None
         posterior = self._posterior
@@ -64,5 +65,5 @@ class LogModel:
         z = student_quantile(LEVEL, np.asarray(posterior.n) - 1)
         reach = z * np.sqrt(variances * beliefs.noise)
         usual = np.stack([values - reach, values + reach], axis=-1)
-        bounds = rate_interval(values, 1 / variances, z) if self._rates else usual
+        bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), usual)
         return np.clip(values, bounds[..., 0], bounds[..., 1]), bounds

@@ -1,6 +1,5 @@
 """Logs of agents: where rows come from, and what an estimate needs of them."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._validation import FloatArray
+from mogro._intervals import are_rates
+from mogro._validation import BoolArray, FloatArray
 from mogro.agent.agent import Agent
-from mogro.agent.log import VERSION
+from mogro.agent.log import read_metadata
 from mogro.agent.objective import FIELDS, Objective
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.evaluation.log_records import (
@@ -38,16 +38,20 @@ class AgentLog:
         All objectives of the log.
     judged
         Numbers of those that are to be judged.
+    rates
+        Which of these are rates, once all records are read.
     """
 
     def __init__(self, data: Any, objectives: Sequence[str] | None) -> None:
-        self.data, self.objective_set = data, _units(data.schema)
+        listed = read_metadata(data.schema)["objectives"]
+        fields = [{name: given[name] for name in FIELDS if name in given} for given in listed]
+        self.data, self.objective_set = data, ObjectiveSet([Objective(**each) for each in fields])
         self.judged = _judged(self.objective_set, objectives)
         self._until = self._first_open_time()
         self._arms: dict[str, int] = {}  # numbers of those met so far
         # What is known once all records are read: how many are of use, and why others are not.
         self._counts = np.zeros(1 + len(EXCLUSIONS), dtype=int)
-        self._rates = np.ones(len(self.judged), dtype=np.bool_)
+        self.rates: BoolArray = np.ones(len(self.judged), dtype=np.bool_)
         self._first, self._last = np.inf, -np.inf
 
     def _first_open_time(self) -> float:
@@ -80,7 +84,7 @@ class AgentLog:
 
     def _look_at(self, records: LogRecords) -> None:
         values, times = records.rewards[:, self.judged], records.numbers("time")
-        self._rates &= ((values == 0) | (values == 1) | np.isnan(values)).all(axis=0)
+        self.rates &= are_rates(values)
         self._first = float(np.fmin.reduce(times, initial=self._first))
         self._last = float(np.fmax.reduce(times, initial=self._last))
 
@@ -125,7 +129,7 @@ class AgentLog:
         names = tuple(self.objective_set.names[m] for m in self.judged)
         left_out = zip(self._counts[1:], EXCLUSIONS, strict=True)
         notes = (*notes, *(f"{count:,} rows {words}" for count, words in left_out if count))
-        return replace(evaluation, names=names, rates=tuple(self._rates.tolist()), notes=notes)
+        return replace(evaluation, names=names, rates=tuple(self.rates.tolist()), notes=notes)
 
 
 def _errors(records: LogRecords, wanted: TargetProbabilities) -> FloatArray:
@@ -186,14 +190,3 @@ def _judged(objective_set: ObjectiveSet, objectives: Sequence[str] | None) -> li
             f"got {objectives!r}"
         )
     return [m for m, name in enumerate(objective_set.names) if name in names]
-
-
-def _units(schema: Any) -> ObjectiveSet:
-    kept = (schema.metadata or {}).get(b"mogro")
-    if kept is None:
-        raise ValueError("log: expected a table of agent.log() with its metadata, got one without")
-    about = json.loads(kept)
-    if about.get("version") != VERSION:
-        raise ValueError(f"log: expected version {VERSION}, got {about.get('version')!r}")
-    known = [{k: v for k, v in each.items() if k in FIELDS} for each in about["objectives"]]
-    return ObjectiveSet([Objective(**fields) for fields in known])

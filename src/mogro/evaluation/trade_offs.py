@@ -146,9 +146,9 @@ class WhatIf:
         if not known.any():
             return different
         normals = correlated_normals(self.covariance[np.ix_(known, known)])
-        errors = np.zeros((known.size, normals.shape[1]))
-        errors[known] = normals * self._error[known, None]
-        errors = errors.reshape(size, len(self.objective_set), -1)
+        drawn = np.zeros((known.size, normals.shape[1]))
+        drawn[known] = normals * self._error[known, None]
+        errors = drawn.reshape(size, len(self.objective_set), -1)
         largest, apart = np.zeros(normals.shape[1]), dict[tuple[int, int], float]()
         for i, j in combinations(range(size), 2):
             error = self._difference_error(i, j)

@@ -103,7 +103,7 @@ def what_if(
         _effective_sizes([rows.weights for rows in joined[:-1]]),
         ObjectiveSet([replace(objective, given=None) for objective in judged]),
         logged,
-        model.answer(),
+        model.answer(agent_log.rates),
         differing / logged.rows,
         np.divide(arms, differing, out=np.ones_like(arms), where=differing > 0),
         agent_log.decision_rate,

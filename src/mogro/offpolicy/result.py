@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mogro._page import text_table
 from mogro._validation import FloatArray, floats, share
 from mogro.offpolicy._skewed_intervals import (
     MAX_SKEWNESS,
@@ -167,11 +168,12 @@ class Evaluation:
         lines = [*warnings, *self.notes, summary]
         if not np.isnan(self.value).all():
             names = self.names or tuple(map(str, range(len(self.value))))
-            width = max(10, *(len(name) + 1 for name in names))
-            lines += [f"{'objective':<{width}}{'value':>12}{'error':>12}   95 % interval"]
-            for m, (low, high) in enumerate(self.interval()):
-                figures = f"{self.value[m]:>12.4g}{self.error[m]:>12.2g}"
-                lines.append(f"{names[m]:<{width}}{figures}   [{low:.4g}, {high:.4g}]")
+            figures = zip(names, self.value, self.error, *self.interval().T, strict=True)
+            rows = [
+                [name, f"{v:.4g}", f"{e:.2g}", f"[{a:.4g}, {b:.4g}]"]
+                for name, v, e, a, b in figures
+            ]
+            lines.append(text_table(["objective", "value", "error", "95 % interval"], rows))
         return "\n".join(lines)
 
 
