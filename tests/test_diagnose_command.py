@@ -92,8 +92,8 @@ def test_arms_that_change_come_as_rounds(folder: Path) -> None:
     [
         ("", "theta: t.csv: expected a table of numbers, got none"),
         ("a,b\n", "theta: t.csv: expected a table of numbers, got none"),
-        ("1,2\n3\n", "theta: t.csv: expected 2 values in every line, got 1 in line 2"),
-        ("1,2\n3,x\n", "theta: t.csv: expected numbers, got 'x' in line 2"),
+        ("1,2\n3\n", "theta: t.csv: expected 2 numbers in every line, got ['3']"),
+        ("1,2\n3,x\n", "theta: t.csv: expected 2 numbers in every line, got ['3', 'x']"),
         ("1,nan\n", "theta: t.csv: expected finite values"),
         ("1,2,3\n", "theta: expected shape (M, 2), got (1, 3)"),
         ("0,0\n", "theta: expected nonzero parameters"),

@@ -223,27 +223,18 @@ def _npy(path: Path) -> ArrayLike:
     return loaded
 
 
-def _csv(path: Path) -> list[list[float]]:
-    text = path.read_text(encoding="utf-8-sig")
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    rows = [
-        (number, [cell.strip() for cell in row])
-        for number, row in enumerate(csv.reader(text.splitlines(), delimiter=separator), start=1)
-        if any(cell.strip() for cell in row)
-    ]
-    if rows and not any(map(_is_number, rows[0][1])):
+def _csv(path: Path) -> ArrayLike:
+    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    separator = max(",;\t", key=lines[0].count) if lines else ","
+    rows = list(csv.reader(lines, delimiter=separator))
+    if rows and not any(map(_is_number, rows[0])):
         del rows[0]  # names
     if not rows:
         raise ValueError("expected a table of numbers, got none")
-    for number, row in rows:
-        if len(row) != len(rows[0][1]):
-            raise ValueError(
-                f"expected {len(rows[0][1])} values in every line, got {len(row)} in line {number}"
-            )
-        for cell in row:
-            if not _is_number(cell):
-                raise ValueError(f"expected numbers, got {cell!r} in line {number}")
-    return [[float(cell) for cell in row] for _, row in rows]
+    for row in rows:
+        if len(row) != len(rows[0]) or not all(map(_is_number, row)):
+            raise ValueError(f"expected {len(rows[0])} numbers in every line, got {row}")
+    return [[float(cell) for cell in row] for row in rows]
 
 
 def _is_number(text: str) -> bool:

@@ -174,8 +174,8 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     Dominance by a single arm is decided exactly. Dominance by a mixture is not: an arm is a member
     if under some weights no arm is better by more than 1e-13 of its own distance, or by what
     rounding of the means may do. So an outlier does not matter to the others, nor does the order of
-    the arms. All weights have to be at least 1e-7, with objectives in units of their range, or
-    (where that does not decide) of the distances of the nearer arms.
+    the arms. All weights have to be at least 1e-7, with objectives in units halfway between the
+    least and the largest difference of the arm from another.
 
     Parameters
     ----------
