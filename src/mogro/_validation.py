@@ -176,17 +176,11 @@ def _shorten(value: object) -> str:
 
 
 def unique_strings(
-    ids: Iterable[str],
-    name: str,
-    *,
-    wanted: str = "strings, one or more",
-    checked: tuple[str, ...] = (),
+    ids: Iterable[str], name: str, *, wanted: str = "strings, one or more"
 ) -> tuple[str, ...]:
-    """Return strings as a tuple: different ones, at least one, or the same as checked before."""
+    """Return strings as a tuple: different ones, at least one."""
     try:
         names = () if isinstance(ids, str) else tuple(ids)
-        if checked and names == checked:
-            return checked
         letters = len("".join(names))  # the fastest way to see that all are strings
     except (TypeError, ValueError):  # the latter if these are arrays
         letters = 0

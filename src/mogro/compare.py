@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from mogro._validation import count
+from mogro._validation import count, folder_or_file
 from mogro.comparison import Comparison
 from mogro.environments import Environment
 from mogro.simulation import MakePolicy, Trace, simulate
@@ -133,9 +133,7 @@ def _finish(name: str, task: Callable[[], Trace]) -> Trace:
 
 
 def _read_folder(folder: object) -> Path:
-    if not isinstance(folder, str | os.PathLike):
-        raise ValueError(f"folder: expected a path, got {folder!r}")
-    path = Path(folder)
+    path = folder_or_file(folder, "folder")
     if path.exists() and not path.is_dir():
         raise ValueError(f"folder: expected a folder, got the file {str(path)!r}")
     return path

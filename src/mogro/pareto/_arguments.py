@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, IntArray, floats
+from mogro._validation import FloatArray, IntArray, floats, indices
 
 
 def read_means(means: ArrayLike) -> FloatArray:
@@ -30,16 +30,7 @@ def read_arms(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, t
     several arms per problem. The leading axes broadcast against the batch either way.
     """
     batch, count = means.shape[:-2], means.shape[-2]
-    try:
-        array = np.asarray(arms)
-    except ValueError:
-        array = np.empty(0)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"arms: expected integers, got {array.dtype} of shape {array.shape}")
-    if array.size and (array.min() < 0 or array.max() >= count):
-        raise ValueError(
-            f"arms: expected numbers from 0 to {count - 1}, got {array.min()} to {array.max()}"
-        )
+    array = indices(arms, "arms", below=count)
     several = array.ndim > len(batch)
     leading = array.shape[:-1] if several else array.shape
     try:

@@ -83,17 +83,12 @@ def _guarantees(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         judged = (
             f"VACUOUS: it cannot exceed {worst:.4g}" if guaranteed.vacuous else f"of {worst:.4g}"
         )
-        regret = f"{amount}, {judged}{_estimated(diagnosis)}"
+        regret = f"{amount}, {judged}"
     if guaranteed.fairness == 0:
         fairness = f"VACUOUS: no positive bound on the index at eps = {guaranteed.epsilon:.3g}"
     elif guaranteed.fairness is not None:
         fairness = f"index at least {guaranteed.fairness:.3g} at eps = {guaranteed.epsilon:.3g}"
-        fairness += _estimated(diagnosis)
     return [*lines, ("threshold", threshold), ("regret", regret), ("fairness", fairness)]
-
-
-def _estimated(diagnosis: Diagnosis) -> str:
-    return "" if diagnosis.goodness.probability is None else " (an estimate)"
 
 
 def _reached(diagnosis: Diagnosis) -> str:
