@@ -1,5 +1,6 @@
 """What a policy may know when it chooses."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -81,25 +82,25 @@ class Beliefs:
 
     def take(self, learners: IntArray) -> "Beliefs":
         """Return the beliefs of some learners, given by flat positions of the batch: (n, ...)."""
-        batch = self.batch
-        return Beliefs(
-            take(self.theta, batch, learners),
-            _PosteriorPart(self.observed, batch, learners),
-            _PosteriorPart(self.expected, batch, learners),
-        )
+
+        def pick(array: FloatArray) -> FloatArray:
+            return np.asarray(take(array, self.batch, learners))
+
+        known, expected = (PickedPosterior(each, pick) for each in (self.observed, self.expected))
+        return Beliefs(pick(self.theta), known, expected)
 
 
-class _PosteriorPart:
-    """What is known of some learners of a batch."""
+class PickedPosterior:
+    """What is known of some learners of a batch, or of other objectives in their place."""
 
-    def __init__(self, whole: FrozenPosterior, batch: tuple[int, ...], learners: IntArray) -> None:
-        self._whole, self._batch, self._learners = whole, batch, learners
+    def __init__(self, whole: FrozenPosterior, pick: Callable[[FloatArray], FloatArray]) -> None:
+        self._whole, self._pick = whole, pick
         self.version = whole.version
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # asked for while it is copied
             raise AttributeError(name)
-        return take(getattr(self._whole, name), self._batch, self._learners)
+        return self._pick(getattr(self._whole, name))
 
 
 def covariance(W: FloatArray) -> FloatArray:

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mogro._algebra import diagonals, outer_sums
 from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
 from mogro.agent.state.arm_effects import ArmEffects, with_effects
-from mogro.beliefs import Beliefs, FrozenPosterior
+from mogro.beliefs import Beliefs, PickedPosterior
 from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
@@ -70,6 +71,7 @@ class Learner:
         self.cache = ExplorationCache()
         self._period = (half_life.updates or half_life.time) if half_life else None
         self._by_number = half_life is not None and half_life.updates is not None
+        self._by_time = half_life is not None and half_life.updates is None
         # To which weights refer: the latest time seen, or the last decision that was learned from.
         self.latest = -math.inf
         self._explores = explores
@@ -121,7 +123,8 @@ class Learner:
             expected = _ExpectedPosterior(expected, self._sums, recent, self._pending)
         expected.version += self._losses << 32
         if self._first_conditions is not None and self.observed.apart:
-            expected = _PosteriorOfConditions(expected, self._first_conditions)
+            first = self._first_conditions
+            expected = PickedPosterior(expected, lambda array: array[first])
         beliefs.expected = expected
         return beliefs
 
@@ -154,11 +157,6 @@ class Learner:
         """Tell whether something fades until a time."""
         return now is not None and self._by_time and now > self.latest and self.latest > -math.inf
 
-    @property
-    def _by_time(self) -> bool:
-        """Whether all fades as time goes by."""
-        return self._period is not None and not self._by_number
-
     def advance(self, now: float) -> None:
         """Let everything fade until a time."""
         if not self._by_number:
@@ -176,6 +174,23 @@ class Learner:
                 self._sums = self._sums * factor
         self.latest = latest
 
+    def weights(self, numbers: Any, times: Any) -> Any:
+        """Return how much observations of decisions count now: of one, or (n,)."""
+        if self._period is None or self.latest == -math.inf:
+            return np.ones(np.shape(times))
+        moments = np.minimum(numbers if self._by_number else times, self.latest)
+        return 0.5 ** ((self.latest - moments) / self._period)
+
+    def _weight(self, number: int, time: float) -> float:
+        """Return how much an observation of a decision counts, once it is learned."""
+        if self._by_number:
+            self._fade(number)
+        return float(self.weights(number, time))
+
+    def _pending_weights(self, times: Any) -> Any:
+        """Return how much decisions count that are in flight: in full, or as time goes by."""
+        return self.weights(times, times) if self._by_time else np.ones(np.shape(times))
+
     def add_pending(self, number: int, x: FloatArray, time: float) -> None:
         """Count a decision (p,) of a time and a number that is now in flight for every objective.
 
@@ -183,7 +198,7 @@ class Learner:
         """
         if not self._explores:
             return
-        weight = float(self._decay_weights(time)) if self._by_time else 1.0
+        weight = float(self._pending_weights(time)) if self._by_time else 1.0
         self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
         self._pending = [count + 1 for count in self._pending]
         if len(self._recent) > _MAX_SINGLE:
@@ -212,7 +227,7 @@ class Learner:
                 self._clear_sums()
             return
         taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
-        self._subtract_pending(x[None], taken, np.array([time]))
+        self._change_pending(x[None], taken, np.array([time]), -1)
 
     def learn_block(
         self,
@@ -237,7 +252,7 @@ class Learner:
             for n in rows.tolist():
                 which = None if learned[n].all() else learned[n]
                 self._observe(x[n], values[n], which, numbers.item(n), times.item(n), arms[n])
-        self._remove_pending(x, learned | unobserved, times)
+        self._change_pending(x, learned | unobserved, times, -1)
         self._losses += bool(unobserved.any())
 
     def _observe(
@@ -297,47 +312,40 @@ class Learner:
         weights = self._weight(number, time) * signs
         self.observed.learn(np.array([x, x]), values, weights)
 
-    def restore_pending(self, x: FloatArray, which: BoolArray, time: float) -> None:
-        """Let objectives (M,) ``which`` of a decision (p,) of a time be in flight again."""
-        if self._explores:
-            self.observed.separate()
-            self._split_pending()
-            self._sum_recent()
-            again = self._pending_weights(time) * which
-            self._sums, self._summed = self._sums + again[:, None, None] * np.outer(x, x), True
-            counts = zip(self._pending, which.tolist(), strict=True)
-            self._pending = [count + more for count, more in counts]
+    def put_in_flight(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
+        """Let decisions (n, p) of times be in flight, for objectives ``which``, (n, M)."""
+        rows = which.any(axis=1)
+        self._change_pending(x[rows], which[rows], times[rows], 1)
 
     def remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
         """Take decisions (n, p) out, where ``which``, (n, M), of which nothing will be learned."""
-        self._remove_pending(x, which, times)
+        self._change_pending(x, which, times, -1)
         self._losses += 1
 
-    def _remove_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
-        if self._explores:
-            if (which != which[:, :1]).any():
-                self.observed.separate()
-            self._subtract_pending(x, which, times)
-
-    def begin_pending(self, x: FloatArray, pending: BoolArray, times: FloatArray) -> None:
-        """Begin with decisions (n, p) of times in flight, for objectives (n, M)."""
+    def _change_pending(
+        self, x: FloatArray, which: BoolArray, times: FloatArray, sign: int
+    ) -> None:
+        """Add decisions (n, p) of times to what is in flight, or take them out, by a sign."""
         if not self._explores:
             return
-        rows = pending.any(axis=1)
-        x, pending, times = x[rows], pending[rows], times[rows]
-        if (pending != pending[:, :1]).any():
+        if (which != which[:, :1]).any():
             self.observed.separate()
         self._split_pending()
-        groups = pending[:, : len(self._pending)]
-        weights = self._pending_weights(times)[:, None]
-        scaled = np.sqrt(groups * weights).T[..., None] * x  # (G, n, p)
-        self._sums, self._summed = np.swapaxes(scaled, -1, -2) @ scaled, True
-        self._pending = groups.sum(axis=0).tolist()
-
-    def weights(self, numbers: IntArray, times: FloatArray) -> FloatArray:
-        """Return how much observations of decisions (n,) count now, later ones as the last."""
-        moments = np.minimum(numbers if self._by_number else times, self.latest)
-        return np.asarray(self._decay_weights(moments))
+        changes = sign * which[:, : len(self._pending)].T.astype(np.int64)  # (G, n)
+        counts = zip(self._pending, changes.sum(axis=1).tolist(), strict=True)
+        self._pending = [count + change for count, change in counts]
+        if not any(self._pending):
+            self._recent = {}
+            self._clear_sums()
+            return
+        self._sum_recent()
+        rows = np.broadcast_to(x, (len(changes), *x.shape))
+        more = outer_sums(rows, changes * self._pending_weights(times))
+        # Rounding of what was taken out is left: it must not look like a direction.
+        kept = diagonals(self._sums + more) > -_ROUNDING * diagonals(more)
+        kept[[count == 0 for count in self._pending]] = False
+        self._sums = (self._sums + more) * (kept[:, :, None] & kept[:, None, :])
+        self._summed = True
 
     def evidence(self) -> FloatArray:
         """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
@@ -387,31 +395,6 @@ class Learner:
         self.latest = float(arrays["latest"].astype(np.float64).item())
         self._losses += 1
 
-    def _subtract_pending(self, x: FloatArray, which: BoolArray, times: FloatArray) -> None:
-        """Take decisions (n, p) of some times out of what is in flight, where ``which``."""
-        if not self._explores:
-            return
-        self._split_pending()
-        taken = which[:, : len(self._pending)].astype(np.float64)
-        gone = taken.sum(axis=0).astype(int).tolist()
-        self._pending = [count - less for count, less in zip(self._pending, gone, strict=True)]
-        if not any(self._pending):
-            self._recent = {}
-            self._clear_sums()
-            return
-        self._sum_recent()
-        weights = self._pending_weights(times)[:, None]
-        scaled = np.sqrt(taken * weights).T[..., None] * x  # (G, n, p)
-        sums = self._sums - np.swapaxes(scaled, -1, -2) @ scaled
-        # Rounding of what was taken out is left: it must not look like a direction.
-        left, removed = np.einsum("gii->gi", sums), np.square(scaled).sum(axis=1)
-        vanished = (left <= _ROUNDING * removed) & (removed > 0)
-        vanished[[count == 0 for count in self._pending]] = True
-        if vanished.any():
-            sums[vanished] = 0
-            np.swapaxes(sums, -1, -2)[vanished] = 0
-        self._sums = sums
-
     def _sum_recent(self) -> None:
         """Add the last decisions in flight to the sums."""
         if self._recent:
@@ -427,22 +410,6 @@ class Learner:
         if self.observed.apart and len(self._pending) < objectives:
             self._sums = np.repeat(self._sums, objectives, axis=0)
             self._pending = self._pending * objectives
-
-    def _weight(self, number: int, time: float) -> float:
-        """Return how much an observation of a decision counts, once it is learned."""
-        if self._by_number:
-            self._fade(number)
-        return float(self._decay_weights(number if self._by_number else time))
-
-    def _pending_weights(self, times: Any) -> Any:
-        """Return how much decisions count that are in flight, by their times."""
-        return self._decay_weights(times) if self._by_time else np.ones(np.shape(times))
-
-    def _decay_weights(self, moments: Any) -> Any:
-        """Return the weights of times, or of the numbers of decisions: (n,), or one of them."""
-        if self._period is None or self.latest == -math.inf:
-            return np.ones(np.shape(moments))
-        return 0.5 ** ((self.latest - moments) / self._period)
 
 
 class _ExpectedPosterior:
@@ -472,17 +439,3 @@ class _ExpectedPosterior:
             rows = np.array(self._recent)
             V = V + rows.T @ rows
         return self._observed.root_with(V, self._counts)
-
-
-class _PosteriorOfConditions:
-    """What is known of the conditions of objectives, in their place."""
-
-    def __init__(self, whole: FrozenPosterior, first_conditions: IntArray) -> None:
-        self._whole, self._first_conditions = whole, first_conditions
-        self.version = whole.version
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked for while it is copied
-            raise AttributeError(name)
-        value = getattr(self._whole, name)
-        return value if isinstance(value, bool) else value[self._first_conditions]

@@ -291,7 +291,7 @@ class State:
         if (waited & ~waits).any():
             self.learner.remove_pending(x[None], (waited & ~waits)[None], np.array([time]))
         if (waits & ~waited).any():
-            self.learner.restore_pending(x, waits & ~waited, time)
+            self.learner.put_in_flight(x[None], (waits & ~waited)[None], np.array([time]))
             self._windows.add(objective_set.next_closing(states, start, self.time), number, row)
             if not waited.any():
                 self.ledger.reopen(row)
@@ -415,7 +415,7 @@ class State:
         if anew:
             arms = [ledger.arms[row] for row in ledger.live().tolist()]
             learn_again(learner, block, values, learned, arms)
-        learner.begin_pending(block.features, block.state == PENDING, block.time)
+        learner.put_in_flight(block.features, block.state == PENDING, block.time)
         self.learner = learner
         self._renew_accounts()
         rows = ledger.live()
