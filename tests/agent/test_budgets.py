@@ -525,7 +525,7 @@ def test_prices_of_two_budgets_do_not_hold_each_other() -> None:
 
 def test_effects_of_arms_are_part_of_what_is_expected() -> None:
     """Arms with the same features, of which one is dear: only its id tells."""
-    arms, rng = dict.fromkeys("abc", [1.0]), np.random.default_rng(0)
+    arms, rng = {arm: [1.0] for arm in "abc"}, np.random.default_rng(0)
     budgets = [mogro.Budget("cost", at_most=0.5, burst=10)]
     agent = mogro.Agent(
         [QUALITY, COST], arms=1, seed=0, arm_effects=True, budgets=budgets, epsilon=0.1
