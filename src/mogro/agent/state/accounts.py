@@ -3,7 +3,7 @@
 Money is in the objective's own units, spend is what a budget bounds from above: of at least 0.9 it
 is minus the value. The level of an account is what is left of what was allowed, in decisions'
 worth. Its reach is how far it may stray: 10, or a ninth of what spends would make it stray if
-nobody steered. It is to be at its aim, three reaches above 0, saved up over the first decisions.
+nobody steered. It is to be at its aim, two reaches above 0, saved up over the first decisions.
 The price of a decision's worth is ``exp(L - surplus)``, where the surplus is the level less its
 aim, in reaches. That is a quick reaction around a slow L, which moves only where another price
 would make a difference: so it does not run away while money buys nothing, or while there is none.
@@ -24,7 +24,7 @@ from mogro.agent.objective import HalfLife
 
 _LEAST_REACH = 10.0  # decisions' worth
 _REACHES = 9.0  # that the level would stray, by what was spent
-_AIM = 3.0  # reaches
+_AIM = 2.0  # reaches
 _SAVED = 0.025  # of what a decision is allowed, at most, until the level is at its aim
 _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
