@@ -66,7 +66,7 @@ def test_what_a_bound_and_arrays_say_a_loop_says(
         spending: Any, accounts: Any, learner: Any, arms: Any, beliefs: Any, time: Any
     ) -> Any:
         left, effects = apply_budgets(spending, accounts, learner, arms, beliefs, time)
-        counted, unknown = affordable._counted(effects, accounts, learner)
+        counted, unknown = affordable._counted(effects, accounts, learner, arms, beliefs)
         usual = affordable._by_arms_alone(spending, learner, arms)[0] if contextual else counted
         wanted = fitting(accounts, counted, usual, unknown, time)
         if effects.counted is not None or not contextual:

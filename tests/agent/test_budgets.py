@@ -508,19 +508,21 @@ def test_prices_of_two_budgets_do_not_hold_each_other() -> None:
     stay = np.array([[0.70, 0.45, 0.76, 0.43], [0.80, 0.34, 0.80, 0.40], [0.53, 0.49, 0.71, 0.41]])
     quality = np.array([0.2, 0.4, 0.6, 0.8])
     budgets = [mogro.Budget("cost", at_most=4.5), mogro.Budget("stay", at_least=0.6)]
-    rng, arms = np.random.default_rng(1), list("abcd")
     objectives = [QUALITY, COST, mogro.Objective("stay")]
-    agent = mogro.Agent(objectives, arms=4, context=3, seed=1, budgets=budgets)
     earned = []
-    for _ in range(700):
-        kind = int(rng.integers(3))
-        decision = agent.decide(arms, np.eye(4), context=np.eye(3)[kind], weights={"quality": 1})
-        k = arms.index(decision.arm)
-        came = cost[kind, k] * rng.gamma(4.0, 0.25), float(rng.random() < stay[kind, k])
-        agent.reward(decision.id, {"quality": quality[k], "cost": came[0], "stay": came[1]})
-        earned.append(quality[k])
+    for seed in (1, 2, 3):
+        rng, arms = np.random.default_rng(seed), list("abcd")
+        agent = mogro.Agent(objectives, arms=4, context=3, seed=seed, budgets=budgets)
+        for n in range(700):
+            kind = int(rng.integers(3))
+            context = np.eye(3)[kind]
+            decision = agent.decide(arms, np.eye(4), context=context, weights={"quality": 1})
+            k = arms.index(decision.arm)
+            came = cost[kind, k] * rng.gamma(4.0, 0.25), float(rng.random() < stay[kind, k])
+            agent.reward(decision.id, {"quality": quality[k], "cost": came[0], "stay": came[1]})
+            earned += [quality[k]] if n >= 300 else []
     # The best policy that keeps both bounds earns 0.54: a linear program tells.
-    assert np.mean(earned[300:]) > 0.5
+    assert np.mean(earned) > 0.505
 
 
 def test_effects_of_arms_are_part_of_what_is_expected() -> None:

@@ -30,10 +30,8 @@ class BudgetEffects(NamedTuple):
         How values become spends, and how the account of each budget stands.
     prices
         Added to the weights, as the learner sees objectives.
-    arms, beliefs
-        All arms, and what is known of them.
-    spends
-        What arms are expected to spend, (K, B).
+    estimates
+        Of all arms, (K, M).
     counted
         What they count instead until their values have come, (K, B); None for what is expected.
     affordable
@@ -43,11 +41,14 @@ class BudgetEffects(NamedTuple):
     spending: Spending
     balances: list[AccountBalance]
     prices: Prices
-    arms: ArmSet
-    beliefs: Beliefs
-    spends: FloatArray
+    estimates: FloatArray
     counted: FloatArray | None = None
     affordable: IntArray | None = None
+
+    @property
+    def spends(self) -> FloatArray:
+        """What arms are expected to spend, (K, B)."""
+        return self.spending.all_expected(self.estimates)
 
     def record(self, index: int, weights: FloatArray | None, step: int, *, steered: bool) -> Priced:
         """Return what is written with the arm at an index, chosen for weights at a step.
@@ -61,21 +62,20 @@ class BudgetEffects(NamedTuple):
             beyond = self.counted[index] - self.spends[index]
             extra = tuple(beyond.tolist()) if beyond.any() else None
         if step % LOOK_EVERY == 0:
-            least = tuple(np.minimum.reduce(self.spends).tolist())
-            sensitive = self._sensitive(index, weights) if steered else None
+            spends = self.spends
+            least = tuple(np.minimum.reduce(spends).tolist())
+            sensitive = self._sensitive(index, weights, spends) if steered else None
         return Priced(tuple([each.price for each in self.balances]), least, sensitive, extra)
 
-    def _sensitive(self, index: int, weights: FloatArray | None) -> tuple[bool, ...]:
+    def _sensitive(
+        self, index: int, weights: FloatArray | None, spends: FloatArray
+    ) -> tuple[bool, ...]:
         """Tell for which budgets another price would make a difference, were there room.
 
         Where there is a surplus, would more be spent without a price? Otherwise, would less be if
         only prices counted? Prices are looked at together, because they may hold each other.
         """
-        prices, spending, estimates = (
-            self.prices.weights,
-            self.spending,
-            self.beliefs.estimates(self.arms.features),
-        )
+        prices, spending, estimates = self.prices.weights, self.spending, self.estimates
         if weights is None:
             weights = np.full(len(prices), 1 / len(prices))
         if self.affordable is not None:
@@ -86,8 +86,8 @@ class BudgetEffects(NamedTuple):
         ):
             if balance.surplus > 0:
                 free[m] -= weight * balance.price
-        most, least = (self.spends[estimates.dot(each).argmax()] for each in (free, prices))
-        spent = zip(least.tolist(), self.spends[index].tolist(), most.tolist(), strict=True)
+        most, least = (spends[estimates.dot(each).argmax()] for each in (free, prices))
+        spent = zip(least.tolist(), spends[index].tolist(), most.tolist(), strict=True)
         return tuple(
             [
                 dear > now if balance.surplus > 0 else cheap < now
@@ -110,39 +110,41 @@ def apply_budgets(
     is room for all of them: nobody has to look which are known. In a context estimates are relied
     on for that, once there are more observations than features.
     """
-    spends = spending.all_expected(arms.features, beliefs.theta)
+    estimates = arms.features.dot(beliefs.theta.T)
     balances, prices = [account.balance(time) for account in accounts], [0.0] * len(beliefs.theta)
-    for m, weight, balance in zip(spending.indices, spending.weights, balances, strict=True):
-        prices[m] += weight * balance.price
-    added = Prices(np.array(prices), spending.sizes)
-    effects = BudgetEffects(spending, balances, added, arms, beliefs, spends)
-    observed = learner.observed
-    ample = not arms.view.contextual or min(observed.n.tolist()) > observed.dim
-    most = np.maximum.reduce(spends).tolist()
-    for account, balance, dearest in zip(accounts, balances, most, strict=True):
-        unknown = max(dearest, _UNKNOWN_SHARE * account.budget.reserve)
-        strays = math.sqrt(unknown**2 + account.flight_squares)
+    ample = not arms.view.contextual or min(learner.observed.n.tolist()) > learner.observed.dim
+    for index, most in enumerate(spending.most_expected(estimates)):
+        account, (price, room, _) = accounts[index], balances[index]
+        prices[spending.indices[index]] += spending.weights[index] * price
+        unknown = max(most, _UNKNOWN_SHARE * account.budget.reserve)
+        strays = math.sqrt(unknown * unknown + account.flight_squares)
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
-        ample = ample and needed <= balance.room
+        ample = ample and needed <= room
+    added = Prices(np.array(prices), spending.sizes)
+    effects = BudgetEffects(spending, balances, added, estimates)
     if ample:
         return arms, effects
-    counted, unknown_arms = _counted(effects, accounts, learner)
-    fits = _affordable(effects, accounts, learner, counted, unknown_arms)
+    counted, unknown_arms = _counted(effects, accounts, learner, arms, beliefs)
+    fits = _affordable(effects, accounts, learner, arms, counted, unknown_arms)
     if fits.all():
         return arms, effects._replace(counted=counted)
     return arms.subset(fits), effects._replace(counted=counted, affordable=np.flatnonzero(fits))
 
 
 def _counted(
-    effects: BudgetEffects, accounts: Sequence[Account], learner: Learner
+    effects: BudgetEffects,
+    accounts: Sequence[Account],
+    learner: Learner,
+    arms: ArmSet,
+    beliefs: Beliefs,
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, (K, B), and of which nothing is known, (K,).
 
     Where the estimate in a context is rash, an arm counts at what it spends in any context; where
     nothing is known, at half the burst.
     """
-    spending, arms, spends = effects.spending, effects.arms, effects.spends
-    variances = effects.beliefs.variances(arms.features)
+    spending, spends = effects.spending, effects.spends
+    variances = beliefs.variances(arms.features)
     if variances.shape[1] > 1:
         variances = variances[:, spending.indices]
     if arms.view.contextual:
@@ -159,6 +161,7 @@ def _affordable(
     effects: BudgetEffects,
     accounts: Sequence[Account],
     learner: Learner,
+    arms: ArmSet,
     counted: FloatArray,
     unknown: BoolArray,
 ) -> BoolArray:
@@ -178,8 +181,8 @@ def _affordable(
         return fits
     if unknown.any():
         usual = counted
-        if effects.arms.view.contextual:
-            usual, _ = _by_arms_alone(effects.spending, learner, effects.arms)
+        if arms.view.contextual:
+            usual, _ = _by_arms_alone(effects.spending, learner, arms)
         saving = (usual <= [budget.bound for budget in budgets]).all(axis=1)
         if not (saving & ~unknown).any():
             return unknown
@@ -204,5 +207,5 @@ def _by_arms_alone(
     S = np.linalg.inv(V + ridge[:, None, None] * np.eye(size))
     theta = np.matvec(S, learner.observed.b[:, :size])
     variances = np.vecdot(x @ S, x).T
-    spends = spending.all_expected(x, theta)
+    spends = spending.all_expected(x @ theta.T)
     return spends, variances if len(S) == 1 else variances[:, spending.indices]

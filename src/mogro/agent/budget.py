@@ -221,7 +221,14 @@ class Spending:
         value = estimates.item(self.indices[index])
         return max(value * self._slopes[index] + self._offsets[index], self._floors[index])
 
-    def all_expected(self, features: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return what all budgets expect of arms (K, d) by estimates (M, d): (K, B)."""
-        spends = features.dot(theta.T.dot(self.matrix)) + self.shifts
-        return np.asarray(np.maximum(spends, self.floors))
+    def all_expected(self, estimates: FloatArray) -> FloatArray:
+        """Return what all budgets expect of all arms by estimates (K, M): (K, B)."""
+        return np.asarray(np.maximum(estimates @ self.matrix + self.shifts, self.floors))
+
+    def most_expected(self, estimates: FloatArray) -> list[float]:
+        """Return the most that each budget expects of an arm, by estimates (K, M)."""
+        least, most = np.minimum.reduce(estimates), np.maximum.reduce(estimates)
+        return [
+            self.expected(index, most if slope > 0 else least)
+            for index, slope in enumerate(self._slopes)
+        ]

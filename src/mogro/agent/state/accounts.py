@@ -176,10 +176,13 @@ class Account:
             self.least += priced.least[index]
         if priced.extra is not None:
             self.extra[number] = priced.extra[index]
-        amount = SpentAmount(expected, True)
         if budget.window is not None:
-            self.entries[number] = time, budget.bound, amount
-        self._add(1.0, budget.bound, amount)
+            self.entries[number] = time, budget.bound, SpentAmount(expected, True)
+        self.decisions += 1
+        self.allowed += budget.bound
+        self.pending += 1
+        self.in_flight += expected
+        self.flight_squares += expected * expected
         self.level += (budget.bound - expected) / budget.worth
 
     def _update_log_price(self, sensitive: bool) -> None:
