@@ -703,7 +703,7 @@ class Agent:
         with self._current():
             return self._config.objective_set.to_user_units(self._theta[:, 0])
 
-    def as_prior(self, *, weight: float = 1.0) -> Fixed:
+    def posterior(self, *, weight: float = 1.0) -> Fixed:
         """Return what was learned as a prior, for another agent with these objectives and features.
 
         An observation counts there for ``weight``. Each parameter is as certain as for the
@@ -715,7 +715,7 @@ class Agent:
         >>> old = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> for x in (0.0, 1.0) * 50:
         ...     made = old.observe({"a": [x]}, arm="a", rewards={"sales": 2 * x})
-        >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.as_prior(weight=0.1))
+        >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.posterior(weight=0.1))
         >>> new.theta.round(1)
         array([[2.]])
         """
