@@ -7,7 +7,7 @@ from benchmarks.league import policies as others
 from mogro import policies
 from mogro.environments import Environment
 from mogro.scalarization import FixedWeights, RandomChebyshev, RandomHypervolume, RoundRobin
-from mogro.simulation.run import takes_arm
+from mogro.simulation._learners import takes_arm
 from paper.lab.contenders import Player
 
 

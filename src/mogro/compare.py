@@ -15,8 +15,9 @@ from mogro._validation import count, folder_or_file
 from mogro.comparison import Comparison
 from mogro.environments import Environment
 from mogro.simulation import MakePolicy, Trace, simulate
+from mogro.simulation._learners import WrongPolicyError
 from mogro.simulation.measures import Measures
-from mogro.simulation.run import Probe, Until, WrongPolicyError
+from mogro.simulation.run import Probe, Until
 
 
 def compare(

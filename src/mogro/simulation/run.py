@@ -1,45 +1,22 @@
-"""One run: a policy in environments, all learners in lockstep, and what they have to answer."""
+"""One run: a policy in environments, all learners in lockstep."""
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mogro._streams import Rng, Streams
-from mogro._validation import BoolArray, FloatArray, IntArray, count
+from mogro._validation import BoolArray, IntArray, count
 from mogro.environments import Environment
-from mogro.policies import LinearPolicy
+from mogro.simulation._learners import Learners, MakePolicy, Question, make_learners
 from mogro.simulation._recorder import Recorder
-from mogro.simulation._worlds import Purpose, Worlds, real_arms
+from mogro.simulation._worlds import Worlds
 from mogro.simulation.measures import Measures
 from mogro.simulation.trace import Trace
 
 _CHECKPOINTS = 100  # checkpoints
-Probe = Callable[[Any], ArrayLike]
+Probe = Question
 Until = Callable[[Any], bool | BoolArray]
-
-
-class BanditPolicy(Protocol):
-    """What a simulation asks of a policy; one of your own may be narrower about its arguments."""
-
-    def select(self, features: Any, *, rng: Any) -> Any:
-        """Choose an arm, or one for each learner of the batch."""
-
-    @property
-    def update(self) -> Callable[..., None]:
-        """Learn the reward of the arm with these features, with a parameter ``arm`` its place."""
-
-
-MakePolicy = Callable[..., BanditPolicy]
-"""Called with the numbers of features and objectives and, if it has a parameter of that name, with
-``batch``. One without it makes a single learner, and is called for each of them."""
-
-
-def takes_arm(policy: BanditPolicy) -> bool:
-    """Tell whether a policy asks for the place of the arm that it learns about."""
-    return "arm" in inspect.signature(policy.update).parameters
 
 
 def simulate(
@@ -126,9 +103,9 @@ def simulate(
     worlds = Worlds(_instances(environment), R, seeds, start)
     marks = _checkpoints(checkpoints, T)
     recorder = Recorder(worlds, T, marks, measures)
-    learners = _make_learners(make_policy, worlds, probe)
+    learners = make_learners(make_policy, worlds, probed=probe is not None)
     finish = _FinishTimes(until, worlds.batch)
-    probed = _play(learners, worlds, recorder, T, marks, finish)
+    probed = _play(learners, worlds, recorder, T, marks, probe, finish)
     worlds.check_unchanged()
     return recorder.trace(probed, seeds, finish.rounds)
 
@@ -141,7 +118,7 @@ class _FinishTimes:
             raise ValueError(f"until: expected a function of the policy, got {until!r}")
         self.until, self.rounds = until, np.zeros(batch, dtype=np.int64)
 
-    def reached(self, learners: "_BatchedLearners | _SeparateLearners", t: int) -> bool:
+    def reached(self, learners: Learners, t: int) -> bool:
         """Note who has finished after round t, from 0; tell whether all have."""
         if self.until is None:
             return False
@@ -155,11 +132,12 @@ class _FinishTimes:
 
 
 def _play(
-    learners: "_BatchedLearners | _SeparateLearners",
+    learners: Learners,
     worlds: Worlds,
     recorder: Recorder,
     rounds: int,
     marks: IntArray,
+    probe: Probe | None,
     finish: _FinishTimes,
 ) -> NDArray[Any]:
     """Play all rounds; return what the probe sees at checkpoints."""
@@ -173,7 +151,8 @@ def _play(
         learners.update(x, rewards, arms)
         finished = finish.reached(learners, t)
         if t + 1 in checkpoints or finished:
-            probed.append(learners.probe())
+            seen = np.zeros(worlds.batch) if probe is None else learners.ask(probe, "probe")
+            probed.append(seen)
             if probed[-1].shape != probed[0].shape:
                 shapes = f"{probed[0].shape} and {probed[-1].shape}"
                 raise ValueError(f"probe: expected numbers of one shape, got {shapes}")
@@ -215,129 +194,3 @@ def _checkpoints(checkpoints: Sequence[int] | None, rounds: int) -> IntArray:
             f"checkpoints: expected increasing rounds up to {rounds}, got {checkpoints!r}"
         )
     return marks if marks[-1] == rounds else np.append(marks, rounds)
-
-
-class WrongPolicyError(ValueError):
-    """A complaint about a policy; whoever was given it under another name says that name."""
-
-    def __str__(self) -> str:
-        return f"make_policy: {self.args[0]}"
-
-
-def _make_learners(
-    make_policy: MakePolicy, worlds: Worlds, probe: Probe | None
-) -> "_BatchedLearners | _SeparateLearners":
-    """Return learners for some worlds, one for each generator (I, R)."""
-    if not callable(make_policy):
-        raise WrongPolicyError(f"expected a policy class or function, got {make_policy!r}")
-    sizes, generators = (worlds.dim, worlds.objectives), worlds.generators(Purpose.POLICY)
-    batched = "batch" in inspect.signature(make_policy).parameters
-    if not batched or worlds.ragged:
-        policies = [_check_playable(make_policy(*sizes)) for _ in generators.flat]
-        rngs = [Streams(each, ahead=True) if batched else each for each in generators.flat]
-        return _SeparateLearners(policies, rngs, worlds, probe)
-    policy = _check_playable(make_policy(*sizes, batch=worlds.batch))
-    if generators.size == 1 and probe is None and isinstance(policy, LinearPolicy):
-        policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
-        rng = Streams(generators[0, 0], ahead=True)
-        return _SeparateLearners([policy], [rng], worlds, None)
-    return _BatchedLearners(policy, Streams(generators, ahead=True), worlds, probe)
-
-
-class _BatchedLearners:
-    """A policy that steps for all learners at once."""
-
-    def __init__(
-        self, policy: BanditPolicy, rng: Streams, worlds: Worlds, probe: Probe | None
-    ) -> None:
-        self._policy, self._rng = policy, rng
-        self._batch, self._arms = worlds.batch, worlds.arms
-        self._probe = probe or (lambda policy: np.zeros(worlds.batch))
-        self._takes_arm = takes_arm(policy)
-
-    def select(self, features: FloatArray) -> IntArray:
-        return _read_arms(self._policy.select(features, rng=self._rng), self._batch, self._arms)
-
-    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
-
-    def probe(self) -> NDArray[Any]:
-        return self.ask(self._probe, "probe")
-
-    def ask(self, question: Probe, name: str) -> NDArray[Any]:
-        return _read_numbers(question(self._policy), self._batch, name)
-
-
-class _SeparateLearners:
-    """Policies of single learners, one after the other."""
-
-    def __init__(
-        self, policies: list[BanditPolicy], rngs: Sequence[Rng], worlds: Worlds, probe: Probe | None
-    ) -> None:
-        self._learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
-        self._batch, self._ragged = worlds.batch, worlds.ragged
-        self._probe = probe or (lambda policy: 0.0)
-        self._takes_arm = takes_arm(policies[0])
-
-    def select(self, features: FloatArray) -> IntArray:
-        arms = np.empty(self._batch, dtype=np.int64)
-        shared = features.shape[1] == 1
-        for (i, r), policy, rng in self._learners:
-            offer = features[i, 0 if shared else r]
-            offer = real_arms(offer) if self._ragged else offer
-            arm = policy.select(offer, rng=rng)
-            usual = type(arm) is int and 0 <= arm < len(offer)
-            arms[i, r] = arm if usual else _read_arms(arm, (), len(offer))
-        return arms
-
-    def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
-        for learner, policy, _ in self._learners:
-            place = {"arm": int(arms[learner])} if self._takes_arm else {}
-            policy.update(x[learner], rewards[learner], **place)
-
-    def probe(self) -> NDArray[Any]:
-        return self.ask(self._probe, "probe")
-
-    def ask(self, question: Probe, name: str) -> NDArray[Any]:
-        values = np.stack(
-            [_read_numbers(question(policy), (), name) for _, policy, _ in self._learners]
-        )
-        return values.reshape(*self._batch, *values.shape[1:])
-
-
-def _check_playable(policy: BanditPolicy) -> BanditPolicy:
-    """Refuse what cannot play."""
-    able = all(callable(getattr(policy, name, None)) for name in ("select", "update"))
-    if not able or isinstance(policy, type):
-        raise WrongPolicyError(f"expected an object with select and update, got {policy!r}")
-    return policy
-
-
-def _read_numbers(answer: object, batch: tuple[int, ...], name: str) -> NDArray[Any]:
-    """Refuse an answer about the policy that is not numbers for each learner."""
-    try:
-        array = np.array(answer)
-    except ValueError:  # rows of different lengths
-        array = np.array(None)
-    if array.dtype.kind not in "biuf" or array.shape[: len(batch)] != batch:
-        expected = f"numbers in the shape {batch}, or {batch} and more axes" if batch else "numbers"
-        raise ValueError(f"{name}: expected it to return {expected}, got {answer!r}")
-    return array
-
-
-def _read_arms(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
-    """Refuse a policy's answer that is not one arm for each learner."""
-    array = np.asarray(arms)
-    fits = array.shape == batch and array.dtype.kind in "iu"
-    # As unsigned integers, those below zero are large.
-    if not fits or array.astype(np.uint64, copy=False).max() >= offered:
-        expected = f"integers in the shape {batch}" if batch else "one integer"
-        why = (
-            "; its constructor takes batch, so it must return one arm for each learner"
-            if batch and array.shape != batch
-            else ""
-        )
-        raise WrongPolicyError(
-            f"expected its policy to select {expected}, from 0 to {offered - 1}, got {arms!r}{why}"
-        )
-    return array.astype(np.int64, copy=False)

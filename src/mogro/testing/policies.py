@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
 from mogro.simulation import MakePolicy
-from mogro.simulation.run import takes_arm
+from mogro.simulation._learners import takes_arm
 
 Maker = Callable[[int, int, tuple[int, ...]], Any]
 Pulls = NDArray[np.int64]
