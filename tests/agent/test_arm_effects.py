@@ -277,6 +277,21 @@ def test_what_is_in_flight_counts() -> None:
     np.testing.assert_allclose(1 / waiting[4:] ** 2, total + 9)
 
 
+def test_decisions_in_flight_count_from_when_arms_have_effects() -> None:
+    agent = mogro.Agent([mogro.Objective("sale")], arms=1, seed=0)
+    arms = {"a": [0.0], "b": [1.0]}
+    ids = [agent.decide(arms, eligible=[n % 3 > 0, n % 3 == 0]).id for n in range(4)]
+    agent.reconfigure(arm_effects=True)
+    assert agent._state.in_flight == {"a": 2, "b": 2}
+    agent.reward(ids[1], {"sale": 1.0})
+    agent.decide({"c": [0.0]})
+    assert agent._state.in_flight == {"a": 1, "b": 2, "c": 1}
+    agent.reconfigure(arm_effects=False)
+    agent.withdraw(ids[0])
+    agent.reconfigure(arm_effects=True)
+    assert agent._state.in_flight == {"a": 1, "b": 1, "c": 1}
+
+
 def test_it_is_learned_again_by_another_configuration() -> None:
     agent = hits_agent(arm_effects=False)
     live(agent, 100)
