@@ -120,8 +120,8 @@ def bars(caption: str, labels: Sequence[str], values: ArrayLike, *, unit: str) -
 class _Frame:
     """Where numbers stand in a drawing."""
 
-    def __init__(self, x: FloatArray, y: FloatArray, *, pad: float = 0.03) -> None:
-        self.left, self.right = _span(x, pad)
+    def __init__(self, x: FloatArray, y: FloatArray) -> None:
+        self.left, self.right = _span(x, 0.03)
         self.low, self.high = _span(y, 0.05)
 
     def place(self, x: float, y: float) -> tuple[float, float]:
@@ -144,14 +144,13 @@ class _Frame:
         sizes = f'width="{max(c - a, 0.5):.1f}" height="{max(d - b, 0.5):.1f}"'
         return f'<rect x="{a:.1f}" y="{b:.1f}" {sizes} fill="{colour}" {look}/>'
 
-    def under(self, x: float, label: str) -> str:
-        where = f'x="{self.place(x, self.low)[0]:.1f}" y="{_HEIGHT - _BOTTOM + 15:.1f}"'
-        return f'<text {where} text-anchor="middle" class="tick">{text(label)}</text>'
-
     def x_axis(self, label: str) -> list[str]:
         middle = f'x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
-        ticks = [self.under(value, f"{value:.4g}") for value in _ticks(self.left, self.right)]
-        return [*ticks, f"<text {middle}>{text(label)}</text>"]
+        drawn = [f"<text {middle}>{text(label)}</text>"]
+        for value in _ticks(self.left, self.right):
+            where = f'x="{self.place(value, self.low)[0]:.1f}" y="{_HEIGHT - _BOTTOM + 15:.1f}"'
+            drawn.append(f'<text {where} text-anchor="middle" class="tick">{value:.4g}</text>')
+        return drawn
 
     def y_axis(self, label: str) -> list[str]:
         drawn = []

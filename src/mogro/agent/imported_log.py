@@ -21,7 +21,6 @@ from mogro.agent.log import need_arrow, read_metadata, utf8
 from mogro.agent.objective import DEFAULTED, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.request import check_new_id, read_rewards, read_time
-from mogro.agent.state.block import TIMED
 from mogro.agent.state.state import State
 
 _LEARNED = ("learned", "defaulted")
@@ -80,31 +79,26 @@ def read_imported_log(log: Any, config: AgentConfig) -> ImportedLog:
 
 def check_consistent(logged: ImportedLog, state: State) -> None:
     """Refuse a log that says something else of decisions that are known."""
-    rows = state.ledger.rows
+    ledger, objective_set = state.ledger, state.objective_set
     for each in logged.decisions:
         decision = each.event.decision
-        row = rows.get(decision.id)
+        row = ledger.rows.get(decision.id)
         if row is None:
             continue
-        block, i = state.ledger.readable(row)
-        time = block.time.item(i) if block.flags.item(i) & TIMED else None
-        _check(each, "arm", decision.arm, utf8(state.ledger.arms[row]))
-        _check(each, "features", decision.features.tolist(), block.features[i].tolist())
-        _check(each, "time", decision.time, time)
+        here, (block, i) = ledger.decided(row), ledger.readable(row)
+        _check(each, "arm", decision.arm, utf8(here.arm))
+        _check(each, "features", decision.features.tolist(), here.features.tolist())
+        _check(each, "time", decision.time, here.time)
         for name, value in each.event.values.items():
-            m = state.objective_set.index[name]
-            here: float | None = block.values.item(i, m)
-            if each.status[name] == "defaulted" and block.state.item(i, m) == DEFAULTED:
-                here = state.defaults.get(
-                    (block.number.item(i), name), state.objective_set.defaults[m]
-                )
-                _check(each, f"reward_{name}", value, here)
-            elif (
-                each.status[name] == "learned"
-                and state.objective_set.revise[m] is None
-                and here == here
-            ):
-                _check(each, f"reward_{name}", value, here)
+            m, status = objective_set.index[name], each.status[name]
+            known: float | None = block.values.item(i, m)
+            came = known == known and objective_set.revise[m] is None
+            if status == "defaulted" and block.state.item(i, m) == DEFAULTED:
+                usual = objective_set.defaults[m]
+                known = state.defaults.get((block.number.item(i), name), usual)
+                _check(each, f"reward_{name}", value, known)
+            elif status == "learned" and came:
+                _check(each, f"reward_{name}", value, known)
 
 
 def import_events(logged: LoggedDecision, state: State) -> Iterator[Event]:

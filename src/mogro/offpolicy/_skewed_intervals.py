@@ -30,17 +30,17 @@ def skewed_interval(
 
 
 def scores(
-    value: FloatArray, error: FloatArray, skewness: FloatArray, sizes: FloatArray, bound: float
+    value: FloatArray, error: FloatArray, skewness: FloatArray, sizes: FloatArray
 ) -> FloatArray:
-    """Return by how many standard deviations of a normal law values (M,) are above a bound.
+    """Return by how many standard deviations of a normal law values (M,) are above 0.
 
-    The inverse of :func:`skewed_interval` with :func:`quantiles`: at such a level the bound is an
-    end of the interval.
+    The inverse of :func:`skewed_interval` with :func:`quantiles`: at such a level 0 is an end of
+    the interval.
     """
     from scipy.special import ndtri, stdtr
 
     s = np.clip(np.nan_to_num(skewness), -MAX_SKEWNESS, MAX_SKEWNESS)
-    step = np.divide(value - bound, error, out=np.full(len(value), np.nan), where=error > 0)
+    step = np.divide(value, error, out=np.full(len(value), np.nan), where=error > 0)
     z = s / 6 + step + s * step**2 / 3 + s**2 * step**3 / 27
     z = np.clip(z, -30, 30)  # beyond, probabilities are rounding
     tail = stdtr(_degrees_of_freedom(sizes), -abs(z))

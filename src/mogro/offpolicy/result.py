@@ -152,7 +152,7 @@ class Evaluation:
         lead = self.value - limits
         least, most = (lead + step for step in self.slack.T)
         lead = np.where(least > 0, least, np.where(most < 0, most, 0 * lead))
-        return scores(lead, self.error, self.skewness, self.degrees_of_freedom, 0.0)
+        return scores(lead, self.error, self.skewness, self.degrees_of_freedom)
 
     def _skewed(self, level: float) -> FloatArray:
         z = quantiles(level, self.degrees_of_freedom)
