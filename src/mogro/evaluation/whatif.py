@@ -92,7 +92,9 @@ def what_if(
         differ = _differences(chosen)
         differing += differ.sum(axis=-1)
         arms += differ @ on_offer.sum(axis=1).astype(float)
-    joined = [join_rows(rows) for rows in chunks]
+    joined = []
+    while chunks:  # what is joined need not be held twice
+        joined.append(join_rows(chunks.pop(0)))
     estimates = [Estimate(rows, self_normalised=True) for rows in joined]
     *evaluations, logged = (agent_log.named(each.evaluation()) for each in estimates)
     judged = [agent_log.objective_set.objectives[m] for m in agent_log.judged]
