@@ -276,49 +276,37 @@ class Posterior:
         y = np.where(weights != 0, y, 0.0)
         self.check(x, y, "rewards")
         weight = self._shared_weights(weights).mT  # (*batch, G, n)
-        before = self.n
-        self.n = before + weight.sum(axis=-1)
         uses = self.uses() + _weighted_sums((x != 0)[..., None, :, :], weight)
         seen = self.seen() + np.sign(weight).sum(axis=-1)
         z = self._by_group(np.concatenate((x, y), axis=-1))
-        if not (weight < 0).any():
-            self._add(z, weight, uses, seen)
-            return
-        left = self.n > _ROUNDING * before
-        self.n = self.n * left
-        self._add(z, weight, np.maximum(uses, 0), np.maximum(seen, 0), left)
+        self._add(z, weight, self.n + weight.sum(axis=-1), uses, seen)
 
     def add(self, z: FloatArray, weights: FloatArray) -> None:
         """Add rows z = (x, y) to the sums, (*batch, G, n, d + m), by weights (*batch, G, n).
 
         They are not counted as observations.
         """
-        self._add(z, weights, self.uses(), self.seen())
+        self._add(z, weights, self.n, self.uses(), self.seen())
 
     def _add(
-        self,
-        z: FloatArray,
-        weights: FloatArray,
-        uses: FloatArray,
-        seen: FloatArray,
-        left: BoolArray | None = None,
+        self, z: FloatArray, weights: FloatArray, n: FloatArray, uses: FloatArray, seen: FloatArray
     ) -> None:
-        """Add rows to the sums; where nothing is ``left``, or only rounding, let nothing be."""
+        """Add rows to the sums. Where nothing is left but rounding, let nothing be."""
         before, more, d = self.frozen(), outer_sums(z, weights), self.dim
+        left = np.asarray(n > _ROUNDING * before.n)
         sums = self.sums() + more
-        if left is not None:
-            squares = diagonals(sums)
-            kept = (squares > -_ROUNDING * diagonals(more)) & left[..., None]
-            kept[..., d:] = left[..., None]
-            sums *= kept[..., :, None] & kept[..., None, :]
-            np.maximum(squares, 0, out=squares)
-        self._set_sums(sums, uses, seen)
-        self._look_at = 0
+        squares = diagonals(sums)
+        kept = (squares > -_ROUNDING * diagonals(more)) & left[..., None]
+        kept[..., d:] = left[..., None]
+        sums *= kept[..., :, None] & kept[..., None, :]
+        np.maximum(squares, 0, out=squares)
+        self.n, self._look_at = n * left, 0
+        self._set_sums(sums, np.maximum(uses, 0), np.maximum(seen, 0))
         self.renew()
         theta = self._solution[..., d:, :]
         errors = z[..., d:] - z[..., :d] @ theta.mT
         residual = before._residual(theta) + vecmat(weights, np.square(errors))
-        self._set_residual(residual if left is None else residual * left[..., None])
+        self._set_residual(residual * left[..., None])
 
     def decay(self, factor: FloatArray | float) -> None:
         """Weigh all observations down by a factor from 0 to 1, (*batch) or (*batch, M)."""

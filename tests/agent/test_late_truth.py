@@ -33,10 +33,9 @@ def assert_equal(late: mogro.Agent, prompt: mogro.Agent) -> None:
         got, expected = (getattr(each.observed, sums) for each in (known, wanted))
         got, expected = np.broadcast_arrays(got, expected)
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-9), sums
-    count = len(late.objectives)
-    flying, expected = (np.broadcast_to(each._pending, (count,)) for each in (known, wanted))
-    assert flying.tolist() == expected.tolist()
-    V, expected = (_in_flight(each, count) for each in (known, wanted))
+    flying, expected = (each.in_flight.counts for each in (known, wanted))
+    assert flying == expected
+    V, expected = (each.in_flight.V for each in (known, wanted))
     assert pytest.approx(expected, rel=1e-9, abs=1e-9) == V
     columns = [n for n in late.log().column_names if n.startswith(("reward_", "status_"))]
     assert late.log().select(columns).to_pylist() == prompt.log().select(columns).to_pylist()
@@ -45,12 +44,6 @@ def assert_equal(late: mogro.Agent, prompt: mogro.Agent) -> None:
         for agent in (late, prompt)
     ]
     assert counted[0] == counted[1]
-
-
-def _in_flight(learner: Any, count: int) -> Any:
-    """Return the sum of x x' of what is in flight, of every objective."""
-    rows = np.array(list(learner._recent.values())).reshape(-1, 3)
-    return np.broadcast_to(learner._sums + rows.T @ rows, (count, 3, 3))
 
 
 # The transition table: what stood there, what comes late, and what it makes of it. `dwell` is given

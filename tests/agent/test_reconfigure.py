@@ -110,8 +110,7 @@ def assert_same(agent: mogro.Agent, other: mogro.Agent, digits: float = 1e-9) ->
             *((each() if callable(each) else each).squeeze() for each in known)
         )
         assert one == pytest.approx(two, rel=digits, abs=digits), name
-    flying = [np.broadcast_to(each._pending, len(agent.objectives)) for each in (mine, theirs)]
-    assert flying[0].tolist() == flying[1].tolist()
+    assert mine.in_flight.counts == theirs.in_flight.counts
     columns = [name for name in agent.log().column_names if name.startswith(("reward", "status"))]
     assert agent.log().select(columns) == other.log().select(columns)
 

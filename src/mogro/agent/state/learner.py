@@ -1,9 +1,7 @@
 """What has been learned, and what is on its way.
 
 One posterior knows what was observed; objectives that were observed apart have a V of their own in
-it. Beside it stand the decisions in flight, whose rewards have not come yet: the last ones one by
-one, others as the sum of their ``x x'``. Exploration goes by a second posterior, over what was
-observed plus what is in flight, which is made when it is asked for.
+it. Beside it stand the decisions in flight, whose rewards have not come yet.
 
 With a half-life an observation counts for half after it. Its age is that of its decision, so the
 order in which rewards arrive makes no difference. Measured in time, it is counted from now, and
@@ -14,26 +12,23 @@ that something was learned from, and what is in flight counts in full.
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mogro._algebra import diagonals, outer_sums
-from mogro._validation import BoolArray, FloatArray, IntArray, check_shape
+from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.objective import HalfLife
 from mogro.agent.state.arm_effects import ArmEffects, with_effects
+from mogro.agent.state.in_flight import ExpectedPosterior, InFlight
 from mogro.beliefs import Beliefs, PickedPosterior
 from mogro.exploration import ExplorationCache
 from mogro.posterior import Posterior
 from mogro.priors import Prior
 
-_MAX_SINGLE = 256  # decisions in flight that are kept one by one, more of them as a sum
 _ONE_BY_ONE = 32  # decisions that are learned one by one, more of them at once
-_ROUNDING = 1e-10  # of the square of a feature that was taken out: what is left beside it is none
 
 
 class Learner:
@@ -80,12 +75,8 @@ class Learner:
             if list(first_conditions) == list(range(len(first_conditions)))
             else np.array(first_conditions)
         )
-        self._pending = [0]  # how many are in flight, (G,)
-        self._sums: FloatArray = np.zeros((1, size, size))  # of x x' of these; never changed
-        self._recent: dict[int, FloatArray] = {}  # the last ones, not in the sums yet
-        self._summed = False  # whether some are in the sums
+        self.in_flight = InFlight(size, len(first_conditions))
         self._losses = 0  # how often less than before may be known of what is expected
-        self._split_pending()
 
     @property
     def theta(self) -> FloatArray:
@@ -118,9 +109,8 @@ class Learner:
         """Return what a policy may know; nothing changes it any more."""
         beliefs = self.observed.beliefs()
         expected: Any = beliefs.observed
-        if any(self._pending):
-            recent = list(self._recent.values())
-            expected = _ExpectedPosterior(expected, self._sums, recent, self._pending)
+        if any(self.in_flight.counts):
+            expected = ExpectedPosterior(expected, self.in_flight)
         expected.version += self._losses << 32
         if self._first_conditions is not None and self.observed.apart:
             first = self._first_conditions
@@ -150,7 +140,7 @@ class Learner:
         other.observed = self.observed.copy()
         other.effects = None if self.effects is None else self.effects.copy()
         other.cache = ExplorationCache()
-        other._recent = self._recent.copy()
+        other.in_flight = self.in_flight.copy()
         return other
 
     def decays_until(self, now: float | None) -> bool:
@@ -170,8 +160,7 @@ class Learner:
             factor = 0.5 ** ((latest - self.latest) / self._period)
             self.observed.decay(factor)
             if self._by_time:
-                self._sum_recent()
-                self._sums = self._sums * factor
+                self.in_flight.decay(factor)
         self.latest = latest
 
     def weights(self, numbers: Any, times: Any) -> Any:
@@ -199,10 +188,7 @@ class Learner:
         if not self._explores:
             return
         weight = float(self._pending_weights(time)) if self._by_time else 1.0
-        self._recent[number] = x if weight == 1 else math.sqrt(weight) * x
-        self._pending = [count + 1 for count in self._pending]
-        if len(self._recent) > _MAX_SINGLE:
-            self._sum_recent()
+        self.in_flight.add(number, x if weight == 1 else math.sqrt(weight) * x)
 
     def learn(
         self,
@@ -221,10 +207,7 @@ class Learner:
             self.observed.update(x, values)
         else:
             self._observe(x, values, which, number, time, arm)
-        if which is None and self._recent.pop(number, None) is not None:
-            self._pending = [count - 1 for count in self._pending]
-            if self._summed and not any(self._pending):
-                self._clear_sums()
+        if which is None and self.in_flight.arrive(number):
             return
         taken = np.ones((1, len(values)), dtype=np.bool_) if which is None else which[None]
         self._change_pending(x[None], taken, np.array([time]), -1)
@@ -330,22 +313,7 @@ class Learner:
             return
         if (which != which[:, :1]).any():
             self.observed.separate()
-        self._split_pending()
-        changes = sign * which[:, : len(self._pending)].T.astype(np.int64)  # (G, n)
-        counts = zip(self._pending, changes.sum(axis=1).tolist(), strict=True)
-        self._pending = [count + change for count, change in counts]
-        if not any(self._pending):
-            self._recent = {}
-            self._clear_sums()
-            return
-        self._sum_recent()
-        rows = np.broadcast_to(x, (len(changes), *x.shape))
-        more = outer_sums(rows, changes * self._pending_weights(times))
-        # Rounding of what was taken out is left: it must not look like a direction.
-        kept = diagonals(self._sums + more) > -_ROUNDING * diagonals(more)
-        kept[[count == 0 for count in self._pending]] = False
-        self._sums = (self._sums + more) * (kept[:, :, None] & kept[:, None, :])
-        self._summed = True
+        self.in_flight.change(x, sign * which.T.astype(np.int64), self._pending_weights(times))
 
     def evidence(self) -> FloatArray:
         """Return the prior that is most likely, (M, p); for effects of arms (M, p + 1)."""
@@ -363,17 +331,12 @@ class Learner:
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
-        state: dict[str, NDArray[np.generic]] = {
-            "latest": np.array([float(self.latest)]),
-            "pending_sums": self._sums.copy(),
-            "recent": np.array(list(self._recent.values())).reshape(-1, self.observed.dim),
-            "recent_numbers": np.array(list(self._recent), dtype=np.int64),
-            "pending": np.array(self._pending),
-        }
         learned = self.observed.save_state().items()
+        state: dict[str, NDArray[np.generic]] = {"latest": np.array([float(self.latest)])}
+        state |= {f"posterior.{name}": array for name, array in learned}
         if self.effects is not None:
             state |= self.effects.save_state()
-        return state | {f"posterior.{name}": array for name, array in learned}
+        return state | self.in_flight.save_state()
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of an equal learner gave, to the bit."""
@@ -383,59 +346,6 @@ class Learner:
         )
         if self.effects is not None:
             self.effects.load_state(arrays)
-        self._split_pending()
-        check_shape(arrays["pending_sums"], "pending_sums", self._sums.shape)
-        check_shape(arrays["pending"], "pending", (len(self._sums),))
-        recent = arrays["recent"].astype(np.float64)
-        check_shape(recent, "recent", (len(recent), self.observed.dim))
-        numbers = arrays["recent_numbers"].astype(np.int64).tolist()
-        self._sums = arrays["pending_sums"].astype(np.float64)
-        self._recent, self._summed = dict(zip(numbers, recent, strict=True)), True
-        self._pending = arrays["pending"].astype(np.int64).tolist()
+        self.in_flight.load_state(arrays)
         self.latest = float(arrays["latest"].astype(np.float64).item())
         self._losses += 1
-
-    def _sum_recent(self) -> None:
-        """Add the last decisions in flight to the sums."""
-        if self._recent:
-            rows = np.array(list(self._recent.values()))
-            self._sums, self._recent, self._summed = self._sums + rows.T @ rows, {}, True
-
-    def _clear_sums(self) -> None:
-        self._sums, self._summed = np.zeros_like(self._sums), False
-
-    def _split_pending(self) -> None:
-        """Let every objective have its own in flight once it has its own sums."""
-        objectives = self.observed.objectives
-        if self.observed.apart and len(self._pending) < objectives:
-            self._sums = np.repeat(self._sums, objectives, axis=0)
-            self._pending = self._pending * objectives
-
-
-class _ExpectedPosterior:
-    """What was observed, and what is in flight as if it had been; computed when asked for.
-
-    Most decisions do not ask for it: those that look whether to explore, or are optimistic.
-    """
-
-    def __init__(
-        self, observed: Posterior, sums: FloatArray, recent: list[FloatArray], pending: list[int]
-    ) -> None:
-        self._observed, self._sums, self._recent = observed, sums, recent
-        self._counts = np.array(pending, dtype=np.float64)
-        self.version = observed.version
-        self.n = observed.n + self._counts
-
-    @property
-    def noise(self) -> FloatArray:
-        """Variances of the rewards around the estimates, (M,)."""
-        return self._observed.noise
-
-    @cached_property
-    def W(self) -> FloatArray:  # noqa: N802
-        """A root of S, (G, d, d)."""
-        V = self._sums
-        if self._recent:
-            rows = np.array(self._recent)
-            V = V + rows.T @ rows
-        return self._observed.root_with(V, self._counts)
