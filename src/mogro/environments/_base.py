@@ -55,26 +55,6 @@ class World:
         return f"{type(self).__name__}({inside})"
 
 
-class FixedFeatures(World):
-    """A world whose K arms have the same features in every round; a subclass has ``features``."""
-
-    features: FloatArray
-
-    @property
-    def dim(self) -> int:
-        """The number of features, d."""
-        return int(self.features.shape[1])
-
-    @property
-    def arms(self) -> int:
-        """The number of arms, K."""
-        return int(self.features.shape[0])
-
-    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
-        """Return the features, (K, d), the same in every round; nothing is drawn."""
-        return self.features
-
-
 class LinearWorld(World):
     """A world with rewards ``theta_m . x`` and normal noise; a subclass has ``theta`` and arms."""
 
@@ -101,3 +81,32 @@ class LinearWorld(World):
         """Return noisy reward vectors (*batch, M) for the features ``x`` of shape (*batch, d)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
         return with_noise(mean_rewards(chosen, self.theta), self.noise, rng)
+
+
+class FixedFeatures(World):
+    """A world whose K arms have the same features in every round; a subclass has ``features``."""
+
+    features: FloatArray
+
+    @property
+    def dim(self) -> int:
+        """The number of features, d."""
+        return int(self.features.shape[1])
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return int(self.features.shape[0])
+
+    def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
+        """Return the features, (K, d), the same in every round; nothing is drawn."""
+        return self.features
+
+
+class ChangingFeatures(LinearWorld):
+    """A world whose arms have other features in every round."""
+
+    def means(self, features: ArrayLike) -> FloatArray:
+        """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
+        values = check.floats(features, "features", shape=(..., "K", self.dim))
+        return np.ascontiguousarray(values) @ self.theta.T

@@ -14,7 +14,7 @@ from mogro.environments import _base
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BernoulliArms(_base.FixedFeatures):
+class BernoulliArms(_base.FixedFeatures, _base.LinearWorld):
     """K arms with means of their own, and independent rewards of 0 and 1: the K-armed bandit.
 
     The features are the unit vectors, (K, K), so that policies for linear rewards can play, too.
@@ -42,9 +42,14 @@ class BernoulliArms(_base.FixedFeatures):
     means: FloatArray
     theta: FloatArray = field(init=False)
     features: FloatArray = field(init=False)
+    noise: float = field(init=False, default=0.5)  # the sub-Gaussian bound between 0 and 1
 
     def __post_init__(self) -> None:
-        means = _probabilities(self.means)
+        means = _base.read_only(check.floats(self.means, "means", shape=("K", "M")))
+        if (means < 0).any() or (means > 1).any():
+            raise ValueError(
+                f"means: expected values from 0 to 1, got {means.min():g} to {means.max():g}"
+            )
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "theta", _base.read_only(means.T))
         object.__setattr__(self, "features", _base.read_only(np.eye(len(means))))
@@ -55,26 +60,7 @@ class BernoulliArms(_base.FixedFeatures):
         size = check.count(arms, "arms"), check.count(objectives, "objectives")
         return cls(check.generator(rng, "rng").random(size))
 
-    @property
-    def objectives(self) -> int:
-        """The number of objectives, M."""
-        return int(self.means.shape[1])
-
-    @property
-    def noise(self) -> float:
-        """The sub-Gaussian bound of what lies between 0 and 1, 1/2."""
-        return 0.5
-
     def observe(self, x: ArrayLike, *, rng: Rng) -> FloatArray:
         """Return rewards of 0 and 1, (*batch, M), for unit vectors ``x`` (*batch, K)."""
         chosen = check.floats(x, "x", shape=(..., self.dim))
         return _base.zero_or_one(_base.mean_rewards(chosen, self.theta), rng)
-
-
-def _probabilities(means: ArrayLike) -> FloatArray:
-    array = check.floats(means, "means", shape=("K", "M"))
-    if (array < 0).any() or (array > 1).any():
-        raise ValueError(
-            f"means: expected values from 0 to 1, got {array.min():g} to {array.max():g}"
-        )
-    return _base.read_only(array)

@@ -15,7 +15,7 @@ from mogro.environments.synthetic import uniform_ball, unit_vectors
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class BilinearContexts(_base.LinearWorld):
+class BilinearContexts(_base.ChangingFeatures):
     """K arms that stay, and in each round a context, drawn uniformly from the unit ball.
 
     What is on offer are the products of (1, context) and (1, arm), as :class:`mogro.Agent` makes
@@ -101,11 +101,6 @@ class BilinearContexts(_base.LinearWorld):
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the products of all arms with a new context for each learner, (*batch, K, d)."""
         return self.products(self.context(rng=rng, batch=batch))
-
-    def means(self, features: ArrayLike) -> FloatArray:
-        """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
-        values = check.floats(features, "features", shape=(..., "K", self.dim))
-        return np.ascontiguousarray(values) @ self.theta.T
 
 
 def _extended(vectors: FloatArray) -> FloatArray:

@@ -126,7 +126,7 @@ class FixedArms(_base.FixedFeatures, _base.LinearWorld):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class VaryingContexts(_base.LinearWorld):
+class VaryingContexts(_base.ChangingFeatures):
     """K fresh arms in each round, drawn independently and uniformly from the unit ball.
 
     Parameters
@@ -188,11 +188,6 @@ class VaryingContexts(_base.LinearWorld):
     def contexts(self, *, rng: Rng, batch: tuple[int, ...] = ()) -> FloatArray:
         """Return the features of K fresh arms for each learner, (*batch, K, d)."""
         return uniform_ball((*batch, self.arms, self.dim), rng)
-
-    def means(self, features: ArrayLike) -> FloatArray:
-        """Return the mean rewards (*batch, K, M) of ``features`` (*batch, K, d)."""
-        values = check.floats(features, "features", shape=(..., "K", self.dim))
-        return np.ascontiguousarray(values) @ self.theta.T
 
 
 def _sizes(dim: int, arms: int, objectives: int) -> tuple[int, int, int]:
