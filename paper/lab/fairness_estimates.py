@@ -68,7 +68,7 @@ def _members(points: FloatArray) -> FloatArray:
     """
     best = np.flatnonzero(front(points))
     best = best[effective_gaps(points, arms=best) == 0]
-    doubtful = ~effective_front(points, arms=best)
+    doubtful = ~effective_front(points)[best]
     scaled = points / np.where(np.ptp(points, axis=0) > 0, np.ptp(points, axis=0), 1)
     tilted = scaled + _TILT * scaled.sum(axis=1, keepdims=True)
     proof = effective_certificates(tilted, arms=best)

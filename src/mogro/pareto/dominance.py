@@ -17,7 +17,7 @@ _MIN_ARMS = 3000  # arms from which taking out the clear losers first pays
 _STRONG_ARMS = 8  # arms that they may lose to, at most
 
 
-def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
+def front(means: ArrayLike) -> BoolArray:
     """Return which arms are on the Pareto front.
 
     An arm is on the front if no other arm is at least as good in every objective and better in
@@ -29,26 +29,17 @@ def front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
     ----------
     means
         Mean reward vectors, (..., K, M); leading axes are separate problems.
-    arms
-        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
 
     Returns
     -------
-    Booleans of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+    Booleans of shape (..., K).
 
     Examples
     --------
     >>> front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.0, 0.5]])
     array([ True,  True,  True, False])
-    >>> front([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.0, 0.5]], arms=3)
-    array(False)
     """
-    points = read_means(means)
-    if arms is None:
-        return pareto_front(points)
-    problem, arm, shape = read_arms(points, arms)
-    flat = points.reshape(-1, *points.shape[-2:])
-    return undominated(flat, problem, flat[problem, arm]).reshape(shape)
+    return pareto_front(read_means(means))
 
 
 def pareto_front(points: FloatArray) -> BoolArray:
@@ -62,7 +53,7 @@ def pareto_front(points: FloatArray) -> BoolArray:
     flat = points.reshape(-1, count, objectives)
     if count * count * objectives <= _COMPARISONS:
         problem = np.repeat(np.arange(len(flat)), count)
-        mask = undominated(flat, problem, flat.reshape(-1, objectives))
+        mask = _undominated(flat, problem, flat.reshape(-1, objectives))
     else:
         mask = np.array([_single_front(means) for means in flat], dtype=bool)
     return mask.reshape(points.shape[:-1])
@@ -70,7 +61,7 @@ def pareto_front(points: FloatArray) -> BoolArray:
 
 def _single_front(points: FloatArray) -> BoolArray:
     if points.shape[1] > _MOST_OBJECTIVES:
-        return undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
+        return _undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
     if len(points) < _MIN_ARMS:
         return _is_nondominated()(points, maximise=True, keep_weakly=True)
     left = _without_clearly_dominated(points)
@@ -104,7 +95,7 @@ def _is_nondominated() -> Callable[..., BoolArray]:
     return is_nondominated  # type: ignore[no-any-return]
 
 
-def undominated(flat: FloatArray, problem: np.ndarray, candidates: FloatArray) -> BoolArray:
+def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:
     """Return which candidates (G, M) no arm of their problem in ``flat`` (P, K, M) dominates."""
     count, objectives = flat.shape[1:]
     by_objective = np.ascontiguousarray(flat.transpose(2, 0, 1))

@@ -18,7 +18,7 @@ from mogro._validation import BoolArray, FloatArray, IntArray
 from mogro.pareto import _matrix_games
 from mogro.pareto._arguments import read_arms, read_means
 from mogro.pareto._matrix_games import Games
-from mogro.pareto.dominance import pareto_front, undominated
+from mogro.pareto.dominance import pareto_front
 
 _ROUNDING = 1e-13  # gaps below this part of the spread of the means are rounding
 _LEAST_WEIGHT = 2.0**-23
@@ -164,7 +164,7 @@ def mixing_arms(means: FloatArray) -> IntArray:
     return members[~inside]
 
 
-def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolArray:
+def effective_front(means: ArrayLike) -> BoolArray:
     """Return which arms are on the effective Pareto front.
 
     An arm is on it if no mixture of the arms is at least as good in every objective and better in
@@ -181,12 +181,10 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     ----------
     means
         Mean reward vectors, (..., K, M); leading axes are separate problems.
-    arms
-        Arms to judge instead of all: shape (...) for one per problem, (..., n) for several.
 
     Returns
     -------
-    Booleans of shape (..., K), or of the shape of ``arms`` broadcast against the problems.
+    Booleans of shape (..., K).
 
     Examples
     --------
@@ -195,20 +193,11 @@ def effective_front(means: ArrayLike, *, arms: ArrayLike | None = None) -> BoolA
     """
     points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
-    if arms is None:
-        result = pareto_front(flat)
-        result[result] = undominated_by_mixtures(
-            *_gather_members(flat, result), units=power_of_two_units(flat)
-        )
-        return result.reshape(points.shape[:-1])
-    problem, arm, shape = read_arms(points, arms)
-    pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
-    problem, arm = np.divmod(pairs, flat.shape[1])
-    result = undominated(flat, problem, flat[problem, arm])
+    result = pareto_front(flat)
     result[result] = undominated_by_mixtures(
-        flat, problem[result], arm[result], units=power_of_two_units(flat)
+        *_gather_members(flat, result), units=power_of_two_units(flat)
     )
-    return result[inverse].reshape(shape)
+    return result.reshape(points.shape[:-1])
 
 
 def _gather_members(flat: FloatArray, some: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
