@@ -136,9 +136,9 @@ def test_claims_are_right_at_all_times(dense: bool) -> None:
 
 def test_run_ends_when_all_have_finished() -> None:
     world = mogro.environments.FixedArms(
-        EYE, np.array([[1, 0, 0.5, -0.4], [0, 1, -0.4, 0.5]]), noise=0.3
+        EYE, np.array([[1, 0, 0.5, -0.4], [0, 1, -0.4, 0.5]]), noise=0.15
     )
-    make = partial(FrontIdentification, noise=0.3)
+    make = partial(FrontIdentification, noise=0.15)
     run = partial(
         mogro.simulate,
         make,

@@ -220,7 +220,7 @@ def test_axes_can_be_logarithmic(tmp_path: Path) -> None:
     assert b"/Type3" not in (tmp_path / "one.pdf").read_bytes()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_finished_policies_are_kept(tmp_path: Path, workers: int) -> None:
     policies = {"MOGRO": mogro.MOGRO, "wrong": Real, "a random/arm": mogro.RandomArm}
     options: dict[str, Any] = {"folder": tmp_path, "workers": workers}

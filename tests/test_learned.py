@@ -211,20 +211,20 @@ def test_rewards_without_noise_and_arms_never_seen_are_no_trouble() -> None:
 @pytest.mark.parametrize("level", [0.0, 0.5])
 def test_without_noise_no_arm_is_lost(level: float) -> None:
     """One arm has the same reward always; the others are better on one side of the context."""
-    regret = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        policy = mogro.MOGRO(8, 1, prior=Learned([-1, 0, 0, 0, 1, 2, 2, 2]))
-        for step in range(600):
-            context = np.array([1.0, rng.standard_normal()])
-            arms = np.hstack([np.ones((3, 1)), np.eye(3)])
-            arms = (context[:, None] * arms[:, None, :]).reshape(3, 8)
-            means = np.array([context[1], -context[1], level])
-            arm = int(policy.select(arms, rng=rng))
-            policy.update(arms[arm], means[[arm]])
-            if step >= 500:
-                regret.append(means.max() - means[arm])
-    assert np.max(np.reshape(regret, (20, 100)).mean(axis=1)) < 0.1  # stuck: 0.4 to 0.8
+    policy = mogro.MOGRO(8, 1, prior=Learned([-1, 0, 0, 0, 1, 2, 2, 2]), batch=(20,))
+    streams = mogro.Streams([np.random.default_rng(seed) for seed in range(20)])
+    rng, learners, regret = np.random.default_rng(20), np.arange(20), []
+    for step in range(600):
+        side = rng.standard_normal(20)
+        context = np.column_stack([np.ones(20), side])
+        arms = np.hstack([np.ones((3, 1)), np.eye(3)])
+        arms = (context[:, None, :, None] * arms[:, None, :]).reshape(20, 3, 8)
+        means = np.column_stack([side, -side, np.full(20, level)])
+        arm = policy.select(arms, rng=streams)
+        policy.update(arms[learners, arm], means[learners, arm][:, None])
+        if step >= 500:
+            regret.append(means.max(axis=1) - means[learners, arm])
+    assert np.mean(regret, axis=0).max() < 0.1  # stuck: 0.4 to 0.8
 
 
 def test_what_is_not_due_stays_in_force() -> None:

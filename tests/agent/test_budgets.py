@@ -277,7 +277,9 @@ def test_max_cost_leaves_room_for_the_worst() -> None:
         assert "".join(agent.probabilities(ARMS).arms) == affordable
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 @pytest.mark.parametrize("late", [0, 5])
 @pytest.mark.parametrize("window", [None, 30])
 def test_max_cost_keeps_realised_spend_whatever_was_expected(

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from mogro._validation import BoolArray, FloatArray
+from mogro._validation import BoolArray, FloatArray, IntArray
 
 
-def front(means: FloatArray) -> BoolArray:
-    return np.array(
-        [not any((b >= a).all() and (b > a).any() for b in means) for a in means], dtype=bool
-    )
+def front(means: FloatArray, arms: IntArray | None = None) -> BoolArray:
+    """Judge all arms, or some of them."""
+    chosen = means if arms is None else means[arms]
+    return np.array([not ((means >= a).all(1) & (means > a).any(1)).any() for a in chosen])
 
 
 def gaps(means: FloatArray) -> FloatArray:
