@@ -257,8 +257,13 @@ def best_arms(
         no = np.zeros(beliefs.batch, dtype=np.bool_) if scores.ndim > 1 else _FALSE
         return best(scores, arms, sizes, rng), no
     some, total = optimism.arms(arms.shape[-2]), scores.copy()
-    variance = variances(arms[..., some, :], beliefs.expected.W) * beliefs.noise[..., None, :]
-    total[..., some] += np.vecdot(optimism.bonus(variance), weights[..., None, :])
+    variance, noise = variances(arms[..., some, :], beliefs.expected.W), beliefs.noise
+    if variance.shape[-1] == 1:  # one S: a root for each arm
+        width = np.vecdot(optimism.bonus(noise), weights)
+        total[..., some] += width[..., None] * np.sqrt(variance[..., 0])
+    else:
+        bonus = optimism.bonus(variance * noise[..., None, :])
+        total[..., some] += np.vecdot(bonus, weights[..., None, :])
     arm = first_copies(arms, best(total, arms, sizes, rng))
     return arm, are_others(scores, arm)
 
