@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from mogro._integration import WeightDistribution, estimate
+from mogro._integration import WeightDistribution, _Look, _Nets, estimate
 from mogro._validation import FloatArray
 from mogro._winners import Scores, count_wins
 
@@ -42,23 +42,24 @@ def shares(scores: Scores, weights: FloatArray) -> FloatArray:
     st.sampled_from(SHAPES),
     st.sampled_from([1, 2, 40, 200, 301]),
     st.integers(1, 6),
+    st.sampled_from([80, 700]),  # of many weights, minima look at some arms only
 )
 @examples(60)
 def test_winners_are_those_of_all_scores(
-    seed: int, kind: str, shape: str, arms: int, objectives: int
+    seed: int, kind: str, shape: str, arms: int, objectives: int, count: int
 ) -> None:
     rng = np.random.default_rng(seed)
     values = draw(shape, arms, objectives, rng)
     scores = Scores(values, *KINDS[kind], np.abs(values).max(axis=0))
-    weights = rng.exponential(size=(80, objectives)) ** rng.choice([1, 8])
+    weights = rng.exponential(size=(count, objectives)) ** rng.choice([1, 8])
     if rng.random() < 0.3:
         weights[rng.random(weights.shape) < 0.2] = 1e-40
-    expected, sizes, net = shares(scores, weights), rng.random(80), rng.integers(0, 4, 80)
+    expected, sizes, net = shares(scores, weights), rng.random(count), rng.integers(0, 4, count)
     wins = count_wins(scores, weights, sizes=sizes, net=net, nets=4)
     each = sizes[:, None] * expected
     np.testing.assert_allclose(wins.won, [each[net == n].sum(axis=0) for n in range(4)], atol=1e-9)
     np.testing.assert_allclose(wins.squares, np.square(each).sum(axis=0), atol=1e-9)
-    assert (expected[np.arange(80), wins.best] > 0).all()
+    assert (expected[np.arange(count), wins.best] > 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,6 +89,29 @@ def test_one_over_the_probability_of_a_rare_arm_is_right_on_average(
     claimed = np.sqrt(np.mean([errors[arm] ** 2 for _, errors in runs])) / truth
     assert abs(inverse.mean() - 1) < 4 * np.hypot(noise, inverse.std() / 30**0.5)
     assert 0.5 < claimed / inverse.std(ddof=1) < 2
+
+
+@pytest.mark.parametrize("shape", ["normal", "levels"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("concentration", [(1.0,) * 4, (2.0, 1.0, 0.7, 1.0)])
+def test_rivals_rule_out_no_weight_at_which_an_arm_wins(
+    kind: str, concentration: tuple[float, ...], shape: str
+) -> None:
+    rng = np.random.default_rng(4)
+    values = np.unique(draw(shape, 200, 4, rng), axis=0)
+    scores, law = Scores(values, *KINDS[kind], np.ones(4)), WeightDistribution(concentration, 1.0)
+    nets = _Nets(law, rng.integers(0, 1 << 30, (8, 3, 1), dtype=np.uint32))
+    parts = (
+        np.concatenate([np.roll(part, turn, axis=1) for turn in range(law.turns)])
+        for part in (nets.weights(0, 64)[0], nets.weights(64, 700)[0])
+    )
+    first, later = parts
+    won = count_wins(scores, later).won[0]
+    arm = int(np.abs(won - 20).argmin())
+    look = _Look(scores, nets, arm, first, count_wins(scores, first).best)
+    kept, net = look.where_it_may_win(look.rivals(), 64, 700)
+    assert count_wins(scores, kept).won[0][arm] == pytest.approx(won[arm])
+    assert len(kept) == len(net) < len(later) / 2
 
 
 def test_the_choice_of_an_arm_that_ties_counts_as_a_share() -> None:

@@ -1,28 +1,31 @@
 """How likely arms are to win at random weights: randomised quasi-Monte Carlo.
 
-The weights are a Sobol net in a few independent random shifts, which give standard errors. An arm
-that was chosen, but wins seldom, is looked for in much larger nets, among few rivals first.
+The weights are a Sobol net in a few independent random shifts, which give standard errors. If they
+are as likely in any order of the objectives, each is turned to begin with every objective. Nets
+grow until arms that win often are known well. An arm that was chosen, but wins seldom, is looked
+for in nets that grow much larger, where it meets a few rivals first.
 """
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro._validation import FloatArray, IntArray
-from mogro._winners import Scores, Wins, count_wins
+from mogro._winners import Floats, Scores, count_wins
 
 _NETS = 8  # independent copies of a net of weights
-_SIZES = (64, 1536)  # weights in a net, fewest and most
-_SCORES = 1 << 20  # of a net
-_FEW_OBJECTIVES = 4  # objectives with which scores cost less, so that there may be more of them
+_BLOCK, _FEWEST, _MOST = 4096, 512, 12288  # weights that are added to all nets, fewest, and most
+_CHEAP, _WORK = 1 << 20, 1 << 24  # scores that cost little, and the most; minima take longer
+_OFTEN, _PRECISE = 0.01, 0.08  # arms that win so often are to have this relative error
 _WINS_FOR_SPREAD = 30  # wins from which an arm's own spread is its error
-_WINS_OF_CHOSEN = 120  # wins of an arm that was chosen
-_MAX_NET_SIZE = 8192  # weights in a net that looks for it
-_CHUNK = 20480  # of these at a time
-_RIVALS, _LOOKS, _CLOSE = 192, 4096, 512  # arms that beat it, of weights, where it is hardly behind
-_STAGES = (4, 24)  # rivals that it meets first, and next
+_WINS_OF_CHOSEN = 140  # independent wins that would tell enough of an arm that was chosen
+_MAX_NET_SIZE = 1 << 13  # weights in a net that looks for it, before they are turned
+_CHUNK = 20480  # of all these, turned, at a time
+_RIVALS, _FIRST_RIVALS = 32, 4  # arms that it meets before all others, and before these
+_LOOKS, _CANDIDATES = 2048, 192  # weights and arms among which they are looked for
 _BITS = 30
 _TAIL = 1e-10  # less than any place
 _NODES, _FINE = 2049, 1 << 15  # quantiles that are computed, and with those between
@@ -91,57 +94,17 @@ def _beta_logarithms(a: float, b: float) -> tuple[float, float, FloatArray]:
     return float(fine[0]), step, -np.logaddexp(0, [logits, -logits])
 
 
-def estimate(
-    scores: Scores, law: WeightDistribution, rng: np.random.Generator, chosen: int | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities (K,) of arms, and standard errors.
+class _Nets(NamedTuple):
+    """Independently shifted nets of weights."""
 
-    That of an arm that was chosen is above 0, and one over it is right on average.
-    """
-    arms, objectives = scores.values.shape
-    scores_of_net = _SCORES if objectives > _FEW_OBJECTIVES else _SCORES * 3 // 2
-    size = int(np.clip(scores_of_net // arms, *_SIZES))
-    shifts = rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32)
-    weights = law.weights(_places(0, size, shifts))
-    wins = count_wins(scores, weights, net=np.arange(_NETS).repeat(size), nets=_NETS)
-    values, squares = _with_errors(wins.won, wins.squares, size)
-    if chosen is not None:
-        mine, square = _mean_with_choice(wins, chosen, size)
-        if mine**2 < _WINS_OF_CHOSEN * square:
-            mine, square = _estimate_rare_arm(scores, law, chosen, shifts, weights, wins)
-        squares[chosen] = square
-        values *= (1 - mine) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
-        values[chosen] = mine
-    errors = np.sqrt(squares)
-    return values, np.where(errors > 0, errors, 1 / (_NETS * size))
+    law: WeightDistribution
+    shifts: NDArray[np.uint32]  # (nets, M - 1, 1)
 
-
-def _with_errors(won: FloatArray, squares: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """Return means (K,) of wins (nets, K) in nets of a size, and the squares of their errors."""
-    shares = won / size
-    values, errors = shares.mean(axis=0), shares.var(axis=0, ddof=1) / _NETS
-    few = values * _NETS * size < _WINS_FOR_SPREAD  # few wins say little of their own spread
-    return values, np.where(few, (errors + squares / (_NETS * size) ** 2) / 2, errors)
-
-
-def _mean_with_choice(wins: Wins, arm: int, size: int) -> tuple[float, float]:
-    """Return the mean of what an arm wins in nets of a size, and the square of its error.
-
-    The choice of the arm is one weight more, with the share that is typical where it wins: one over
-    the mean is then one over the probability on average, up to higher powers of the error.
-    """
-    means, errors = _with_errors(wins.won[:, [arm]], wins.squares[[arm]], size)
-    total, draws = wins.won[:, arm].sum(), _NETS * size
-    typical = wins.squares[arm] / total if total else 1.0
-    mean = (total + typical) / (draws + 1)
-    return float(mean), float(errors[0] + (mean - means[0]) ** 2)
-
-
-def _places(start: int, stop: int, shifts: NDArray[np.uint32]) -> FloatArray:
-    """Return a part of independently shifted nets of points in the unit cube, (dim, nets * n)."""
-    dim = shifts.shape[1]
-    moved = (_sobol_net(dim)[:, start:stop] ^ shifts).swapaxes(0, 1).reshape(dim, -1)
-    return np.asarray((moved + 0.5) / (1 << _BITS))
+    def weights(self, start: int, stop: int) -> tuple[FloatArray, IntArray]:
+        """Return the weights (n, M) of a part of each net, not turned, and their nets (n,)."""
+        dim = self.shifts.shape[1]
+        moved = (_sobol_net(dim)[:, start:stop] ^ self.shifts).swapaxes(0, 1).reshape(dim, -1)
+        return self.law.weights((moved + 0.5) / (1 << _BITS)), np.arange(_NETS).repeat(stop - start)
 
 
 @cache
@@ -153,53 +116,122 @@ def _sobol_net(dim: int) -> NDArray[np.uint32]:
     return np.ascontiguousarray((points.T * (1 << _BITS)).astype(np.uint32))
 
 
-def _estimate_rare_arm(
-    scores: Scores,
-    law: WeightDistribution,
-    arm: int,
-    shifts: NDArray[np.uint32],
-    weights: FloatArray,
-    wins: Wins,
-) -> tuple[float, float]:
-    """Return how likely an arm is that wins seldom, and the square of the error, by many weights.
+def estimate(
+    scores: Scores, law: WeightDistribution, rng: np.random.Generator, chosen: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities (K,) of arms, and standard errors.
 
-    How many there are, and who are its rivals, is known from ``wins`` at the first of them. If
-    weights are as likely in any order, each is turned M times.
+    That of an arm that was chosen is above 0, and one over it is right on average.
     """
-    turns, objectives = law.turns, weights.shape[1]
-    wanted = _WINS_OF_CHOSEN * len(weights) / (1 + wins.won[:, arm].sum())
-    size = min(_MAX_NET_SIZE, int(wanted / (_NETS * turns)) + len(weights) // _NETS)
-    fast, rivals = scores.in_single_precision(), _rivals(scores, arm, weights, wins)
-    stages = [np.append(arm, some) for some in np.split(rivals, _STAGES)]
-    first = np.concatenate([np.roll(fast.values[stages[0]], -t, axis=1) for t in range(turns)])
-    kept = []
-    for start in range(0, size, step := max(1, _CHUNK // (turns * _NETS))):
-        points = law.weights(_places(start, min(start + step, size), shifts))
-        single = points.astype(np.float32)
-        table = Scores(single, fast.minimum, fast.total, fast.sizes).table(first)
-        table = table.reshape(turns, -1, len(single))
-        best = table[:, 1:].max(axis=1, initial=-np.inf)
-        turn, row = np.nonzero(~fast.is_ahead(single, best, table[:, 0]))
-        net = row // (len(points) // _NETS)
-        points = points[row[:, None], (np.arange(objectives) - turn[:, None]) % objectives]
-        for some in stages[1:]:
-            single = points.astype(np.float32)
-            table = fast.table(single, some)
-            near = ~fast.is_ahead(single, table[:, 1:].max(axis=1, initial=-np.inf), table[:, 0])
-            points, net = points[near], net[near]
-        kept.append((points, net))
-    points, net = map(np.concatenate, zip(*kept, strict=True))
-    last = count_wins(scores, points, net=net, nets=_NETS)
-    return _mean_with_choice(last, arm, turns * size)
+    arms, objectives = scores.values.shape
+    nets = _Nets(law, rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32))
+    most = np.clip(_WORK / (arms * (1 + scores.minimum * objectives / 10)), _FEWEST, _MOST)
+    block = max(1, int(min(most, max(_BLOCK, _CHEAP / arms))) // (_NETS * law.turns))
+    won, squares, size = np.zeros((_NETS, arms)), np.zeros(arms), 0
+    while True:
+        part, net = nets.weights(size, size + block)
+        weights = np.concatenate([np.roll(part, turn, axis=1) for turn in range(law.turns)])
+        wins = count_wins(scores, weights, net=np.tile(net, law.turns), nets=_NETS)
+        won, squares, size = won + wins.won, squares + wins.squares, size + block
+        draws = size * law.turns * _NETS
+        values, variances = won.sum(axis=0) / draws, _variances(won, squares, draws)
+        precise = variances <= (_PRECISE * values) ** 2
+        if precise[values >= _OFTEN].all() or draws + len(weights) > most:
+            break
+    if chosen is not None:
+        look = _Look(scores, nets, chosen, weights, wins.best)
+        share, variances[chosen] = look.closely(won[:, chosen], squares[chosen], size)
+        values *= (1 - share) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
+        values[chosen] = share
+    errors = np.sqrt(variances)
+    return values, np.where(errors > 0, errors, 1 / draws)
 
 
-def _rivals(scores: Scores, arm: int, weights: FloatArray, wins: Wins) -> IntArray:
-    """Return arms that win, those first that do so where an arm is the least behind."""
-    often = wins.won.sum(axis=0) / len(weights)
-    others = np.flatnonzero(wins.best != arm)[:_LOOKS]
-    behind = scores.pairs(wins.best[others], weights[others])
-    behind -= scores.pairs(np.full(len(others), arm), weights[others])
-    near = others[np.argsort(behind / (weights[others] @ scores.sizes), kind="stable")[:_CLOSE]]
-    often += np.bincount(wins.best[near], minlength=len(often))
-    often[arm] = 0
-    return np.argsort(-often, kind="stable")[: min(_RIVALS, np.count_nonzero(often))]
+def _variances(won: FloatArray, squares: FloatArray, draws: int) -> FloatArray:
+    """Return the squares of the errors (K,) of what arms win in nets (nets, K), per draw."""
+    spread = won.var(axis=0, ddof=1) * _NETS
+    few = won.sum(axis=0) < _WINS_FOR_SPREAD  # they say little of their own spread
+    return np.asarray(np.where(few, (spread + squares) / 2, spread) / draws**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A close look at one arm, after a first one at weights (n, M), with their best arms (n,)."""
+
+    scores: Scores
+    nets: _Nets
+    arm: int
+    weights: FloatArray
+    best: IntArray
+
+    def closely(self, won: FloatArray, squares: float, size: int) -> tuple[float, float]:
+        """Return the arm's probability, and the square of its error, by nets that go on.
+
+        They have a size, and what it ``won`` there, (nets,), is known.
+
+        The choice of the arm is one weight more, with the share that is typical where it wins: one
+        over its probability is right on average then, up to higher powers of the error.
+        """
+        turns, rivals = self.nets.law.turns, None
+        while True:
+            total, draws = float(won.sum()), size * turns * _NETS
+            variance = float(_variances(won[:, None], np.array([squares]), draws)[0])
+            doubt = (variance * draws**2 + squares) / 2  # nets may be alike by chance
+            wanted = _WINS_OF_CHOSEN * doubt / total**2 if total else np.inf
+            if wanted <= 1 or size == _MAX_NET_SIZE:
+                break
+            rivals = self.rivals() if rivals is None else rivals
+            stop = min(_MAX_NET_SIZE, 1 + int(size * np.clip(wanted, 1.25, 8)))
+            weights, net = self.where_it_may_win(rivals, size, stop)
+            wins = count_wins(self.scores, weights, net=net, nets=_NETS)
+            won, squares, size = won + wins.won[:, self.arm], squares + wins.squares[self.arm], stop
+        share = (total + (squares / total if total else 1.0)) / (draws + 1)
+        return share, variance + (share - total / draws) ** 2
+
+    def rivals(self) -> IntArray:
+        """Return a few arms, one of which beats the arm nearly wherever it is not the best.
+
+        The first does so at the most weights, each other one at the most of those that are left.
+        """
+        lost = np.flatnonzero(self.best != self.arm)[:_LOOKS]
+        winners = np.argsort(-np.bincount(self.best[lost]), kind="stable")[:_CANDIDATES]
+        table = self.table(self.scores.scaled(self.weights[lost]), np.append(self.arm, winners))
+        rivals: list[int] = []
+        beats = table[1:] > table[0]
+        while len(rivals) < _RIVALS and beats.any():
+            rival = int(np.count_nonzero(beats, axis=1).argmax())
+            rivals.append(int(winners[rival]))
+            beats = beats[:, ~beats[rival]]
+        return np.array(rivals, dtype=np.int64)
+
+    def where_it_may_win(
+        self, rivals: IntArray, start: int, stop: int
+    ) -> tuple[FloatArray, IntArray]:
+        """Return the weights (n, M) of parts of nets at which no rival beats the arm; the nets."""
+        objectives, all_turns = self.weights.shape[1], self.nets.law.turns
+        step = max(1, _CHUNK // (all_turns * _NETS))
+        kept = []
+        for begin in range(start, stop, step):
+            weights, net = self.nets.weights(begin, min(begin + step, stop))
+            turns = all_turns
+            for some in np.split(rivals, [_FIRST_RIVALS]):
+                points = self.scores.scaled(weights)
+                table = self.table(points, np.append(self.arm, some), turns)
+                table = table.reshape(turns, 1 + len(some), len(points))
+                top = table[:, 1:].max(axis=1, initial=-np.inf)
+                turn, row = np.nonzero(table[:, 0] >= self.scores.single.least(points, top))
+                order = (np.arange(objectives) - turn[:, None]) % objectives
+                weights, net, turns = weights[row[:, None], order], net[row], 1
+            kept.append((weights, net))
+        weights, net = map(np.concatenate, zip(*kept, strict=True))
+        return weights, net
+
+    def table(self, points: Floats, arms: IntArray, turns: int = 1) -> Floats:
+        """Return the scores (turns * k, n) of a few arms at many weights, which may be turned.
+
+        They change places, for BLAS, and arms are turned back instead.
+        """
+        single = self.scores.single
+        values = single.values[arms]
+        turned = np.concatenate([np.roll(values, -turn, axis=1) for turn in range(turns)])
+        return Scores(points, single.minimum, single.total, single.sizes).table(turned)

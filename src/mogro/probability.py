@@ -140,7 +140,7 @@ def _random(
         if not above.all(axis=1).any():  # all scores are 0
             return exact_probabilities(np.full(arms, 1 / arms))
     sizes = sizes[_undominated(above)].max(axis=0)
-    snapped = _with_equal_ties(above, SLACK * sizes)
+    snapped = equal_up_to_rounding(above, SLACK / 2 * sizes)
     rows = _undominated(snapped)
     kinds, kind, copies = _distinct_rows(snapped[rows])
     scores = Scores(kinds, bend, total, sizes)
@@ -169,15 +169,19 @@ def _undominated(values: FloatArray) -> IntArray:
     return np.flatnonzero(~beaten)
 
 
-def _with_equal_ties(values: FloatArray, slack: FloatArray) -> FloatArray:
-    """Return values (K, M) in which those that are equal up to rounding are equal."""
-    order = values.argsort(axis=0, kind="stable")
-    rising = np.take_along_axis(values, order, axis=0)
-    starts = np.append(np.ones((1, values.shape[1]), bool), np.diff(rising, axis=0) > slack, axis=0)
-    index = np.maximum.accumulate(np.where(starts, np.arange(len(values))[:, None], 0), axis=0)
-    snapped = np.empty_like(values)
-    np.put_along_axis(snapped, order, np.take_along_axis(rising, index, axis=0), axis=0)
-    return snapped
+def equal_up_to_rounding(values: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return values (K, M) in which all that errors, (K, M) or (M,), may have set apart is equal.
+
+    Each becomes the largest of those that it may equal.
+    """
+    merged = np.empty_like(values)
+    columns = zip(values.T, np.broadcast_to(errors, values.shape).T, strict=True)
+    for m, (value, error) in enumerate(columns):
+        low = value - error
+        order = low.argsort()
+        reach = np.searchsorted(low[order], value + error, side="right") - 1
+        merged[:, m] = np.maximum.accumulate(value[order])[reach]
+    return merged
 
 
 def _distinct_rows(values: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
@@ -201,7 +205,7 @@ def _drawn(
     weights = np.broadcast_to(weights, (draws, objectives))
     if not is_nonlinear(selection):
         sizes = np.abs(values[_undominated(values)]).max(axis=0)
-        kinds, kind, copies = _distinct_rows(_with_equal_ties(values, SLACK * sizes))
+        kinds, kind, copies = _distinct_rows(equal_up_to_rounding(values, SLACK / 2 * sizes))
         won = count_wins(Scores(kinds, 0.0, 1.0, sizes), weights).won[0]
         return counted_probabilities((won / copies)[kind], draws, chosen)
     won = np.zeros(arms)

@@ -13,6 +13,7 @@ from mogro.exploration import ExplorationContext
 from mogro.probability import (
     Probabilities,
     counted_probabilities,
+    equal_up_to_rounding,
     exact_probabilities,
     selection_probabilities,
 )
@@ -158,7 +159,7 @@ def _by_values(
     rows = np.flatnonzero(values[:, 0] > -math.inf)
     if not is_front(selection):
         rows = distinct(arms, rows)
-        values, selection = _equal_up_to_rounding(values[rows], arms[rows], theta, selection, step)
+        values, selection = _without_rounding(values[rows], arms[rows], theta, selection, step)
         if chosen is not None:
             index = np.flatnonzero(rows == chosen)
             chosen = int(index[0]) if index.size else None
@@ -169,7 +170,7 @@ def _by_values(
     return Probabilities(*whole)
 
 
-def _equal_up_to_rounding(
+def _without_rounding(
     values: FloatArray, arms: FloatArray, theta: FloatArray, selection: Selection, step: int
 ) -> tuple[FloatArray, Selection]:
     """Return values (K, M) in which all that rounding may have set apart is equal.
@@ -182,15 +183,8 @@ def _equal_up_to_rounding(
         weights = selection.weights(len(theta), step=step, batch=(), rng=np.random.default_rng(0))
         values, theta = values @ weights[:, None], weights[None] @ theta
         selection = FixedWeights([1.0])
-    sizes = np.abs(arms) @ np.abs(theta).T
-    errors = 2 * rounding(arms.shape[-1]) * (sizes + np.abs(values))
-    merged = np.empty_like(values)
-    for m, (value, error) in enumerate(zip(values.T, errors.T, strict=True)):
-        low = value - error
-        order = low.argsort()
-        reach = np.searchsorted(low[order], value + error, side="right") - 1
-        merged[:, m] = np.maximum.accumulate(value[order])[reach]
-    return merged, selection
+    sizes = np.abs(arms) @ np.abs(theta).T + np.abs(values)
+    return equal_up_to_rounding(values, 2 * rounding(arms.shape[-1]) * sizes), selection
 
 
 def _drawn_choices(
