@@ -1,9 +1,9 @@
 """How likely arms are to win at random weights: randomised quasi-Monte Carlo.
 
-The weights are a Sobol net in a few independent random shifts, which give standard errors. If they
-are as likely in any order of the objectives, each is turned to begin with every objective. Nets
+The weights are a Sobol net in a few independent random shifts, which give standard errors. Nets
 grow until arms that win often are known well. An arm that was chosen, but wins seldom, is looked
-for in nets that grow much larger, where it meets a few rivals first.
+for in nets that grow much larger, where it meets a few rivals first; if weights are as likely in
+any order of the objectives, each is turned there to begin with every objective.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _BLOCK, _FEWEST, _MOST = 4096, 512, 12288  # weights that are added to all nets,
 _CHEAP, _WORK = 1 << 20, 1 << 24  # scores that cost little, and the most; minima take longer
 _OFTEN, _PRECISE = 0.01, 0.08  # arms that win so often are to have this relative error
 _WINS_FOR_SPREAD = 30  # wins from which an arm's own spread is its error
-_WINS_OF_CHOSEN = 140  # independent wins that would tell enough of an arm that was chosen
+_WINS_OF_CHOSEN = 130  # wins that tell enough of an arm that was chosen
 _MAX_NET_SIZE = 1 << 13  # weights in a net that looks for it, before they are turned
 _CHUNK = 20480  # of all these, turned, at a time
 _RIVALS, _FIRST_RIVALS = 32, 4  # arms that it meets before all others, and before these
@@ -126,14 +126,13 @@ def estimate(
     arms, objectives = scores.values.shape
     nets = _Nets(law, rng.integers(0, 1 << _BITS, (_NETS, objectives - 1, 1), dtype=np.uint32))
     most = np.clip(_WORK / (arms * (1 + scores.minimum * objectives / 10)), _FEWEST, _MOST)
-    block = max(1, int(min(most, max(_BLOCK, _CHEAP / arms))) // (_NETS * law.turns))
+    block = int(min(most, max(_BLOCK, _CHEAP / arms))) // _NETS
     won, squares, size = np.zeros((_NETS, arms)), np.zeros(arms), 0
     while True:
-        part, net = nets.weights(size, size + block)
-        weights = np.concatenate([np.roll(part, turn, axis=1) for turn in range(law.turns)])
-        wins = count_wins(scores, weights, net=np.tile(net, law.turns), nets=_NETS)
+        weights, net = nets.weights(size, size + block)
+        wins = count_wins(scores, weights, net=net, nets=_NETS)
         won, squares, size = won + wins.won, squares + wins.squares, size + block
-        draws = size * law.turns * _NETS
+        draws = size * _NETS
         values, variances = won.sum(axis=0) / draws, _variances(won, squares, draws)
         precise = variances <= (_PRECISE * values) ** 2
         if precise[values >= _OFTEN].all() or draws + len(weights) > most:
@@ -172,19 +171,20 @@ class _Look:
         The choice of the arm is one weight more, with the share that is typical where it wins: one
         over its probability is right on average then, up to higher powers of the error.
         """
-        turns, rivals = self.nets.law.turns, None
+        draws, turned, rivals = size * _NETS, self.nets.law.turns * _NETS, None
         while True:
-            total, draws = float(won.sum()), size * turns * _NETS
-            variance = float(_variances(won[:, None], np.array([squares]), draws)[0])
-            doubt = (variance * draws**2 + squares) / 2  # nets may be alike by chance
-            wanted = _WINS_OF_CHOSEN * doubt / total**2 if total else np.inf
+            total = float(won.sum())
+            wanted = _WINS_OF_CHOSEN * squares / total**2 if total else np.inf
             if wanted <= 1 or size == _MAX_NET_SIZE:
                 break
             rivals = self.rivals() if rivals is None else rivals
-            stop = min(_MAX_NET_SIZE, 1 + int(size * np.clip(wanted, 1.25, 8)))
+            more = 1 + int(draws * np.clip(wanted - 1, 0.25, 7) / turned)
+            stop = min(_MAX_NET_SIZE, size + more)
             weights, net = self.where_it_may_win(rivals, size, stop)
             wins = count_wins(self.scores, weights, net=net, nets=_NETS)
-            won, squares, size = won + wins.won[:, self.arm], squares + wins.squares[self.arm], stop
+            won, squares = won + wins.won[:, self.arm], squares + wins.squares[self.arm]
+            draws, size = draws + (stop - size) * turned, stop
+        variance = float(_variances(won[:, None], np.array([squares]), draws)[0])
         share = (total + (squares / total if total else 1.0)) / (draws + 1)
         return share, variance + (share - total / draws) ** 2
 

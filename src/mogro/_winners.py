@@ -185,10 +185,10 @@ def _leaders(table: Floats, single: Scores, weights: Floats) -> tuple[IntArray, 
 def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArray]]:
     """Give rows of weights (n, M), each once, and the arms that may win there.
 
-    Of minima: whoever wins reaches the score of some strong arms in every objective. Rows go
-    together for which the same objective is the hardest, and as hard.
+    Of minima: whoever wins reaches the score of some strong arms in every objective. Each row looks
+    at the one in which scores tend to be smallest; rows for which as few arms reach it go together.
     """
-    count, arms = len(weights), len(single.values)
+    count, (arms, objectives) = len(weights), single.values.shape
     size = max(_FEWEST, _BLOCK // arms)
     if single.total or arms <= 2 * _STRONG or count <= 2 * _PILOT:
         rows, every = np.arange(count), np.arange(arms)
@@ -196,17 +196,19 @@ def _blocks(single: Scores, weights: Floats) -> Iterator[tuple[IntArray, IntArra
         return
     wins = np.bincount(single.best(weights[:: count // _PILOT]), minlength=arms)
     strong = np.sort(np.argsort(-wins, kind="stable")[:_STRONG])
-    level = single.table(weights, strong).max(axis=1)
-    needed = single.least(weights, level) / np.ascontiguousarray(weights.T)
-    columns = np.ascontiguousarray(single.values.T)
-    hard = needed / np.maximum(np.median(np.abs(columns), axis=1), _TINY)[:, None]
-    hardest = hard.max(axis=0)
-    rows = np.argsort(2 * hard.argmax(axis=0) + hardest / (1 + np.abs(hardest)), kind="stable")
-    needed = needed[:, rows]
-    for start in range(0, count, 2 * size):
-        part = slice(start, start + 2 * size)
-        least = needed[:, part].min(axis=1, keepdims=True)
-        yield rows[part], np.flatnonzero((columns >= least).all(axis=0))
+    level = single.least(weights, single.table(weights, strong).max(axis=1)).astype(np.float64)
+    critical = (weights * np.median(single.values, axis=0)).argmin(axis=1)
+    for m in range(objectives):
+        rows = np.flatnonzero(critical == m)
+        falling = np.argsort(-single.values[:, m], kind="stable")
+        needed = level[rows] / np.maximum(weights[rows, m], _TINY)
+        reach = np.searchsorted(-single.values[falling, m].astype(np.float64), -needed, "right")
+        rows, reach = rows[by := np.argsort(-reach, kind="stable")], reach[by]
+        while len(rows):
+            some = np.sort(falling[: max(1, reach[0])])
+            size = max(_FEWEST, _BLOCK // len(some))
+            yield rows[:size], some
+            rows, reach = rows[size:], reach[size:]
 
 
 def _product(left: Floats, right: Floats, out: Floats) -> Floats:
