@@ -168,3 +168,7 @@ def test_intervals_of_rates_are_within_0_and_1() -> None:
     assert click[0] == 0
     assert click[1] == 1
     assert money[1] > 2
+    model = what_if(table, [{"click": 1}, {"money": 1}]).model
+    assert model is not None
+    assert ((model[1][:, 0] >= 0) & (model[1][:, 0] <= 1)).all()
+    assert (model[1][:, 1] > 1).all()
