@@ -37,7 +37,10 @@ def fitting(accounts: Any, counted: Any, usual: Any, unknown: Any, time: float |
     if fits:
         return fits
     if unknown.any() and not saves:
-        return np.flatnonzero(unknown).tolist()
+        keeps = [k for k, beyond in enumerate(over) if beyond <= 0]
+        trials = [k for k in np.flatnonzero(unknown).tolist() if k in keeps or not keeps]
+        if trials:
+            return trials
     least = min(beyond for k, beyond in enumerate(over) if not unknown[k])
     return [k for k, beyond in enumerate(over) if not unknown[k] and beyond <= least]
 

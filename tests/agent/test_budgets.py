@@ -53,11 +53,13 @@ class Book:
             del self.expected[next(iter(self.expected))]
 
     def expect(self, decision: mogro.agent.Decision) -> None:
-        """Count a decision at what is expected of it, and more where that is not known."""
+        """Count a decision at what is expected of it, no income, and more where it is not known."""
         priced, budgets = decision.event.priced, decision.config.budgets
         assert priced is not None
         extra = 0.0 if priced.extra is None else priced.extra[budgets.index(self.budget)]
-        self.expected[decision.id] = decision.estimates[self.objective] + self.sign * extra
+        estimate = decision.estimates[self.objective]
+        estimate = max(estimate, 0.0) if self.bound > 0 else estimate
+        self.expected[decision.id] = estimate + self.sign * extra
 
     @property
     def spent(self) -> float:

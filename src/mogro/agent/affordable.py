@@ -169,7 +169,8 @@ def _affordable(
 
     An arm may cost twice what it counts, or bring nothing; so may all in flight, each by itself. If
     there is room for none, it is the cheapest; unless no arm that is known would save anything, on
-    average, and others are not known.
+    average, and others are not known: then one of these, if it counts no more than there is room
+    for, or all count more.
     """
     budgets = [account.budget for account in accounts]
     rooms = np.array([balance.room for balance in effects.balances])
@@ -184,8 +185,10 @@ def _affordable(
         if arms.view.contextual:
             usual, _ = _by_arms_alone(effects.spending, learner, arms)
         saving = (usual <= [budget.bound for budget in budgets]).all(axis=1)
-        if not (saving & ~unknown).any():
-            return unknown
+        keeping = np.asarray((counted <= rooms).all(axis=1))
+        trials = unknown & keeping if keeping.any() else unknown
+        if trials.any() and not (saving & ~unknown).any():
+            return trials
     over = ((counted - rooms) / [budget.worth for budget in budgets]).max(axis=1)
     over[unknown] = np.inf
     return np.asarray(over <= over.min())
