@@ -57,12 +57,16 @@ def make_learners(make_policy: MakePolicy, worlds: Worlds, *, probed: bool) -> "
     if generators.size == 1 and not probed and isinstance(policy, LinearPolicy):
         policy = make_policy(*sizes, batch=())  # does the same, to the bit, in less time
         rng = Streams(generators[0, 0], ahead=True)
-        return _SeparateLearners([policy], [rng], worlds)
+        return _SeparateLearners([policy], [rng], worlds, lone=(policy, rng))
     return _BatchedLearners(policy, Streams(generators, ahead=True), worlds)
 
 
 class Learners(Protocol):
     """The learners of a run, (I, R)."""
+
+    @property
+    def lone(self) -> tuple[BanditPolicy, Rng] | None:
+        """The only learner, if it is linear."""
 
     def select(self, features: FloatArray) -> IntArray:
         """Return the arms that they choose, (I, R), among what :class:`Worlds` offers."""
@@ -77,13 +81,15 @@ class Learners(Protocol):
 class _BatchedLearners:
     """A policy that steps for all learners at once."""
 
+    lone = None
+
     def __init__(self, policy: BanditPolicy, rng: Streams, worlds: Worlds) -> None:
         self._policy, self._rng = policy, rng
         self._batch, self._arms = worlds.batch, worlds.arms
         self._takes_arm = takes_arm(policy)
 
     def select(self, features: FloatArray) -> IntArray:
-        return _read_arms(self._policy.select(features, rng=self._rng), self._batch, self._arms)
+        return read_arms(self._policy.select(features, rng=self._rng), self._batch, self._arms)
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
         self._policy.update(x, rewards, **({"arm": arms} if self._takes_arm else {}))
@@ -95,7 +101,14 @@ class _BatchedLearners:
 class _SeparateLearners:
     """Policies of single learners, one after the other."""
 
-    def __init__(self, policies: list[BanditPolicy], rngs: Sequence[Rng], worlds: Worlds) -> None:
+    def __init__(
+        self,
+        policies: list[BanditPolicy],
+        rngs: Sequence[Rng],
+        worlds: Worlds,
+        lone: tuple[BanditPolicy, Rng] | None = None,
+    ) -> None:
+        self.lone = lone
         self._learners = list(zip(np.ndindex(worlds.batch), policies, rngs, strict=True))
         self._batch, self._ragged = worlds.batch, worlds.ragged
         self._takes_arm = takes_arm(policies[0])
@@ -106,9 +119,7 @@ class _SeparateLearners:
         for (i, r), policy, rng in self._learners:
             offer = features[i, 0 if shared else r]
             offer = real_arms(offer) if self._ragged else offer
-            arm = policy.select(offer, rng=rng)
-            usual = type(arm) is int and 0 <= arm < len(offer)
-            arms[i, r] = arm if usual else _read_arms(arm, (), len(offer))
+            arms[i, r] = read_arms(policy.select(offer, rng=rng), (), len(offer))
         return arms
 
     def update(self, x: FloatArray, rewards: FloatArray, arms: IntArray) -> None:
@@ -143,7 +154,7 @@ def _read_numbers(answer: object, batch: tuple[int, ...], name: str) -> NDArray[
     return array
 
 
-def _read_arms(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
+def read_arms(arms: object, batch: tuple[int, ...], offered: int) -> IntArray:
     """Refuse a policy's answer that is not one arm for each learner."""
     array = np.asarray(arms)
     fits = array.shape == batch and array.dtype.kind in "iu"

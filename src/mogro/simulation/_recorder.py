@@ -48,7 +48,9 @@ class Recorder:
         self._table: FloatArray = np.empty(0)  # what their arms add to the sums, (S, I, 1, K)
         self._waiting: list[FloatArray] = []  # means of rounds in which learners have their own
 
-    def add_round(self, t: int, means: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def add_round(
+        self, t: int, means: FloatArray, arms: IntArray | int, rewards: FloatArray
+    ) -> None:
         """Take down round t, from 0.
 
         Means are (I, R, K, M), or (I, 1, K, M) if repeats share them, then the very same array as
@@ -57,7 +59,7 @@ class Recorder:
         self._arms[t] = arms
         if self._measures.of_rewards:
             measured = self._measures.of_reward(means, arms, rewards)
-            rewards = np.concatenate([rewards, measured], axis=-1)
+            rewards = np.concatenate([rewards.reshape(*measured.shape[:-1], -1), measured], axis=-1)
         self._paid += rewards
         if t in self._row:
             self._paid_at_checkpoints[self._row[t]] = self._paid
@@ -183,17 +185,17 @@ class MeasureSet:
         shape = chosen.shape[:-1]
         return [self._call(name, shape, means=means, chosen=chosen) for name in self.summed]
 
-    def of_reward(self, means: FloatArray, arms: IntArray, rewards: FloatArray) -> FloatArray:
+    def of_reward(self, means: FloatArray, arms: IntArray | int, rewards: FloatArray) -> FloatArray:
         """Return measures of a round that ask for rewards, (I, R, S)."""
-        wide = np.broadcast_to(means, (*arms.shape, *means.shape[2:]))
-        chosen = np.take_along_axis(wide, arms[..., None, None], axis=-2)[..., 0, :]
-        return np.stack(
-            [
-                self._call(name, arms.shape, means=wide, chosen=chosen, reward=rewards)
-                for name in self.of_rewards
-            ],
-            axis=-1,
-        )
+        batch = (means.shape[0], np.size(arms) // means.shape[0])
+        wide = np.broadcast_to(means, (*batch, *means.shape[2:]))
+        place = np.reshape(arms, batch)[..., None, None]
+        given = {
+            "means": wide,
+            "chosen": np.take_along_axis(wide, place, axis=-2)[..., 0, :],
+            "reward": np.reshape(rewards, (*batch, -1)),
+        }
+        return np.stack([self._call(name, batch, **given) for name in self.of_rewards], axis=-1)
 
     def measured(
         self, sums: FloatArray, earned: FloatArray, means: FloatArray, pulls: IntArray

@@ -247,6 +247,12 @@ class Worlds:
             )
         return x, rewards
 
+    def noise_of_one(self) -> Callable[[], FloatArray]:
+        """Return what draws the noise (M,) of the only learner of a linear world."""
+        size, scale = (self.objectives,), float(self._scale[0, 0, 0])
+        normal = Streams(self.generators(Purpose.NOISE)[0, 0], ahead=True).standard_normal
+        return lambda: scale * normal(size)
+
     def check_unchanged(self) -> None:
         """Refuse worlds that became other ones during the run."""
         for instance in self._instances:

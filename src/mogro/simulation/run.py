@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mogro._validation import BoolArray, IntArray, count
 from mogro.environments import Environment
-from mogro.simulation._learners import Learners, MakePolicy, Question, make_learners
+from mogro.simulation._learners import Learners, MakePolicy, Question, make_learners, read_arms
 from mogro.simulation._recorder import Recorder
 from mogro.simulation._worlds import Worlds
 from mogro.simulation.measures import Measures
@@ -105,7 +105,11 @@ def simulate(
     recorder = Recorder(worlds, T, marks, measures)
     learners = make_learners(make_policy, worlds, probed=probe is not None)
     finish = _FinishTimes(until, worlds.batch)
-    probed = _play(learners, worlds, recorder, T, marks, probe, finish)
+    if worlds.staying and learners.lone is not None:
+        _play_alone(learners, worlds, recorder, T, finish)
+        probed = np.zeros((len(marks), 1, 1))
+    else:
+        probed = _play(learners, worlds, recorder, T, marks, probe, finish)
     worlds.check_unchanged()
     return recorder.trace(probed, seeds, finish.rounds)
 
@@ -160,6 +164,25 @@ def _play(
             recorder.stop(t + 1)
             break
     return np.stack(probed)
+
+
+def _play_alone(
+    learners: Learners, worlds: Worlds, recorder: Recorder, rounds: int, finish: _FinishTimes
+) -> None:
+    """Play all rounds with one linear policy among arms that stay: the same, in less time."""
+    assert learners.lone is not None
+    (policy, rng), (features, means), noise = learners.lone, worlds.offer(0), worlds.noise_of_one()
+    arms, table = features[0, 0], means[0, 0]
+    for t in range(rounds):
+        arm = int(policy.select(arms, rng=rng))
+        if not 0 <= arm < len(arms):
+            read_arms(arm, (), len(arms))  # an exploration of one's own may be wrong
+        reward = noise() + table[arm]
+        recorder.add_round(t, means, arm, reward)
+        policy.update(arms[arm], reward)
+        if finish.reached(learners, t):
+            recorder.stop(t + 1)
+            break
 
 
 def _instances(environment: Environment | Sequence[Environment]) -> list[Environment]:
