@@ -29,7 +29,6 @@ from mogro._algebra import (
     outer,
     outer_sums,
     smallest,
-    vecmat,
 )
 from mogro._validation import BoolArray, FloatArray, check_shape, count, floats
 from mogro.beliefs import Beliefs, covariance
@@ -305,7 +304,7 @@ class Posterior:
         self.renew()
         theta = self._solution[..., d:, :]
         errors = z[..., d:] - z[..., :d] @ theta.mT
-        residual = before._residual(theta) + vecmat(weights, np.square(errors))
+        residual = before._residual(theta) + _weighted_sums(np.square(errors), weights)
         self._set_residual(residual * left[..., None])
 
     def decay(self, factor: FloatArray | float) -> None:
@@ -519,7 +518,7 @@ class Posterior:
         stale[where] |= unfit.any(axis=-1)
         ripe = grown & (self.n >= self.dim)
         if self._flat and np.count_nonzero(ripe):
-            self._centre(... if ripe.all() else ripe)
+            self._centre(ripe)  # parts lie in memory alike, whether they are all or not
         self._growth = np.where(grown[..., None], 1.0, self._growth)
         if np.count_nonzero(stale):
             self.renew(stale)
