@@ -1,5 +1,6 @@
 """Rewards that come late, in parts, revised, or under a condition."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -329,4 +330,5 @@ def test_all_who_speak_of_late_rewards_say_the_same(
     assert counted["missing"] == status["missing"] + status["late"]
     assert [each.number for each in agent.alarms() if each.name == "late"] == [1.0]
     assert "100% of the last 60 rewards came after their window" in page
-    assert ("60% of decisions had a reward for sale too late" in page) == (counted["late"] > 0)
+    shown = re.findall(r'<th scope="col">late</th></tr>.*?>60</td></tr>', page, re.DOTALL)
+    assert len(shown) == (counted["late"] > 0)  # the last column of the objectives' table
