@@ -27,6 +27,8 @@ def matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     if matrices.ndim == 2 and vectors.ndim == 1 and len(matrices) > 1 < len(vectors):
         product: FloatArray = matrices.dot(vectors)  # the same routine of BLAS, called faster
         return product
+    if matrices.ndim == 3 and vectors.ndim == 2 and len(matrices) == len(vectors) == 1:
+        return matvec(matrices[0], vectors[0])[None]
     return _matvec(matrices, vectors)
 
 

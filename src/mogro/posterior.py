@@ -150,7 +150,9 @@ class Posterior:
     @property
     def theta(self) -> FloatArray:
         """Estimates, (*batch, M, d)."""
-        return self._by_objective(self._solution[..., self.dim :, :])
+        if self.apart:
+            return self._solution[..., self.dim, :]
+        return self._solution[..., 0, self.dim :, :]
 
     @property
     def free(self) -> FloatArray:
@@ -223,7 +225,7 @@ class Posterior:
             weight = weight.item() if weight.size == 1 else weight[..., None]
         if not self._complete:
             self._set_new_precisions(x, weight)
-        self.n = self.n + self._weights[..., held, :]
+        self.n = self.n + (1.0 if weight is None else self._weights[..., held, :])
         self._held = held + 1
         if self._held == _BLOCK:
             self._set_sums(self.sums(), self.uses(), self.seen())
