@@ -640,6 +640,20 @@ def test_everything_may_fade_at_once() -> None:
         np.testing.assert_allclose(posterior.theta, expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_observations_count_as_seen_when_nothing_is_left_of_them(batch: tuple[int, ...]) -> None:
+    posterior = Posterior(2, 2, prior=Learned(), batch=batch)
+    weights = np.broadcast_to([1.0, 0.0], (*batch, 2))
+    for _ in range(3):
+        posterior.update(np.ones((*batch, 2)), np.ones((*batch, 2)), weights)
+    for _ in range(2):
+        posterior.decay(1e-200)
+    assert not posterior.n.any()
+    np.testing.assert_array_equal(posterior.seen(), 3 * weights)
+    posterior.update(np.ones((*batch, 2)), np.ones((*batch, 2)))
+    np.testing.assert_array_equal(posterior.seen(), 3 * weights + 1)
+
+
 @pytest.mark.parametrize("turn", [0.0, 0.3])
 def test_what_was_not_observed_for_long_is_unknown_again(turn: float) -> None:
     """The first feature, or a direction in the plane of two, comes back after a long time."""

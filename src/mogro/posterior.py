@@ -317,9 +317,10 @@ class Posterior:
         else:
             each = each[..., None]
         row = each[..., None]
-        self.n, self._uses = self.n * each, self._uses * row
+        self.n, self._uses, seen = self.n * each, self._uses * row, self.seen()
         self._sums, self._weights = self._sums * row[..., None], self._weights.copy()
         self._last_weights()[...] *= row
+        self._seen = self._seen + (seen - self.seen())  # those whose weight is 0 by now
         self._squares, self._precision = self._squares * row, self._precision * row
         self._solution = self._solution.copy()
         self.W[...] /= np.sqrt(row[..., None])  # the prior fades with the sums

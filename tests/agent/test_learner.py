@@ -140,6 +140,17 @@ def test_what_is_taken_out_leaves_no_direction_behind() -> None:
     assert expected[1, 1] > 1e3
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_corrections_teach_other_objectives_nothing(seed: int) -> None:
+    learner = Learner(3, [0, 1], prior=mogro.priors.Flat(), half_life=None, explores=True)
+    learner.learn(0, np.array([1.0, 0.0, 0.0]), np.ones(2), None, 0.0)
+    x = np.append(0.0, np.random.default_rng(seed).standard_normal(2))
+    learner.learn(1, x, np.array([0.3, 0.0]), np.array([True, False]), 1.0)
+    learner.correct(1, x, [(0, 0.3)], [(0, 0.7)], 1.0)
+    np.testing.assert_array_equal(learner.observed.V[1], np.diag([1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(learner.theta @ x, [0.7, 0.0], rtol=1e-6)
+
+
 def test_a_feature_beyond_all_others_leaves_no_harm() -> None:
     learner = make((0,), 2)
     ordinary, huge = np.array([1.0, 2.0]), np.array([1e12, 1e12])

@@ -290,8 +290,8 @@ class Learner:
         for row, observations in enumerate((taken_out, put_in)):
             for m, value in observations:
                 values[row, m], signs[row, m] = value, 2 * row - 1
-        if not signs.sum(axis=0).any():  # other values only: objectives go on sharing a V
-            signs[:] = [[-1], [1]]
+        if not (self.observed.apart or signs.sum(axis=0).any()):
+            signs[:] = [[-1], [1]]  # other values only: objectives go on sharing a V
         weights = self._weight(number, time) * signs
         self.observed.learn(np.array([x, x]), values, weights)
 
