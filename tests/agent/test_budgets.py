@@ -14,7 +14,8 @@ from tests.agent.replaying import replayed
 from tests.properties import mostly_slow
 
 import mogro
-from mogro.agent.events import Event
+from mogro.agent.events import Event, Priced
+from mogro.agent.state.accounts import Account
 
 QUALITY = mogro.Objective("quality")
 COST = mogro.Objective("cost", direction="min", unit=0.1)
@@ -583,3 +584,14 @@ def test_an_arm_that_nobody_knows_waits_until_the_account_has_recovered() -> Non
         agent.reward(agent.decide({"c": more["c"]}, context=dear).id, {"cost": 4.0})
     assert agent.budgets[0].room < 0
     assert agent.probabilities(more, context=dear).arms == ("a",)
+
+
+def test_money_is_saved_while_it_buys_something_now_and_then() -> None:
+    account = Account(mogro.Budget("cost", at_most=1.0), None)
+    for number in range(200):  # each spends nothing, and every 19th look finds what to buy
+        priced = Priced((1.0,), least=(0.0,), sensitive=(number % 19 == 0,))
+        account.decide(number, 0.0, priced, 0, 0.0)
+    assert account.level == 200
+    for number in range(200, 230):
+        account.decide(number, 0.0, Priced((1.0,), (0.0,), (False,)), 0, 0.0)
+    assert account.level < 200

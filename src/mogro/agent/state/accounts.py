@@ -29,7 +29,7 @@ _SAVED = 0.025  # of what a decision is allowed, at most, until the level is at 
 _LARGEST_LOG = 30.0  # of a price
 LOOK_EVERY = 3  # decisions, of which one looks what other prices would do
 _FOLLOWS = 6.0  # what L moves in a look, for a surplus of 1, in inverse squares of the reach
-_IDLE_LOOKS = 15  # after which money that buys nothing is not saved
+_IDLE_LOOKS = 20  # in a row, after which money that buys nothing is not saved
 _MIN_LOOKS = 30  # before a budget is said to be too small
 
 _NUMBERS = (
@@ -83,7 +83,7 @@ class Account:
     log_price
         L.
     idle
-        How many looks found a surplus that would have bought nothing, up to 20; others count -5.
+        For how many looks in a row there was a surplus that would have bought nothing.
     weight, least
         Decisions that looked, and the least that they could have been expected to spend, in a sum.
         Both fade with the half-life, as does the sum of squares.
@@ -191,8 +191,7 @@ class Account:
         if sensitive:
             step = _FOLLOWS * max(-1.0, min(surplus, 1.0)) / self.reach**2
             self.log_price = max(-_LARGEST_LOG, min(self.log_price - step, _LARGEST_LOG))
-        nothing = surplus > 0 and not sensitive
-        self.idle = min(self.idle + 1, _IDLE_LOOKS + 5) if nothing else max(self.idle - 5, 0)
+        self.idle = self.idle + 1 if surplus > 0 and not sensitive else 0
         if self.idle > _IDLE_LOOKS:
             self.level -= surplus * self.reach
 
