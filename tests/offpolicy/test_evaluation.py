@@ -94,6 +94,11 @@ def test_features_that_no_logged_arm_had() -> None:
     assert apart.unsupported[0] == 0.5
     alike = offpolicy.direct(rewards, arms, np.tile([0.5, 0.5], (500, 1)), np.array([[1.0], [2.0]]))
     np.testing.assert_allclose(alike.value, 1.5 * rewards.mean(), rtol=1e-6)
+    both = offpolicy.direct(
+        np.repeat(rewards, 2, axis=1), arms, np.tile([0.5, 0.5], (500, 1)), np.eye(2)
+    )
+    assert both.unsupported.tolist() == [0.5, 0.5]  # one of each objective
+    assert np.isnan(both.value).all()
 
 
 def test_support_is_not_denied_where_it_exists() -> None:

@@ -120,7 +120,7 @@ def direct(
     evaluation = estimate([Rows(np.ones(n), np.zeros_like(values), baseline=influences)])
     variance = np.broadcast_to(model.beliefs().variances(middle[None])[0], len(evaluation.value))
     sizes = np.divide(1.0, variance, out=np.full(len(variance), float(n)), where=variance > 0)
-    unsupported = _unseen_shares(model, offered, target)
+    unsupported = np.broadcast_to(_unseen_shares(model, offered, target), len(variance))
     unknown = np.where(unsupported > MAX_UNSUPPORTED, np.nan, 0.0)
     return replace(
         evaluation,
@@ -157,6 +157,9 @@ def _fit(
 
 
 def _unseen_shares(posterior: Posterior, offered: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the share (M,) of the target on arms with a part that the fit has never seen."""
+    """Return the share of the target on arms with a part that the fit has never seen.
+
+    (M,), or (1,) where all objectives were observed together.
+    """
     never = posterior.beliefs().variances(offered.reshape(-1, offered.shape[-1])) > _UNSEEN_VARIANCE
     return np.asarray(np.mean(np.vecmat(target, never.reshape(*offered.shape[:-1], -1)), axis=0))
