@@ -44,7 +44,7 @@ def lift(log: object, /) -> tuple[Lift, ...]:
             np.column_stack(rewards),
             pending=np.column_stack(status) == "pending",
             times=numbers(table.column("time")),
-            held_out=table.column("holdout").to_numpy(),
+            held_out=table.column("holdout").fill_null(False).to_numpy(),
             observed=table.column("observed").to_numpy(),
             subjects=table.column("subject").fill_null(0).to_numpy(),
         )

@@ -162,7 +162,19 @@ def read_log(log: object, objectives: Sequence[str] | None = None) -> AgentLog:
             "log: expected an Agent, where one is kept, a table of agent.log() or a folder of "
             f"Parquet files, got {type(log).__name__}"
         )
-    return AgentLog(dataset.dataset(source), objectives)
+    schema = _common_schema(source) if isinstance(source, list) else None
+    return AgentLog(dataset.dataset(source, schema=schema), objectives)
+
+
+def _common_schema(files: list[Any]) -> Any:
+    """Return all columns of Parquet files, some of which may be older; the first tells objectives.
+
+    What an older one lacks is null.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    return pa.unify_schemas([parquet.read_schema(file) for file in files])
 
 
 def _open_stored(path: str) -> Any:
