@@ -110,7 +110,10 @@ class Decision:
 
     @property
     def prices(self) -> dict[str, float]:
-        """What the agent's budgets added to the weights, by objective: prices per unit."""
+        """What a unit of each bound objective cost, beside weights of sum 1.
+
+        As rewards are given, not its ``unit``: what :attr:`mogro.Agent.budgets` had said before.
+        """
         priced, prices = self._event.priced, dict[str, float]()
         if priced is not None:
             for budget, price in zip(self._config.budgets, priced.prices, strict=True):
