@@ -1,5 +1,6 @@
 """The posterior against least squares from the whole history."""
 
+import copy
 import itertools
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from tests.properties import examples, mostly_slow
 
 from mogro._derived_posteriors import with_features, with_objectives
 from mogro._validation import FloatArray
+from mogro.policies import MOGRO
 from mogro.posterior import Posterior
 from mogro.priors import _FLAT as FLAT
 from mogro.priors import Fixed, Flat, Learned, Prior
@@ -1108,6 +1110,20 @@ def test_bad_numbers_are_refused_before_anything_changes(
             way(np.ones(3), np.array([0.0, bad]))
         assert_equal_states(before, posterior.save_state())
         assert posterior.version == version
+
+
+def test_what_is_just_too_large_is_refused_or_learned_whole() -> None:
+    policy = MOGRO(6, 3, half_life=2.0)
+    policy.update(np.ones(6), np.ones(3))
+    for z in np.random.default_rng(0).standard_normal((200, 9)):
+        z *= 1e50 / np.linalg.norm(z)
+        once = copy.deepcopy(policy)
+        try:
+            once.update(z[:6], z[6:])
+        except ValueError:
+            assert_equal_states(policy.posterior.save_state(), once.posterior.save_state())
+        else:
+            np.testing.assert_allclose(once.posterior.V[0], np.outer(z[:6], z[:6]))
 
 
 @pytest.mark.parametrize("scale", [1e-55, 1e-45, 1e-30, 1e-10, 1e10, 1e30, 1e45])

@@ -14,7 +14,7 @@ the estimates then, and in between while they are young: what is left of it in t
 """
 
 import math
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,10 +200,9 @@ class Posterior:
 
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse what is not finite, or whose squares may overflow."""
-        if not np.vdot(x, x) + np.vdot(y, y) < _HUGE:
-            floats(x, "features", shape=x.shape)
-            floats(y, rewards, shape=y.shape)
-            raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
+        z = np.concatenate((x, y), axis=-1)
+        if not np.vdot(z, z) < _HUGE:
+            _refuse(x, y, rewards)
 
     def update(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
         """Learn from one observation each: features (*batch, d) and rewards (*batch, M).
@@ -218,7 +217,7 @@ class Posterior:
         row[..., : self.dim], row[..., self.dim :] = x, y
         if not np.vdot(row, row) < _HUGE:
             row[...] = 0
-            self.check(x, y, "reward")
+            _refuse(x, y, "reward")
         if weights is not None:
             weight = self._shared_weights(weights)
             self._weights[..., held, :] = weight
@@ -576,6 +575,13 @@ class Posterior:
             setattr(other, name, int(loaded) if name in _COUNTS else loaded)
         other.version = self.version + 1
         self.__dict__ = other.__dict__
+
+
+def _refuse(x: FloatArray, y: FloatArray, rewards: str) -> NoReturn:
+    """Say what is wrong with observations that cannot be learned."""
+    floats(x, "features", shape=x.shape)
+    floats(y, rewards, shape=y.shape)
+    raise ValueError(f"features, {rewards}: expected squares below {_HUGE:g}")
 
 
 def _weighted_sums(rows: FloatArray | BoolArray, weights: FloatArray) -> FloatArray:
