@@ -245,9 +245,14 @@ def test_a_journal_knows_the_propensities_of_priced_decisions(tmp_path: Path) ->
         assert [tuple(row["offered"]) for row in log] == [d.propensities.arms for d in made]
 
 
-def test_one_arm_and_a_budget_that_nobody_can_keep() -> None:
+@pytest.mark.parametrize("half_life", [None, mogro.HalfLife(updates=10)])
+def test_one_arm_and_a_budget_that_nobody_can_keep(half_life: mogro.HalfLife | None) -> None:
     agent = mogro.Agent(
-        [QUALITY, COST], arms=1, seed=0, budgets=[mogro.Budget("cost", at_most=0.1, burst=1)]
+        [QUALITY, COST],
+        arms=1,
+        seed=0,
+        half_life=half_life,
+        budgets=[mogro.Budget("cost", at_most=0.1, burst=1)],
     )
     for _ in range(120):
         agent.reward(agent.decide({"only": [1.0]}).id, {"quality": 1.0, "cost": 0.5})

@@ -30,7 +30,7 @@ class BudgetStatus(NamedTuple):
         The sum of what came back.
     in_flight
         The sum of what is expected of those whose value has not come; arms of which nothing is
-        known count as the dearest.
+        known count as half the burst.
     room
         What may still be spent, the burst included; below 0 it is overdrawn.
     price

@@ -122,8 +122,12 @@ class Account:
 
     @property
     def least_mean(self) -> float:
-        """What the cheapest arms are expected to spend on average; -inf before that is known."""
-        return -math.inf if self.weight < _MIN_LOOKS else self.least / self.weight
+        """What the cheapest arms are expected to spend on average; -inf before that is known.
+
+        The weight of looks fades with a half-life, so that decisions may have to tell of them.
+        """
+        looks = max(self.weight, self.decisions / LOOK_EVERY)
+        return self.least / self.weight if looks >= _MIN_LOOKS and self.weight > 0 else -math.inf
 
     def balance(self, time: float | None) -> AccountBalance:
         """Return how things stand before a decision at a time.
