@@ -199,14 +199,14 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
             mogro.MOGRO.load(tmp_path / name)
     headers: list[dict[str, Any]] = [
         {},
-        {"format": 3},
-        {"format": 2, "policy": {"is": "MOGRO", "dim": 2, "objectives": 2}},
-        {"format": 3, "policy": 3},
-        {"format": 3, "policy": {"is": "MOGRO", "arguments": 3}},
-        {"format": 3, "policy": {"is": "os.system"}},
-        {"format": 3, "policy": {"is": "RoundRobin"}},
-        {"format": 3, "policy": {"is": "MOGRO", "dim": -1, "objectives": 2}},
-        {"format": 3, "policy": {"is": "MOGRO", "dim": 2, "objectives": 2}},
+        {"format": persistence.FORMAT},
+        {"format": persistence.FORMAT - 1, "policy": {"is": "MOGRO", "dim": 2, "objectives": 2}},
+        {"format": persistence.FORMAT, "policy": 3},
+        {"format": persistence.FORMAT, "policy": {"is": "MOGRO", "arguments": 3}},
+        {"format": persistence.FORMAT, "policy": {"is": "os.system"}},
+        {"format": persistence.FORMAT, "policy": {"is": "RoundRobin"}},
+        {"format": persistence.FORMAT, "policy": {"is": "MOGRO", "dim": -1, "objectives": 2}},
+        {"format": persistence.FORMAT, "policy": {"is": "MOGRO", "dim": 2, "objectives": 2}},
     ]
     for header in headers:
         (tmp_path / "h").write_bytes(b"".join(pack(header, {})))

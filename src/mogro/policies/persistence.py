@@ -32,7 +32,7 @@ from mogro.scalarization import (
 )
 from mogro.selection import EffectiveFront, ParetoFront
 
-FORMAT = 3
+FORMAT = 4
 BUILT_IN: tuple[type[Any], ...] = (
     BasisRoundRobin,
     EffectiveFront,
