@@ -62,7 +62,7 @@ class LogModel:
             posterior.learn_prior(posterior.evidence())
         beliefs, mean = posterior.beliefs(), self._chosen / self._row_count
         values, variances = beliefs.estimates(mean), np.maximum(beliefs.variances(mean), 1e-12)
-        z = student_quantile(LEVEL, np.asarray(posterior.n) - 1)
+        z = student_quantile(LEVEL, np.maximum(posterior.free, 1))
         reach = z * np.sqrt(variances * beliefs.noise)
         usual = np.stack([values - reach, values + reach], axis=-1)
         bounds = np.where(rates[:, None], rate_interval(values, 1 / variances, z), usual)
