@@ -139,7 +139,7 @@ def estimate(
             break
     if chosen is not None:
         look = _Look(scores, nets, chosen, weights, wins.best)
-        share, variances[chosen] = look.closely(won[:, chosen], squares[chosen], size)
+        share, variances[chosen] = look.refine(won[:, chosen], squares[chosen], size)
         values *= (1 - share) / (1 - values[chosen]) if values[chosen] < 1 else 0.0
         values[chosen] = share
     errors = np.sqrt(variances)
@@ -163,7 +163,7 @@ class _Look:
     weights: FloatArray
     best: IntArray
 
-    def closely(self, won: FloatArray, squares: float, size: int) -> tuple[float, float]:
+    def refine(self, won: FloatArray, squares: float, size: int) -> tuple[float, float]:
         """Return the arm's probability, and the square of its error, by nets that go on.
 
         They have a size, and what it ``won`` there, (nets,), is known.

@@ -15,13 +15,15 @@ from mogro.agent.state.learner import Learner
 from mogro.beliefs import Beliefs
 from mogro.valuation import Prices
 
-_RASH_VARIANCE = 1.0  # in units of the noise, above which estimates in a context are not relied on
+_UNRELIABLE_VARIANCE = (
+    1.0  # in units of the noise, above which estimates in a context are not relied on
+)
 _UNKNOWN_VARIANCE = 2.0  # above which nothing is known: half an observation has 2
 _UNKNOWN_SHARE = 0.5  # of the burst, that an arm counts of which nothing is known
 _RIDGE = 1e-6  # of what arms alone explain, in mean squares of their features
 
 
-class BudgetEffects(NamedTuple):
+class BudgetTerms(NamedTuple):
     """What budgets do to a decision.
 
     Attributes
@@ -103,7 +105,7 @@ def apply_budgets(
     arms: ArmSet,
     beliefs: Beliefs,
     time: float | None,
-) -> tuple[ArmSet, BudgetEffects]:
+) -> tuple[ArmSet, BudgetTerms]:
     """Return the arms that there is room for, and what the budgets do to the decision.
 
     Where there is room for an arm of which nothing is known, beside as many as are in flight, there
@@ -112,17 +114,19 @@ def apply_budgets(
     """
     estimates = arms.features.dot(beliefs.theta.T)
     balances, prices = [account.balance(time) for account in accounts], [0.0] * len(beliefs.theta)
-    ample = not arms.view.contextual or min(learner.observed.n.tolist()) > learner.observed.dim
+    all_affordable = (
+        not arms.view.contextual or min(learner.observed.n.tolist()) > learner.observed.dim
+    )
     for index, most in enumerate(spending.most_expected(estimates)):
         account, (price, room, _) = accounts[index], balances[index]
         prices[spending.indices[index]] += spending.weights[index] * price
         unknown = max(most, _UNKNOWN_SHARE * account.budget.reserve)
         strays = math.sqrt(unknown * unknown + account.flight_squares)
         needed = account.budget.max_cost or (1 + account.pending) * unknown + strays
-        ample = ample and needed <= room
+        all_affordable = all_affordable and needed <= room
     added = Prices(np.array(prices), spending.sizes)
-    effects = BudgetEffects(spending, balances, added, estimates)
-    if ample:
+    effects = BudgetTerms(spending, balances, added, estimates)
+    if all_affordable:
         return arms, effects
     counted, unknown_arms = _counted(effects, accounts, learner, arms, beliefs)
     fits = _affordable(effects, accounts, learner, arms, counted, unknown_arms)
@@ -132,7 +136,7 @@ def apply_budgets(
 
 
 def _counted(
-    effects: BudgetEffects,
+    effects: BudgetTerms,
     accounts: Sequence[Account],
     learner: Learner,
     arms: ArmSet,
@@ -140,25 +144,30 @@ def _counted(
 ) -> tuple[FloatArray, BoolArray]:
     """Return what arms count, (K, B), and of which nothing is known, (K,).
 
-    Where the estimate in a context is rash, an arm counts at what it spends in any context; where
-    nothing is known, at half the burst.
+    Where the estimate in a context is unreliable, an arm counts at what it spends in any context;
+    where nothing is known, at half the burst.
     """
     spending, spends = effects.spending, effects.spends
     variances = beliefs.variances(arms.features)
     if variances.shape[1] > 1:
         variances = variances[:, spending.indices]
     if arms.view.contextual:
-        rash = (variances > _RASH_VARIANCE) | (learner.observed.n.min() <= learner.observed.dim)
-        if rash.any():
+        unreliable = (variances > _UNRELIABLE_VARIANCE) | (
+            learner.observed.n.min() <= learner.observed.dim
+        )
+        if unreliable.any():
             alone, unsure = _by_arms_alone(spending, learner, arms)
-            spends, variances = np.where(rash, alone, spends), np.where(rash, unsure, variances)
+            spends, variances = (
+                np.where(unreliable, alone, spends),
+                np.where(unreliable, unsure, variances),
+            )
     unknown = variances > _UNKNOWN_VARIANCE
     guesses = [_UNKNOWN_SHARE * account.budget.reserve for account in accounts]
     return np.where(unknown, guesses, spends), np.asarray(unknown.any(axis=1))
 
 
 def _affordable(
-    effects: BudgetEffects,
+    effects: BudgetTerms,
     accounts: Sequence[Account],
     learner: Learner,
     arms: ArmSet,
@@ -200,8 +209,8 @@ def _by_arms_alone(
 ) -> tuple[FloatArray, FloatArray]:
     """Return what arms spend in any context, (K, B), and variances in units of the noise.
 
-    What contexts change is rash while there are fewer observations than features, and of an arm
-    that is known by less than an observation.
+    What contexts change is unreliable while there are fewer observations than features, and of an
+    arm that is known by less than an observation.
     """
     size = 1 + arms.raw.shape[1]
     x = np.concatenate([np.ones((len(arms), 1)), arms.raw], axis=1)

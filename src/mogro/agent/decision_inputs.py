@@ -6,7 +6,7 @@ import numpy as np
 
 from mogro._streams import Rng
 from mogro._validation import FloatArray
-from mogro.agent.affordable import BudgetEffects
+from mogro.agent.affordable import BudgetTerms
 from mogro.agent.features.arms import ArmSet
 from mogro.agent.request import Constraints
 from mogro.beliefs import Beliefs
@@ -54,7 +54,7 @@ class DecisionInputs(NamedTuple):
     selection: Selection
     step: int
     epsilon: float
-    effects: BudgetEffects | None
+    effects: BudgetTerms | None
     prices: Prices | None
     constraints: Constraints | None
 

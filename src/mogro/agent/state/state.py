@@ -69,7 +69,9 @@ class State:
         # Decisions that are not completed, by arm, where arms have effects.
         self.in_flight: Counter[str] = Counter()
         self._windows = Windows()
-        self._learner_ahead: tuple[float, Learner, Closing | None] | None = None  # see learner_at
+        self._prepared_learner: tuple[float, Learner, Closing | None] | None = (
+            None  # see learner_at
+        )
 
     def apply(self, event: events.Event) -> Any:
         """Let something happen, and return what it was.
@@ -123,12 +125,12 @@ class State:
         learner.advance(now)
         if closing is not None:
             learner.learn_block(*closing.block)
-        self._learner_ahead = now, learner, closing
+        self._prepared_learner = now, learner, closing
         return learner
 
     def accounts_at(self, time: float | None) -> list[Account]:
         """Return the accounts as an event of a time will find them; after :meth:`learner_at`."""
-        ahead = self._learner_ahead
+        ahead = self._prepared_learner
         if not self.accounts or time is None or ahead is None or ahead[0] != max(time, self.time):
             return self.accounts
         accounts, closing = [account.copy() for account in self.accounts], ahead[2]
@@ -374,7 +376,7 @@ class State:
         except (ValueError, TypeError, KeyError) as error:
             return ValueError(str(error))
         self.changes.append(self.position)
-        self._learner_ahead = None  # windows may be others
+        self._prepared_learner = None  # windows may be others
         if reshapes:
             anew = bool(changes & _LEARNED_BY) or config.arm_effects
             relearned = self._reshape(config, features, anew=anew)
@@ -471,7 +473,7 @@ class State:
 
     def _advance(self, time: float | None) -> int:
         """Bring everything to a time: what was learned fades, windows close. Return how many."""
-        prepared, self._learner_ahead = self._learner_ahead, None
+        prepared, self._prepared_learner = self._prepared_learner, None
         if time is None:
             return 0
         now = max(time, self.time)
@@ -574,7 +576,7 @@ class State:
     def _erased(self, event: events.Erased) -> int:
         """Drop decisions; nothing more is learned from what was pending."""
         dropped = 0
-        self._learner_ahead = None  # it may have learned from them
+        self._prepared_learner = None  # it may have learned from them
         for row in self.ledger.rows_of_numbers(event.numbers):
             self._withdraw(row)
             block, i = self.ledger.writable(row)
