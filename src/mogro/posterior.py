@@ -46,6 +46,7 @@ _FIRST_LOOK = 4.0  # observations after which a prior is learned first
 _FREE = 0.999  # observations left free: one, but for rounding
 _ROUNDING = 1e-9  # a share below is what is left of observations that were taken out
 _HUGE, _TINY = 1e100, 1e-115  # sums of squares beyond are refused; mean squares below are zeros
+_STRICTER = 1 + 1e-9  # what is checked beforehand is learned, in whatever order its sum is made
 _UNSEEN = 1e-127  # a flat prior has a precision below for features never seen
 _RENEWED = ("_solution", "_squares", "_mean", "_precision", "_growth")
 # What changes, with leading axes (*batch, G); the last observations, with leading axes (*batch).
@@ -201,7 +202,7 @@ class Posterior:
     def check(self, x: FloatArray, y: FloatArray, rewards: str) -> None:
         """Refuse what is not finite, or whose squares may overflow."""
         z = np.concatenate((x, y), axis=-1)
-        if not np.vdot(z, z) < _HUGE:
+        if not np.vdot(z, z) * _STRICTER < _HUGE:
             _refuse(x, y, rewards)
 
     def update(self, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> None:
