@@ -33,7 +33,7 @@ import psycopg
 import mogro
 from benchmarks.postgres import server
 from mogro.agent.events import Decided, Event, Offered, Rewarded
-from mogro.agent.journal import open_journal
+from mogro.agent.journal import CommitQueue, open_journal
 from mogro.agent.journal.tables import event_rows
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -132,7 +132,7 @@ def opening(path: str) -> tuple[float, float]:
     start, used = time.perf_counter(), time.process_time()
     agent = opened(path)
     took = time.perf_counter() - start, time.process_time() - used
-    agent._queue._closed = True  # type: ignore[union-attr]  # leave no snapshot
+    agent._store._closed = True  # type: ignore[union-attr]  # leave no snapshot
     return took
 
 
@@ -199,7 +199,7 @@ def memory(path: str, fewer: str) -> int:
     large = opened(path)
     taken = resident() - before
     for agent in (small, large):
-        agent._queue._closed = True  # type: ignore[union-attr]
+        agent._store._closed = True  # type: ignore[union-attr]
     return taken
 
 
@@ -227,7 +227,7 @@ def log_rate(path: str) -> tuple[float, float]:
     start, used = time.perf_counter(), time.process_time()
     rows = agent.log().num_rows
     took = rows / (time.perf_counter() - start), rows / (time.process_time() - used)
-    agent._queue._closed = True  # type: ignore[union-attr]
+    agent._store._closed = True  # type: ignore[union-attr]
     return took
 
 
@@ -393,8 +393,8 @@ def housekeeping(
 def hold(path: str, told: Connection) -> None:
     """Hold the lock of a journal, and say so; whoever asked stops this process."""
     agent = opened(path)
-    assert agent._queue is not None
-    with agent._queue._transaction():
+    assert isinstance(agent._store, CommitQueue)
+    with agent._store._transaction():
         told.send(os.getpid())
         time.sleep(60)
 

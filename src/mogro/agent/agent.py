@@ -4,7 +4,6 @@ import copy
 import json
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -73,7 +72,7 @@ from mogro.agent.request import (
 )
 from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
-from mogro.agent.state.state import State
+from mogro.agent.state.state import LockedState, State
 from mogro.agent.top_decisions import check_top_ids, make_top_decisions
 from mogro.priors import Fixed, Prior
 
@@ -227,7 +226,7 @@ class Agent:
             max_step=max_step,
             budgets=budgets,
         )
-        self._begin(State(config), clock, on_event)
+        self._begin(LockedState(State(config)), clock, on_event)
 
     @classmethod
     def load(
@@ -255,7 +254,8 @@ class Agent:
             With the reason.
         """
         agent = cls.__new__(cls)
-        agent._begin(read(folder_or_file(path, "path"), types), clock, on_event)
+        state = read(folder_or_file(path, "path"), types)
+        agent._begin(LockedState(state), clock, on_event)
         return agent
 
     @classmethod
@@ -332,12 +332,12 @@ class Agent:
         agent = cls.__new__(cls)
         every = count(snapshot_every, "snapshot_every")
         journal, first = open_journal(path, name, config, types=types, timeout=timeout)
-        agent._begin(State(first), clock, on_event)
-        agent._queue = CommitQueue(journal, first, snapshot_every=every, replace=agent._set_state)
+        queue = CommitQueue(journal, first, snapshot_every=every)
+        agent._begin(queue, clock, on_event)
         if config is not None:
             try:
-                with agent._current():
-                    check_config(journal.path, config, agent._queue.versions())
+                with queue.current():
+                    check_config(journal.path, config, queue.versions())
             except DifferentConfig:
                 agent.close()
                 raise
@@ -418,7 +418,7 @@ class Agent:
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject, sticky)
-        return self._perform(self._decide, id, self._read(unchecked))
+        return self._store.perform(self._decide, id, self._read(unchecked))
 
     def decide_top(
         self,
@@ -457,7 +457,7 @@ class Agent:
         bounds = at_least, at_most, certainty
         about = arms, features, context, eligible, now
         unchecked = UncheckedRequest(*about, weights, *bounds, activate, subject)
-        return self._perform(self._decide_top, id, self._read(unchecked), wanted)
+        return self._store.perform(self._decide_top, id, self._read(unchecked), wanted)
 
     def probabilities(
         self,
@@ -567,7 +567,7 @@ class Agent:
                 self._commit(Rewarded(decision.id, values, request.time))
             return decision
 
-        return self._perform(make)
+        return self._store.perform(make)
 
     def activate(self, id: str, *, now: float | None = None) -> bool:
         """Say that the arm of a decision made with ``activate=False`` is really shown.
@@ -587,7 +587,7 @@ class Agent:
         """
         check_id(id)
         event = Activated(id, read_time(now, self._clock, needed=self._config.windowed))
-        return bool(self._perform(self._commit_at, event, now))
+        return bool(self._store.perform(self._commit_at, event, now))
 
     def withdraw(self, id: str, *, now: float | None = None) -> int:
         """Say that the arm of a decision was not shown after all: nothing is learned from it.
@@ -596,7 +596,7 @@ class Agent:
         """
         check_id(id)
         event = Withdrawn(id, read_time(now, needed=False))
-        return int(self._perform(self._commit_at, event, now))
+        return int(self._store.perform(self._commit_at, event, now))
 
     def reward(self, id: str, values: Mapping[str, float], *, now: float | None = None) -> Outcome:
         """Give rewards to a decision, in the user's units: all at once, or in parts, in any order.
@@ -614,7 +614,7 @@ class Agent:
         check_id(id)
         when = read_time(now, self._clock, needed=self._config.windowed)
         event = Rewarded(id, self._by_latest_config(read_rewards, values, "values"), when)
-        outcome: Outcome = self._perform(self._commit_at, event, now)
+        outcome: Outcome = self._store.perform(self._commit_at, event, now)
         return outcome
 
     def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
@@ -641,15 +641,7 @@ class Agent:
         >>> agent.batch([lambda: agent.reward("v3", {"sales": 1.0})])
         [UnknownDecision("id: no decision 'v3'; it was never made, or is forgotten")]
         """
-        if self._queue is not None:
-            return self._queue.batch(calls)
-        answers: list[T | Exception] = []
-        for call in calls:
-            try:
-                answers.append(call())
-            except Exception as error:  # as with a journal: it is the caller's
-                answers.append(error)
-        return answers
+        return self._store.batch(calls)
 
     def expire(self, now: float | None = None, *, confirm: bool = False) -> int:
         """Close all windows that end at or before a time, and return how many did.
@@ -668,7 +660,7 @@ class Agent:
         when = read_time(now, self._clock, needed=True)
         assert when is not None
         commit = self._commit if confirm else partial(self._commit_at, now=now)
-        return int(self._perform(commit, Expired(when)))
+        return int(self._store.perform(commit, Expired(when)))
 
     @property
     def config(self) -> AgentConfig:
@@ -778,7 +770,7 @@ class Agent:
         """
         check_id(id)
         with self._current():
-            return decision_records.record(self._state, id, self._queue)
+            return decision_records.record(self._state, id, self._queue())
 
     def decisions(self, *, pending: bool | None = None) -> tuple[DecisionRecord, ...]:
         """Return all decisions that are held, in order; only those with something pending, or not.
@@ -824,10 +816,11 @@ class Agent:
         >>> agent.log().select(["id", "arm", "reward_sales", "status_sales"]).to_pylist()
         [{'id': 'visit 1', 'arm': 'a', 'reward_sales': 4.0, 'status_sales': 'learned'}]
         """
-        if self._queue is None:
+        queue = self._queue()
+        if queue is None:
             return make_log(self.freeze(), None, max_arms=max_arms, rewards=rewards)
-        with self._queue.view() as (state, journal):
-            written = read_journal_rows(state, journal, self._queue.config)
+        with queue.view() as (state, journal):
+            written = read_journal_rows(state, journal, queue.config)
         return make_log(state, written, max_arms=max_arms, rewards=rewards)
 
     def export(
@@ -982,7 +975,7 @@ class Agent:
             time = read_time(now, self._clock, needed=config.timed)
             self._commit_at(Reconfigured({"weights": named}, time), now)
 
-        self._perform(work)
+        self._store.perform(work)
 
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
@@ -1041,13 +1034,13 @@ class Agent:
             differing = find_changes(self._config, changes)
             if not differing:
                 return Reconfiguration()
-            if self._queue is not None:
-                self._queue.add_types(self._config.reconfigured(differing).types)
+            if (queue := self._queue()) is not None:
+                queue.add_types(self._config.reconfigured(differing).types)
             event = Reconfigured(differing, read_time(now, needed=False))
             done: Reconfiguration = self._commit_at(event, now)
             return done
 
-        return self._perform(work)
+        return self._store.perform(work)
 
     def erase(self, *ids: str) -> int:
         """Remove what was recorded of decisions, and return how many; what was learned stays.
@@ -1080,11 +1073,11 @@ class Agent:
         def make(recorded: Collection[str]) -> Erased:
             return decision_records.erasure(self._state, gone, recorded)
 
-        if self._queue is None:
-            with self._lock:
-                self._commit(make(()))
+        queue = self._queue()
+        if queue is None:
+            self._store.perform(lambda: self._commit(make(())))
         else:
-            self._notify(self._queue.erase(gone, make))
+            self._notify(queue.erase(gone, make))
         return len(gone)
 
     def events(self, id: str | None = None) -> tuple[tuple[int, Event], ...]:
@@ -1201,10 +1194,10 @@ class Agent:
         with self._current():
             check_consistent(current(), self._state)
         starts = range(0, len(known.decisions), _LEARNED_AT_ONCE)
-        taken = sum(self._perform(some, start) for start in starts)
+        taken = sum(self._store.perform(some, start) for start in starts)
         time = known.time
         if time is not None and self._config.timed and time > self._state.time:
-            self._perform(self._commit, Expired(time))  # windows that have closed there
+            self._store.perform(self._commit, Expired(time))  # windows that have closed there
         return taken
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -1219,8 +1212,8 @@ class Agent:
 
     def close(self) -> None:
         """Let go of the file, of an agent that was opened; everything acknowledged is in it."""
-        if self._queue is not None:
-            self._queue.close()
+        if (queue := self._queue()) is not None:
+            queue.close()
 
     def __enter__(self) -> Self:
         return self
@@ -1233,42 +1226,49 @@ class Agent:
             return {"state": copy.deepcopy(self._state), "clock": self._clock}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._begin(kept["state"], kept["clock"], None)
+        self._begin(LockedState(kept["state"]), kept["clock"], None)
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
     def _begin(
-        self, state: State, clock: Clock | None, on_event: Callable[[Event], object] | None
+        self,
+        store: LockedState | CommitQueue,
+        clock: Clock | None,
+        on_event: Callable[[Event], object] | None,
     ) -> None:
         if not (clock is None or callable(clock)):
             raise ValueError(f"clock: expected a function like time.time, or None, got {clock!r}")
         self._clock = clock
         self._refused = 0  # times
         self._on_event = on_event
-        self._lock = threading.RLock()
-        self._reader = state.config, ArmReader(state.config.features)
-        self._queue: CommitQueue | None = None  # with a journal
-        self._set_state(state)
+        self._store = store
+        self._reader = store.state.config, ArmReader(store.state.config.features)
 
-    def _set_state(self, state: State) -> None:
-        self._state = state
+    def _queue(self) -> CommitQueue | None:
+        """Return what follows the journal, if there is one."""
+        return self._store if isinstance(self._store, CommitQueue) else None
 
     def _with_journal(self, call: str) -> CommitQueue:
-        if self._queue is None:
+        queue = self._queue()
+        if queue is None:
             raise ValueError(
                 f"{call}: expected an agent with a journal (Agent.open), where events are kept; "
                 "this one is in memory alone"
             )
-        return self._queue
+        return queue
+
+    @property
+    def _state(self) -> State:
+        return self._store.state
 
     @property
     def _config(self) -> AgentConfig:
-        return self._state.config
+        return self._store.state.config
 
     def _current(self) -> AbstractContextManager[object]:
         """Keep the state as it is; with a journal, as the last event committed left it."""
-        return self._lock if self._queue is None else self._queue.current()
+        return self._store.current()
 
     @property
     def _theta(self) -> FloatArray:
@@ -1278,7 +1278,7 @@ class Agent:
 
     def _read(self, unchecked: UncheckedRequest, *, written: bool = True) -> Request:
         """Check what is asked for. The arms are to be ``written`` down, if there is a journal."""
-        keeps = written and self._queue is not None
+        keeps = written and self._store.journaled
         return self._by_latest_config(read_request, unchecked, self._arm_reader, self._clock, keeps)
 
     def _read_again(self, asked: Request, *, written: bool = True) -> Request:
@@ -1294,7 +1294,7 @@ class Agent:
         try:
             return read(self._config, *given)
         except ValueError:
-            if self._queue is None:
+            if not self._store.journaled:
                 raise
         with self._current():
             return read(self._config, *given)
@@ -1378,16 +1378,6 @@ class Agent:
         self._commit(decision.event)
         return decision
 
-    def _perform(self, work: Callable[..., T], *given: Any) -> T:
-        """Carry out what changes the agent, by itself; with a journal until it is committed."""
-        queue = self._queue
-        if queue is None:
-            with self._lock:
-                return work(*given)
-        if queue.batching == threading.get_ident():
-            return work(*given)
-        return queue.perform(partial(work, *given))
-
     def _notify(self, event: Event) -> None:
         """Tell whoever listens that an event has happened."""
         if self._on_event is not None:
@@ -1398,8 +1388,7 @@ class Agent:
 
     def _commit(self, event: Event) -> Any:
         """Let an event happen, tell of it, and return what it was; raise what was refused."""
-        apply = self._state.apply if self._queue is None else self._queue.apply
-        result = apply(event)
+        result = self._store.apply(event)
         if isinstance(result, Exception):
             raise result
         self._notify(event)

@@ -89,13 +89,12 @@ def test_a_locked_file(tmp_path: Path) -> None:
 def stand_still(shop: str, ready: Path) -> None:
     """Stop with the lock held."""
     agent = opened(shop)
-    assert agent._queue is not None
 
     def stop() -> None:
         ready.write_text("")
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    agent._queue.perform(stop)
+    agent._store.perform(stop)
 
 
 def test_a_worker_that_is_stopped_with_the_lock(tmp_path: Path, shop: str) -> None:

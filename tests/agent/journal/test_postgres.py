@@ -29,8 +29,7 @@ def database(postgres: Server) -> str:
 
 def hold(agent: mogro.Agent, wait: Callable[[], object]) -> None:
     """Hold the agent's lock for a while."""
-    assert agent._queue is not None
-    agent._queue.perform(wait)
+    agent._store.perform(wait)
 
 
 def in_threads(*work: Callable[[], object]) -> list[threading.Thread]:

@@ -15,7 +15,6 @@ import mogro
 from mogro.agent.errors import JournalError
 from mogro.agent.events import Expired
 from mogro.agent.journal import CommitQueue, open_journal, tables
-from mogro.agent.state.state import State
 
 
 class Counting:
@@ -45,8 +44,7 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
     journal, config = open_journal(tmp_path / "shop.db", "agent", None, types=(), timeout=9.0)
     left = 0  # threads with something to ask for
     counting: Any = Counting(journal, lambda: len(queue._waiting) >= left)
-    states: list[State] = []
-    queue = CommitQueue(counting, config, snapshot_every=1000, replace=states.append)
+    queue = CommitQueue(counting, config, snapshot_every=1000)
     done: list[float] = []
 
     def call(k: int) -> None:
@@ -66,7 +64,7 @@ def test_threads_share_a_commit(tmp_path: Path) -> None:
         thread.join()
     queue.close()
     assert len(done) == 80
-    assert states[-1].time == 79.0
+    assert queue.state.time == 79.0
     assert counting.commits <= 80 / 4  # 10 and a few
 
 
@@ -76,7 +74,7 @@ def test_a_log_is_of_one_moment(shop: str, monkeypatch: pytest.MonkeyPatch) -> N
     with opened(shop, timeout=0.5) as agent:  # it would wait for who reads, to overwrite
         live(agent, 0, 60)
         journal, config = open_journal(shop, "agent", None, types=(), timeout=9.0)
-        queue = CommitQueue(journal, config, snapshot_every=10**6, replace=lambda _: None)
+        queue = CommitQueue(journal, config, snapshot_every=10**6)
         before = [position for position, _ in journal.read(0)]
         with queue.view() as (state, reader):
             read = []
@@ -102,15 +100,15 @@ def test_calls_made_together_share_a_commit_and_have_an_answer_each(tmp_path: Pa
         ]
         return [*decided, *rewarded, partial(agent.decide, ARMS, [[1.0]])]
 
-    journal = alone._queue._journal  # type: ignore[union-attr]
+    journal = alone._store._journal  # type: ignore[union-attr]
     singly: list[Any] = []
     for call in calls(alone):
         try:
             singly.append(call())
         except ValueError as error:
             singly.append(error)
-    counting: Any = Counting(shared._queue._journal)  # type: ignore[union-attr]
-    shared._queue._journal = counting  # type: ignore[union-attr]
+    counting: Any = Counting(shared._store._journal)  # type: ignore[union-attr]
+    shared._store._journal = counting  # type: ignore[union-attr]
     answers = shared.batch(calls(shared))
     assert counting.commits == 1
     assert [repr(answer) for answer in answers] == [repr(answer) for answer in singly]
@@ -128,7 +126,7 @@ def test_of_calls_whose_commit_fails_none_has_happened(tmp_path: Path) -> None:
     def fail(*_: Any) -> None:
         raise OSError("no space left")
 
-    journal: Any = agent._queue._journal  # type: ignore[union-attr]
+    journal: Any = agent._store._journal  # type: ignore[union-attr]
     journal.commit = fail
     with pytest.raises(OSError, match="no space"):
         agent.batch([partial(agent.decide, ARMS, id="v", now=1.0)] * 2)

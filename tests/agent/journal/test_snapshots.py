@@ -8,6 +8,7 @@ import pytest
 from tests.agent.journal.worlds import ARMS, live, opened, query, saved
 
 import mogro
+from mogro.agent.journal import CommitQueue
 from mogro.agent.journal.tables import Journal, SnapshotIndex
 from mogro.agent.state import ledger
 
@@ -121,8 +122,8 @@ def test_a_snapshot_that_is_replaced_while_somebody_reads_it(
         if part == 2 and snapshots < 2:  # by others, between two parts
             snapshots += 1
             live(agent, 40 * snapshots, 40)
-            assert agent._queue is not None
-            agent._queue._write_snapshot()
+            assert isinstance(agent._store, CommitQueue)
+            agent._store._write_snapshot()
         return read(journal, part, position)
 
     monkeypatch.setattr(Journal, "_content", content)

@@ -74,7 +74,7 @@ def test_the_state_is_what_replay_without_the_event_gives(
         last = saved(agent, tmp_path / "a")
     with mogro.Agent.open(shop) as again:
         assert saved(again, tmp_path / "b") == last
-        again._queue._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
+        again._store._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
     with mogro.Agent.open(shop) as again:  # from the first event on
         assert saved(again, tmp_path / "b") == last
 
@@ -100,7 +100,7 @@ def test_no_prior_remembers_what_is_void(shop: str, tmp_path: Path, every: int) 
             agent.observe({"x": x}, arm="x", id=str(n), rewards={"sale": float(x @ [1, 2, 3])})
         expected = relived(agent.config, without(agent.events(), position), tmp_path / "c")
         assert saved(agent, tmp_path / "a") == expected
-        agent._queue._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
+        agent._store._journal._execute("DELETE FROM mogro_snapshots")  # type: ignore[union-attr]
         with mogro.Agent.open(shop) as again:  # from the first event on
             assert saved(again, tmp_path / "b") == expected
 
@@ -139,8 +139,8 @@ def test_others_read_and_write_snapshots_meanwhile(
         mogro.Agent.open(shop, OBJECTIVES, arms=3, seed=1) as other,
     ):
         go_on(agent, start=0, rounds=30)
-        assert other._queue is not None
-        other._queue._write_snapshot()
+        assert isinstance(other._store, CommitQueue)
+        other._store._write_snapshot()
         events = agent.events()
         void = next(place for place, event in events if isinstance(event, Rewarded))
         if reads:  # again, and the event is void before that is done
@@ -153,7 +153,7 @@ def test_others_read_and_write_snapshots_meanwhile(
                 return state
 
             monkeypatch.setattr(CommitQueue, "_last_state", slowly)
-            other._queue._state = None
+            other._store._valid = False
         else:  # who writes a snapshot leaves drafts, who erases deletes them
             write = Snapshots.write_block
 

@@ -81,21 +81,18 @@ class CommitQueue:
         Of the agent, before its first event.
     snapshot_every
         Events between snapshots.
-    replace
-        Called with the state whenever it is another object: at first, and after a failure.
+
+    Attributes
+    ----------
+    state
+        That of the last event that this process has seen; another object after a failure.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        config: AgentConfig,
-        *,
-        snapshot_every: int,
-        replace: Callable[[State], None],
-    ) -> None:
+    journaled = True
+
+    def __init__(self, journal: Journal, config: AgentConfig, *, snapshot_every: int) -> None:
         self._journal = journal
         self.config = config
-        self._replace = replace
         self._snapshots = Snapshots(journal, snapshot_every)
         self._process = os.getpid()
         self._closed = False
@@ -103,8 +100,9 @@ class CommitQueue:
         self._guard = threading.Lock()  # of the next two
         self._waiting: deque[PendingCall] = deque()
         self._leader: int | None = None  # a thread
-        self.batching: int | None = None  # the thread that carries out several calls as one
-        self._state: State | None = None  # None: to be read from the journal
+        self._batching: int | None = None  # the thread that carries out several calls as one
+        self.state = State(config)
+        self._valid = False  # else the state is to be read from the journal
         self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
@@ -117,13 +115,15 @@ class CommitQueue:
             journal.close()
             raise
 
-    def perform(self, work: Callable[[], T]) -> T:
+    def perform(self, work: Callable[..., T], *given: Any) -> T:
         """Carry out what a caller asks for, and return its result when that is committed.
 
         ``work`` may call :meth:`apply`; if the round it is part of fails it happened not at all.
         """
+        if self._batching == threading.get_ident():
+            return work(*given)
         self._check_open()
-        call = PendingCall(work)
+        call = PendingCall(partial(work, *given))
         try:
             self._join(call)
             if call.leads:
@@ -143,18 +143,18 @@ class CommitQueue:
 
         def work() -> list[T | Exception]:
             answers: list[T | Exception] = []
-            self.batching = threading.get_ident()
+            self._batching = threading.get_ident()
             try:
                 for call in calls:
                     before = len(self._fresh)
                     try:
                         answers.append(call())
                     except Exception as error:
-                        if self._state is None or len(self._fresh) > before:
+                        if not self._valid or len(self._fresh) > before:
                             raise  # it happened in part: the whole round is off
                         answers.append(error)
             finally:
-                self.batching = None
+                self._batching = None
             return answers
 
         return self.perform(work)
@@ -183,13 +183,11 @@ class CommitQueue:
 
     def apply(self, event: Event) -> Any:
         """Let an event happen to the state, for ``work``; return what the state says of it."""
-        state = self._state
-        assert state is not None
-        self._state = None  # if it fails in the middle
-        result = state.apply(event)
+        self._valid = False  # if it fails in the middle
+        result = self.state.apply(event)
         if not isinstance(result, Exception):
             self._fresh.append(event)
-        self._state = state
+        self._valid = True
         return result
 
     @contextmanager
@@ -205,8 +203,7 @@ class CommitQueue:
     def view(self) -> Iterator[tuple[State, Journal]]:
         """Give the state and the journal as they are now, to read while others go on."""
         with self.current():
-            assert self._state is not None
-            frozen, reader = self._state.freeze(), self._journal.reader()
+            frozen, reader = self.state.freeze(), self._journal.reader()
         try:
             yield frozen, reader
         finally:
@@ -222,9 +219,8 @@ class CommitQueue:
 
     def versions(self, before: float = math.inf) -> list[AgentConfig]:
         """Return the configurations that the agent had until an event, within :meth:`current`."""
-        assert self._state is not None
         versions = [self.config]
-        for position in self._state.changes:
+        for position in self.state.changes:
             if position > before:
                 break
             if position not in self._versions:
@@ -302,8 +298,7 @@ class CommitQueue:
             if _voids(self._journal, state.position):
                 return False
             self._replay_all(state, self._journal, voids, position)
-            self._replace(state)
-            self._state = state
+            self.state = state
             self.apply(Voided(position))
             self._snapshots.begin(state, draft)
             self._snapshots.step(sys.maxsize)
@@ -385,10 +380,10 @@ class CommitQueue:
             self._fresh = []
             try:
                 self._take_lock()
-                assert self._state is not None
-                if self._state.config.retention is not None and self._state.ledger.released is None:
-                    self._state.ledger.released = []
-                yield self._state
+                state = self.state
+                if state.config.retention is not None and state.ledger.released is None:
+                    state.ledger.released = []
+                yield state
                 if self._fresh:
                     self._journal.append(event_rows(self._position + 1, self._fresh))
                 ending = True
@@ -422,14 +417,14 @@ class CommitQueue:
     def _finish(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
-        state, self._state = self._state, None  # if an interrupt comes in between
+        self._valid = False  # if an interrupt comes in between
         self._position += len(self._fresh)
         self._fresh = []
-        self._state = state
+        self._valid = True
 
     def _undo(self) -> None:
         if self._fresh:
-            self._state = None
+            self._valid = False
             self._fresh = []
         self._snapshots.cancel()
         self._journal.rollback()
@@ -440,13 +435,13 @@ class CommitQueue:
         try:
             call.result = call.work()
         except Exception as error:
-            if self._state is None or len(self._fresh) > before:
+            if not self._valid or len(self._fresh) > before:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
     def _catch_up(self) -> None:
         """Bring the state to the last event committed."""
-        if self._state is None:
+        if not self._valid:
             self._restart()
         while not self._apply_new_events():
             missing, connection = self._position + 1, self._connection
@@ -461,8 +456,7 @@ class CommitQueue:
         out, and a snapshot is in its place; or because the connection is another one, and what was
         read by the last may be lost with the server it came from, where it was not on the disk yet.
         """
-        state, journal = self._state, self._journal
-        assert state is not None
+        state, journal = self.state, self._journal
         for position, event in journal.read(self._position, evidence=False):
             if self._connection != journal.connections:
                 return False
@@ -471,10 +465,10 @@ class CommitQueue:
             if isinstance(event, Voided) and event.position not in self._voids:
                 self._restart()
                 return self._apply_new_events()
-            self._state = None  # if it fails in the middle
+            self._valid = False  # if it fails in the middle
             _replay(state, position, event, self._voids, journal.path)
             self._position += 1
-            self._state = state
+            self._valid = True
         return self._connection == journal.connections
 
     def _restart(self) -> None:
@@ -490,8 +484,7 @@ class CommitQueue:
         position = state.position
         self._snapshots.cancel()
         self._snapshots.follow(position)
-        self._replace(state)
-        self._state, self._position = state, position
+        self.state, self._position, self._valid = state, position, True
 
     def _last_state(self, journal: Journal, before: float = math.inf) -> State:
         """Return the state of the last snapshot, if that is from before a position, or a new one.

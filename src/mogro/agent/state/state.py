@@ -7,9 +7,11 @@ then is, and :meth:`State.apply` says what that was. An event that is refused ch
 
 import copy
 import math
+import threading
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -40,6 +42,8 @@ from mogro.agent.state.relearning import (
 )
 from mogro.agent.state.rewards import Rewards, find_conflict, receive, reopen
 from mogro.agent.state.windows import Closing, Windows, find_windows
+
+T = TypeVar("T")
 
 # Settings by which all is learned again.
 _LEARNED_BY = frozenset(("arms", "context", "interactions", "prior", "half_life", "arm_effects"))
@@ -618,6 +622,39 @@ class State:
         if self.config.arm_effects:
             rows = self.ledger.pending().tolist()
             self.in_flight = Counter(self.ledger.arms[row] for row in rows)
+
+
+class LockedState:
+    """A state in memory: calls of threads happen one after the other.
+
+    With a journal, :class:`~mogro.agent.journal.CommitQueue` takes its place.
+    """
+
+    journaled = False
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.apply = state.apply
+        self._lock = threading.RLock()
+
+    def perform(self, work: Callable[..., T], *given: Any) -> T:
+        """Carry out what a caller asks for, by itself, and return its result."""
+        with self._lock:
+            return work(*given)
+
+    def batch(self, calls: Sequence[Callable[[], T]]) -> list[T | Exception]:
+        """Carry out calls that each :meth:`perform`; return an answer each."""
+        answers: list[T | Exception] = []
+        for call in calls:
+            try:
+                answers.append(call())
+            except Exception as error:  # as with a journal: it is the caller's
+                answers.append(error)
+        return answers
+
+    def current(self) -> AbstractContextManager[object]:
+        """Keep the state as it is."""
+        return self._lock
 
 
 def new_learner(config: AgentConfig) -> Learner:
