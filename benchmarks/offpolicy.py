@@ -75,16 +75,11 @@ def _robust(log: Log, rng: np.random.Generator, *, normalised: bool) -> Evaluati
     )
 
 
-def _direct(log: Log, rng: np.random.Generator) -> Evaluation:
-    return offpolicy.direct(log.rewards, log.arms, log.probabilities, log.features)
-
-
 METHODS: dict[str, Method] = {
     "ips": _ips,
     "snips": _snips,
     "doubly robust": partial(_robust, normalised=False),
     "doubly robust, self-normalised": partial(_robust, normalised=True),
-    "direct": _direct,
 }
 
 

@@ -18,7 +18,6 @@ def main(path: str) -> None:
     estimators = {
         "ips": ope.InverseProbabilityWeighting(),
         "snips": ope.SelfNormalizedInverseProbabilityWeighting(),
-        "direct": ope.DirectMethod(),
         "dr": ope.DoublyRobust(),
         "sndr": ope.SelfNormalizedDoublyRobust(),
     }

@@ -86,7 +86,6 @@ def beside_obp(rows: int = 1_000_000) -> Iterator[Line]:
     if not python:
         yield Line(SECTION, None, "obp / mogro", f"n = {rows:,}", note="MOGRO_OBP is not set")
         return
-    yield _direct_beside_obp(python)
     log = arrays(rows)
     predictions = np.random.default_rng(1).random((rows, log.probabilities.shape[1], 3))
     theirs = _run_obp(python, log, predictions)
@@ -108,25 +107,6 @@ def beside_obp(rows: int = 1_000_000) -> Iterator[Line]:
                 quotient.value >= 1 and apart < 1e-10,
                 f"values differ by {apart:.1g}; obp without intervals",
             )
-
-
-def _direct_beside_obp(python: str) -> Line:
-    """Compare the direct method, which obp computes from predictions it is given."""
-    log = arrays(10_000)
-    features = np.random.default_rng(2).random((10, 4))
-    predictions = offpolicy.cross_fitted(log.rewards, log.arms, features)
-    theirs = _run_obp(python, log, predictions)["direct"]["values"]
-    ours = offpolicy.direct(log.rewards, log.arms, log.probabilities, features).value
-    apart = float(abs(ours - theirs).max())
-    return Line(
-        SECTION,
-        None,
-        "obp 0.5.7 / mogro: direct",
-        "n = 10,000, K = 10, M = 3, cross-fitted predictions",
-        bar="values to 1e-10",
-        met=apart < 1e-10,
-        note=f"values differ by {apart:.1g}; obp does not fit",
-    )
 
 
 def _same_as_obp(

@@ -86,21 +86,6 @@ def test_an_arm_whose_rewards_were_never_observed() -> None:
     assert np.isfinite(found.covariance[1:, 1:]).all()
 
 
-def test_features_that_no_logged_arm_had() -> None:
-    arms = np.zeros(500, dtype=int)
-    rewards = np.random.default_rng(0).random((500, 1))
-    apart = offpolicy.direct(rewards, arms, np.tile([0.5, 0.5], (500, 1)), np.eye(2))
-    assert_silent(apart)
-    assert apart.unsupported[0] == 0.5
-    alike = offpolicy.direct(rewards, arms, np.tile([0.5, 0.5], (500, 1)), np.array([[1.0], [2.0]]))
-    np.testing.assert_allclose(alike.value, 1.5 * rewards.mean(), rtol=1e-6)
-    both = offpolicy.direct(
-        np.repeat(rewards, 2, axis=1), arms, np.tile([0.5, 0.5], (500, 1)), np.eye(2)
-    )
-    assert both.unsupported.tolist() == [0.5, 0.5]  # one of each objective
-    assert np.isnan(both.value).all()
-
-
 def test_support_is_not_denied_where_it_exists() -> None:
     """Heavy weights: the mean weight is often far below 1 by chance."""
     rng = np.random.default_rng(0)
@@ -191,9 +176,6 @@ def test_one_arm() -> None:
     log = draw(0, 300, arms=1)
     found = offpolicy.doubly_robust(*log)
     np.testing.assert_allclose(found.value, log.rewards.mean(axis=0), rtol=1e-9)
-    direct = offpolicy.direct(log.rewards, log.arms, log.probabilities, np.ones((1, 1)))
-    np.testing.assert_allclose(direct.value, log.rewards.mean(axis=0), rtol=1e-2)
-    np.testing.assert_allclose(direct.error, found.error, rtol=0.02)
 
 
 def test_an_objective_that_was_never_observed() -> None:
@@ -204,7 +186,6 @@ def test_an_objective_that_was_never_observed() -> None:
         offpolicy.ips(rewards, log.logged, log.target),
         offpolicy.snips(rewards, log.logged, log.target, arms=log.arms),
         offpolicy.doubly_robust(rewards, *log[1:]),
-        offpolicy.direct(rewards, log.arms, log.probabilities, np.eye(4)),
     ):
         assert np.isnan(found.value).tolist() == [False, True, False]
         assert np.isnan(found.interval()[1]).all()
@@ -287,14 +268,16 @@ def test_refusals_of_tables() -> None:
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
             offpolicy.doubly_robust(*bad)
-    with pytest.raises(ValueError, match=r"^features: "):
-        offpolicy.direct(r, a, q, np.full((4, 2), np.nan))
-    with pytest.raises(ValueError, match=r"^arms: "):
-        offpolicy.direct(r, a[:5], q, np.eye(4))
-    with pytest.raises(ValueError, match=r"^probabilities: "):
-        offpolicy.direct(r, a, q, np.eye(5))
+    for changed, name in (
+        ({"features": np.full((4, 2), np.nan)}, "features"),
+        ({"arms": a[:5]}, "arms"),
+        ({"arms": a + 4}, "arms"),
+    ):
+        given = {"arms": a, "features": np.eye(4)} | changed
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            offpolicy.cross_fitted(r, given["arms"], given["features"])
     with pytest.raises(ValueError, match=r"^folds: "):
-        offpolicy.direct(r, a, q, np.eye(4), folds=1)
+        offpolicy.cross_fitted(r, a, np.eye(4), folds=1)
 
 
 def test_callers_arrays_stay_as_they_are() -> None:
@@ -302,7 +285,7 @@ def test_callers_arrays_stay_as_they_are() -> None:
     for each in log:
         each.setflags(write=False)
     offpolicy.doubly_robust(*log)
-    offpolicy.direct(log.rewards, log.arms, log.probabilities, np.eye(4))
+    offpolicy.cross_fitted(log.rewards, log.arms, np.eye(4))
     offpolicy.snips(*log.weighted, errors=log.logged)
 
 

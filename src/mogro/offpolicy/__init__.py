@@ -4,7 +4,7 @@ Arrays in, one small result out. Rewards are vectors throughout.
 """
 
 from mogro.offpolicy.estimators import doubly_robust, estimate, ips, snips
-from mogro.offpolicy.regression import cross_fitted, direct
+from mogro.offpolicy.regression import cross_fitted
 from mogro.offpolicy.result import Evaluation, Region
 from mogro.offpolicy.rows import Rows, predicted_rows, weighted_rows
 
@@ -13,7 +13,6 @@ __all__ = [
     "Region",
     "Rows",
     "cross_fitted",
-    "direct",
     "doubly_robust",
     "estimate",
     "ips",

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mogro._validation import FloatArray
 from mogro.offpolicy.result import MAX_UNSUPPORTED, Evaluation
-from mogro.offpolicy.rows import EXPONENTS, Rows
+from mogro.offpolicy.rows import Rows
 
 _BLOCK = 8192  # rows at once, so that they stay in the cache
 
@@ -148,25 +148,38 @@ class Estimate:
 
         A choice of probability 0 in the log cannot be judged, nor one whose reward was never
         observed. What else is missing from the mean weight was possible, as far as the log tells,
-        and not drawn; so are choices whose weight would be larger than any that was drawn. (Arms of
-        smaller weight have at most this much of the target's probability.)
+        and not drawn; so are choices whose weight would be far larger than any that was drawn.
         """
         rows, n, largest = self._rows, len(self._rows), float(self._largest_weight().max())
-        mean = float(rows.weights.mean())
-        impossible = rows.unsupported / n if mean > 0 else 1.0
+        logged, target, mean = rows.logged, rows.target, float(rows.weights.mean())
+        # The logged arm is impossible if it has probability 0; the others, if it has 1 for certain.
+        certain = (logged >= 1) if rows.noise is None else (logged >= 1) & (rows.noise == 0)
+        never = np.where(logged > 0, np.where(certain, 1 - target, 0.0), target)
+        impossible = float(np.maximum(never, 0.0).mean()) if mean > 0 else 1.0
         short = 1 - mean
         if short <= _CHANCE * mean_error + _MISSED * largest / n:
             short = 0.0
-        rarer = 2.0 ** np.arange(EXPONENTS) > largest
-        wanted, logged = rows.other_arms[:, rarer].sum(axis=1)
-        hidden = float(wanted - largest * logged) / n
-        short = max(short, hidden if hidden > MAX_UNSUPPORTED else 0.0)
         if rows.arms is not None and len(rows.mass):
             pulls = np.bincount(rows.arms, minlength=len(rows.mass))
             short = max(short, float(rows.mass[pulls == 0].sum()) / n)
+        short = max(short, self._rarer(largest))
         unseen = self._sums(rows.weights, np.ones((n, 1)))[:, 0] @ (self._seen == 0) / n
         unsupported = np.broadcast_to(np.minimum(impossible + unseen, 1.0), len(self.value))
         return unsupported, max(short - impossible, 0.0)
+
+    def _rarer(self, largest: float) -> float:
+        """Return the share of choices whose weight is more than twice the largest weight drawn.
+
+        Of the arms that were not logged in a row only the sums of probabilities are known, in the
+        log and under the target. Those of smaller weight have at most this part of the latter.
+        """
+        rows = self._rows
+        logged, target = 1 - rows.logged, np.maximum(1 - rows.target, 0.0)
+        if rows.noise is not None:
+            logged = logged + rows.noise * rows.logged
+        rarer = (logged > 0) & (target > 2 * largest * logged)
+        share = float((target - largest * logged)[rarer].sum()) / len(rows)
+        return share if share > MAX_UNSUPPORTED else 0.0
 
     def _slack(self, undrawn: float) -> FloatArray:
         """Return by how much choices that were not drawn may move the estimate, (M, 2).
