@@ -21,8 +21,7 @@ _DIAGNOSE = """\
 Say which assumptions of the theory a problem meets, and what it guarantees.
 
 FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
-columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the arms of
-at least 100 rounds, (rounds, arms, features).
+columns; both are .npy or .csv files.
 
   mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
   mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
@@ -144,7 +143,7 @@ def _command(commands: _Commands, name: str, description: str) -> argparse.Argum
 
 def _diagnose(options: argparse.Namespace) -> None:
     diagnosis = diagnose(
-        read_matrix(options.features, "features", stack=True),
+        read_matrix(options.features, "features"),
         read_matrix(options.theta, "theta"),
         noise=options.noise,
         rounds=options.rounds,
@@ -182,12 +181,11 @@ def _named_weights(text: str) -> dict[str, float]:
         ) from None
 
 
-def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
+def read_matrix(path: Path, name: str) -> FloatArray:
     r"""Read a matrix from a ``.npy`` file or a table of numbers in a ``.csv`` file.
 
     A CSV file may start with a line of names, and separate values by commas, semicolons or tabs.
-    ``name`` is what a refusal calls the matrix. With ``stack``, a ``.npy`` file may also hold
-    several of them, (n, rows, columns).
+    ``name`` is what a refusal calls the matrix.
 
     Examples
     --------
@@ -203,10 +201,7 @@ def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
     if (reader := readers.get(path.suffix.lower())) is None:
         raise ValueError(f"{name}: expected a .npy or .csv file, got {path.name}")
     try:
-        values = reader(path)
-        stacked = stack and np.ndim(values) == 3
-        shape = ("matrices", "rows", "columns") if stacked else ("rows", "columns")
-        return floats(values, name, shape=shape).astype(np.float64)
+        return floats(reader(path), name, shape=("rows", "columns")).astype(np.float64)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name}: {path.name} cannot be read: {error}") from error
     except (MemoryError, OverflowError) as error:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mogro
-from mogro.theory import diagnose, initial_rounds_bound, initial_rounds_round_robin
+from mogro.theory import diagnose, initial_rounds_bound
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
@@ -34,7 +34,6 @@ def test_a_tiny_arm_beside_others_is_fine() -> None:
 def test_without_noise_a_cycle_is_still_needed() -> None:
     basis = [[1.0, 0.0], [1.0, 0.1], [1.0, 0.1]]
     assert initial_rounds_bound(basis, threshold=0) == 3
-    assert initial_rounds_round_robin(basis, threshold=0) == 2
     found = diagnose(np.eye(2), np.eye(2), noise=0.0, rounds=1000)
     assert found.guarantees.initial_rounds == 2
 

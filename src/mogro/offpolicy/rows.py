@@ -140,12 +140,12 @@ def join_rows(parts: Iterable[Rows]) -> Rows:
     ):
         if len(sizes) > 1:
             raise ValueError(f"rows: expected the same {name} in all chunks, got {sorted(sizes)}")
-    columns = [_join(each, *names) for names in _COLUMNS]
-    return Rows(*columns, mass=np.sum([part.mass for part in each], axis=0))
+    columns = {name: _join(each, name, fill, like) for name, fill, like in _COLUMNS}
+    return Rows(**columns, mass=np.sum([part.mass for part in each], axis=0))
 
 
-# The columns of ``Rows`` in their order: what fills in where some chunks have none, and another
-# column of that shape.
+# The columns of ``Rows``: what fills in where some chunks have none, and another column of that
+# shape.
 _COLUMNS = (
     ("logged", 0.0, "target"),
     ("target", 0.0, "target"),

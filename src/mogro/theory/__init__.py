@@ -14,7 +14,6 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
-from mogro.theory.contexts import context_goodness
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.goodness import goodness, goodness_level
 from mogro.theory.guarantees import Guarantees
@@ -23,7 +22,6 @@ from mogro.theory.regularity import Regularity, regularity
 from mogro.theory.thresholds import (
     eigenvalue_threshold,
     initial_rounds_bound,
-    initial_rounds_round_robin,
     noise_sum_bound,
     threshold_random_weights,
     threshold_round_robin,
@@ -35,7 +33,6 @@ __all__ = [
     "Goodness",
     "Guarantees",
     "Regularity",
-    "context_goodness",
     "diagnose",
     "distance_bound",
     "diversity_left",
@@ -46,7 +43,6 @@ __all__ = [
     "goodness_level",
     "goodness_needed",
     "initial_rounds_bound",
-    "initial_rounds_round_robin",
     "noise_sum_bound",
     "objective_diversity",
     "radius_cap",

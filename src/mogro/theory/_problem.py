@@ -69,16 +69,11 @@ def read_run(
 ) -> tuple[float, int, int, float]:
     """Return sigma, d, T and x_max, which every bound needs, checked."""
     return (
-        read_noise(noise),
+        between(noise, "noise", 0, HUGE),
         count(dim, "dim"),
         read_rounds(rounds),
         between(feature_norm, "feature_norm", 0, HUGE, closed="(]"),
     )
-
-
-def read_noise(noise: object) -> float:
-    """Return sigma >= 0, small enough for its square and the square of that to be a float."""
-    return between(noise, "noise", 0, HUGE)
 
 
 def read_rounds(rounds: object, name: str = "rounds", *, minimum: int = 1) -> int:

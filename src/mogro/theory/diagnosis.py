@@ -1,21 +1,17 @@
 """Which assumptions of the theory a problem meets, and what the theory promises for it."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._intervals import ConfidenceInterval
-from mogro._validation import FloatArray, as_floats, between
+from mogro._validation import FloatArray, between
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
-from mogro.theory import _report
-from mogro.theory._problem import Problem, span_coordinates
-from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
+from mogro.theory._problem import span_coordinates
+from mogro.theory._report import report
 from mogro.theory.guarantees import Guarantees, collect_guarantees
 from mogro.theory.measured_goodness import UNIT_SLACK, Goodness, measure_goodness
 
@@ -71,9 +67,6 @@ class Diagnosis:
         lambda, the level gamma that is there and that is needed, and the radius alpha.
     guarantees
         Threshold, initial rounds and bounds.
-    sampled_rounds
-        For contexts, how many rounds were looked at: then all that is said of the arms is an
-        estimate, no guarantee. None for fixed arms.
     """
 
     arms: int
@@ -87,7 +80,6 @@ class Diagnosis:
     assumptions: tuple[Assumption, ...]
     goodness: Goodness
     guarantees: Guarantees
-    sampled_rounds: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -96,16 +88,17 @@ class Diagnosis:
 
     def to_json(self) -> str:
         """Return everything as JSON; numbers that are not finite become null."""
-        return json.dumps({"holds": self.holds, **_plain(asdict(self))}, indent=2, allow_nan=False)
+        text = json.dumps({"holds": self.holds, **asdict(self)})
+        return json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2)
 
     def __str__(self) -> str:
-        return _report.text(_report.sections(self))
+        return report(self)
 
     __repr__ = __str__
 
 
 def diagnose(
-    features: ArrayLike | Contexts,
+    features: ArrayLike,
     theta: ArrayLike,
     *,
     noise: float | Sequence[float],
@@ -118,10 +111,8 @@ def diagnose(
     Parameters
     ----------
     features
-        Arms, (K, d), of any norms, not all zero. They may span a subspace only. For arms that are
-        drawn anew each round: a function ``contexts(rng=..., batch=...)`` that returns features
-        (*batch, K, d), as every environment has it, also with ``step`` or without ``batch``; or the
-        arms of at least 100 independent rounds, (n, K, d).
+        Arms, (K, d), the same in every round, of any norms, not all zero. They may span a subspace
+        only.
     theta
         Parameters, (M, d): the true ones, or estimates such as ``policy.theta``. With estimates the
         answer is about the problem as estimated; it says nothing of their errors.
@@ -140,9 +131,7 @@ def diagnose(
     Diagnosis
         Where the theorems' norms (features up to 1, parameters of exactly 1) are not met, or
         their goodness, the relaxed versions of the appendix are tried as well. Bounds use the
-        lower end of the 95% interval of the regularity index, and for contexts that of q_gamma as
-        well: there they are estimates, since a worse direction may have been missed, and since
-        the paper bounds T_0 for fixed arms only.
+        lower end of the 95% interval of the regularity index.
 
     Examples
     --------
@@ -161,17 +150,8 @@ def diagnose(
     ['good arms']
     >>> diagnosis.assumptions[2].margin  # best level 0.6, needed 0.986
     -0.386...
-
-    Five arms a round, uniform in the disc:
-
-    >>> from mogro.environments import VaryingContexts
-    >>> world = VaryingContexts(np.eye(2), arms=5, noise=0.1)
-    >>> diagnosis = diagnose(world.contexts, np.eye(2), noise=0.1, rounds=1_000_000)
-    >>> share = diagnosis.goodness.probability
-    >>> diagnosis.holds, 0 < share.low < share.high < 0.1
-    (True, True)
     """
-    sigma, T = _largest_noise(noise, theta), check.read_rounds(rounds)
+    T = check.read_rounds(rounds)
     if epsilon is not None:
         epsilon = between(epsilon, "epsilon", 0, check.HUGE, closed="(]")
     if not isinstance(scalarization, RandomWeights | RoundRobin):
@@ -179,16 +159,22 @@ def diagnose(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    arms, parameters = _read_problem(features, theta)
+    arms, parameters = check.read_problem(features, theta)
     objectives, dim = parameters.shape
-    random, weights = isinstance(scalarization, RandomWeights), None
+    sigma = _largest_noise(noise, objectives)
+    weights = None
     if isinstance(scalarization, RandomWeights):
         weights = np.array(scalarization.dirichlet(objectives))
-    inside = _in_span(arms, parameters)
-    good = measure_goodness(*inside, apart=random)
+    inside = span_coordinates(arms, parameters)
+    if len(missed := np.flatnonzero(~inside.theta.any(axis=1))):
+        raise ValueError(
+            f"theta: expected a part in the span of the features for every objective, got none "
+            f"for objective {missed[0]}: all arms give it 0"
+        )
+    good = measure_goodness(*inside, apart=weights is not None)
     how = "" if scalarization == RandomWeights() else f", scalarization={scalarization!r}"
     return Diagnosis(
-        arms=arms.shape[-2],
+        arms=len(arms),
         dim=dim,
         rank=inside.theta.shape[1],
         objectives=objectives,
@@ -196,19 +182,18 @@ def diagnose(
         rounds=T,
         scalarization=repr(scalarization),
         policy=f"MOGRO({dim}, {objectives}{how})",
-        assumptions=check_assumptions(inside.theta, good, random),
+        assumptions=_assumptions(inside.theta, good, apart=weights is not None),
         goodness=good,
         guarantees=collect_guarantees(
             *inside, good, weights=weights, noise=sigma, rounds=T, epsilon=epsilon
         ),
-        sampled_rounds=len(arms) if arms.ndim == 3 else None,
     )
 
 
-def _largest_noise(noise: float | Sequence[float], theta: ArrayLike) -> float:
-    """Return the noise of an objective, or the largest of all."""
-    levels = [check.read_noise(level) for level in np.atleast_1d(np.asarray(noise)).tolist()]
-    objectives = len(np.atleast_2d(np.asarray(theta)))
+def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
+    """Return sigma >= 0, small enough for its square and the square of that to be a float."""
+    given = np.atleast_1d(np.asarray(noise)).tolist()
+    levels = [between(level, "noise", 0, check.HUGE) for level in given]
     if len(levels) not in (1, objectives):
         raise ValueError(
             f"noise: expected a number, or one for each of {objectives} objectives, got {noise!r}"
@@ -216,90 +201,35 @@ def _largest_noise(noise: float | Sequence[float], theta: ArrayLike) -> float:
     return max(levels)
 
 
-def _read_problem(features: ArrayLike | Contexts, theta: ArrayLike) -> Problem:
-    """Return arms (K, d), or those of many rounds (n, K, d), and parameters."""
-    if not callable(features) and as_floats(features, "features").ndim != 3:
-        return check.read_problem(features, theta)
-    rng = np.random.default_rng(0)
-    rounds = draw_rounds(features, rng, samples=SAMPLES, name="features")
-    check.read_features(rounds.reshape(-1, rounds.shape[-1]))
-    return Problem(rounds, check.read_parameters(theta, dim=rounds.shape[-1]))
-
-
-def _in_span(features: FloatArray, theta: FloatArray) -> Problem:
-    """Return the problem in coordinates of the span of the features."""
-    arms, parameters = span_coordinates(features.reshape(-1, features.shape[-1]), theta)
-    if len(missed := np.flatnonzero(~parameters.any(axis=1))):
-        raise ValueError(
-            f"theta: expected a part in the span of the features for every objective, got none "
-            f"for objective {missed[0]}: all arms give it 0"
-        )
-    return Problem(arms.reshape(*features.shape[:-1], arms.shape[-1]), parameters)
-
-
-def check_assumptions(theta: FloatArray, good: Goodness, random: bool) -> tuple[Assumption, ...]:
-    """Say which assumptions of the theory hold; ``random`` weights have one more."""
-    longest, diverse = good.feature_norm, good.diversity > 0
-    off = max(longest - 1, good.largest_norm - 1, 1 - good.smallest_norm)
-    sizes = (
-        f"feature norms up to {longest:.4g}, parameter norms {good.smallest_norm:.4g} to "
+def _assumptions(theta: FloatArray, good: Goodness, *, apart: bool) -> tuple[Assumption, ...]:
+    """Say which assumptions of the theory hold; random weights need objectives to be apart."""
+    off = max(good.feature_norm - 1, good.largest_norm - 1, 1 - good.smallest_norm)
+    norms = (
+        f"feature norms up to {good.feature_norm:.4g}, parameter norms {good.smallest_norm:.4g} to "
         f"{good.largest_norm:.4g} (theorem: up to 1, and 1)"
-        + ("" if off <= UNIT_SLACK else "; the appendix's version for such norms is used")
     )
-    rank, dim = int(np.linalg.matrix_rank(theta)), theta.shape[1]
-    missing = f"lambda = 0: {len(theta)} objectives cover {rank} of {dim} dimensions"
-    level = (
-        f"best level gamma = {good.level:.6g}, needed above "
-        f"{_format_near(good.needed, max(1.0, longest))} ({good.version}){_describe_contexts(good)}"
-    )
-    assumptions = (
-        Assumption(
-            "bounded", off <= UNIT_SLACK or good.version != "theorem", -max(0.0, off), sizes
-        ),
-        Assumption(
-            "objectives span",
-            diverse,
-            good.diversity,
-            f"lambda = {good.diversity:.4g}" if diverse else missing,
-        ),
-        Assumption(
-            "good arms",
-            good.alpha is not None,
-            good.level - good.needed,
-            level if diverse else "no level is enough, for the objectives do not span",
-        ),
-    )
-    if not random or good.separation is None:
-        return assumptions
-    words = f"two objectives at distance {good.separation:.4g}, which the radius must not exceed"
-    apart = Assumption("objectives apart", good.separation > 0, good.separation, words)
-    return (*assumptions, apart)
+    if off > UNIT_SLACK:
+        norms += "; the appendix's version for such norms is used"
+    span, level = f"lambda = {good.diversity:.4g}", "no level is enough: objectives do not span"
+    if good.diversity:
+        needed = _format_near(good.needed, max(1.0, good.feature_norm))
+        level = f"best level gamma = {good.level:.6g}, needed above {needed} ({good.version})"
+    else:
+        rank = np.linalg.matrix_rank(theta)
+        span += f": {len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"
+    bounded = off <= UNIT_SLACK or good.version != "theorem"
+    assumptions = [
+        Assumption("bounded", bounded, -max(0.0, off), norms),
+        Assumption("objectives span", good.diversity > 0, good.diversity, span),
+        Assumption("good arms", good.alpha is not None, good.level - good.needed, level),
+    ]
+    if apart and (least := good.separation) is not None:
+        words = f"two objectives at distance {least:.4g}, which the radius must not exceed"
+        assumptions.append(Assumption("objectives apart", least > 0, least, words))
+    return tuple(assumptions)
 
 
 def _format_near(value: float, reference: float) -> str:
     """Write a number, by its distance to a reference it is just below."""
     gap = reference - value
     return f"{reference:.4g} - {gap:.3g}" if 0 < gap < 1e-3 * reference else f"{value:.6g}"
-
-
-def _describe_contexts(good: Goodness) -> str:
-    """Say how often contexts were good."""
-    if (q := good.probability) is None:
-        return ""
-    if q.high <= 0 or good.gamma is None:
-        return f"; rounds with a good arm in the worst direction found: at most {q.high:.2g}"
-    return (
-        f"; q_gamma = {q.value:.3g} [{q.low:.3g}, {q.high:.3g}] at gamma = {good.gamma:.6g} in the "
-        "worst direction found (an estimate)"
-    )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold."""
-    if isinstance(value, ConfidenceInterval):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

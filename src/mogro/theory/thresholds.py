@@ -5,9 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, between, real
+from mogro._validation import between, real
 from mogro.theory import _problem as check
-from mogro.theory._problem import span_basis
 
 
 def noise_sum_bound(
@@ -179,58 +178,14 @@ def initial_rounds_bound(basis: ArrayLike, *, threshold: float) -> int:
     >>> initial_rounds_bound([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
     24
     """
-    arms = _inside_span(basis)
-    weakest = _smallest_eigenvalue(arms.T @ arms)
-    if real(threshold, "threshold", minimum=0) / weakest > check.MOST_ROUNDS:
+    arms = check.read_features(basis)
+    inside = check.span_basis(arms)
+    arms = arms if inside is None else arms @ inside
+    weakest = float(np.linalg.eigvalsh(arms.T @ arms)[0])
+    cycles = real(threshold, "threshold", minimum=0) / weakest
+    if cycles > check.MOST_ROUNDS:
         raise ValueError(
             f"threshold: expected a value reached in at most 10^18 cycles, got {threshold!r}"
         )
     # One part in 10^12 less, so that rounding of B / lambda does not add a cycle.
-    cycles = threshold / weakest * (1 - 1e-12)
-    return max(1, math.ceil(cycles)) * len(arms)
-
-
-def initial_rounds_round_robin(basis: ArrayLike, *, threshold: float) -> int:
-    """Count the initial rounds of a round robin over some arms: T_0 itself, by bisection.
-
-    Parameters
-    ----------
-    basis, threshold
-        As in :func:`initial_rounds_bound`, in the order of their turns.
-
-    Returns
-    -------
-    int
-        The rounds after which lambda_min(V), within the span, is at least B: at most the bound.
-
-    Examples
-    --------
-    The second arm has to come twelve times.
-
-    >>> initial_rounds_round_robin([[1.0, 0.0], [0.0, 0.5]], threshold=3.0)
-    24
-    >>> initial_rounds_round_robin([[0.0, 0.5], [1.0, 0.0]], threshold=3.0)
-    23
-    """
-    arms = _inside_span(basis)
-    sums = np.cumsum(arms[:, :, None] * arms[:, None, :], axis=0)
-    parts = np.concatenate([np.zeros_like(sums[:1]), sums])
-    low, high = -1, initial_rounds_bound(arms, threshold=threshold)
-    B = max(threshold, 1e-12 * _smallest_eigenvalue(parts[-1]))
-    while high - low > 1:
-        middle = (low + high) // 2
-        cycles, extra = divmod(middle, len(arms))
-        reached = _smallest_eigenvalue(cycles * parts[-1] + parts[extra]) >= B * (1 - 1e-12)
-        low, high = (low, middle) if reached else (middle, high)
-    return high
-
-
-def _inside_span(basis: ArrayLike) -> FloatArray:
-    """Return the arms in coordinates of their span."""
-    arms = check.read_features(basis)
-    inside = span_basis(arms)
-    return arms if inside is None else np.asarray(arms @ inside)
-
-
-def _smallest_eigenvalue(gram: FloatArray) -> float:
-    return float(np.linalg.eigvalsh(gram)[0])
+    return max(1, math.ceil(cycles * (1 - 1e-12))) * len(arms)
