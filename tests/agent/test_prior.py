@@ -146,7 +146,7 @@ def test_the_past_of_an_agent_is_a_prior() -> None:
     arms, context = np.eye(3), np.ones(5)
     expected = old.estimate(MODELS, arms, context=context).values
     for weight in (1.0, 0.01):
-        new = mogro.Agent(OBJECTIVES, arms=3, context=5, seed=1, prior=old.posterior(weight=weight))
+        new = mogro.Agent(OBJECTIVES, arms=3, context=5, seed=1, prior=old.to_prior(weight=weight))
         np.testing.assert_allclose(new.theta, old.theta, rtol=1e-9)
         np.testing.assert_allclose(new.intercept, old.intercept, rtol=1e-9)
         for _ in range(5):
@@ -155,4 +155,4 @@ def test_the_past_of_an_agent_is_a_prior() -> None:
         moved = new.estimate(MODELS, arms, context=context).values[0, 0] - expected[0, 0]
         assert (moved > 45) == (weight == 0.01)  # what counts for less gives way sooner
     with pytest.raises(ValueError, match="weight"):
-        old.posterior(weight=0)
+        old.to_prior(weight=0)

@@ -336,7 +336,7 @@ def test_weights_beyond_all_numbers_are_refused_by_name(agent: mogro.Agent) -> N
         refused(call, weights=[1e308] * len(agent.objectives), says=says)
     refused(agent.set_weights, [1e308] * len(agent.objectives), says=says)
     refused(mogro.FixedWeights, [1e308, 1e308], says="weights: expected weights >= 0 that sum to 1")
-    refused(agent.posterior, weight=1e308, says="weight: expected a number in (0, 1e+48]")
+    refused(agent.to_prior, weight=1e308, says="weight: expected a number in (0, 1e+48]")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, Self, TypeVar, Unpack
 
@@ -19,8 +20,8 @@ from mogro._files import write_atomically
 from mogro._validation import FloatArray, between, count, folder_or_file, share
 from mogro.agent import decision_records, views
 from mogro.agent.alarms import Alarm, find_alarms
-from mogro.agent.budget import Budget, BudgetStatus
-from mogro.agent.config import AgentChanges, AgentConfig, AgentOptions, Baseline, MakePolicy
+from mogro.agent.budget import BudgetStatus
+from mogro.agent.config import AgentChanges, AgentConfig, AgentOptions, Settings
 from mogro.agent.decision import (
     Decision,
     DecisionRecord,
@@ -44,7 +45,7 @@ from mogro.agent.events import (
 )
 from mogro.agent.explanation import Explanation, explain
 from mogro.agent.features.arms import ArmReader, Arms, Context, Features
-from mogro.agent.features.feature_map import FeatureSpec, Interactions
+from mogro.agent.features.feature_map import FeatureSpec
 from mogro.agent.imported_log import (
     ImportedLog,
     check_consistent,
@@ -54,7 +55,7 @@ from mogro.agent.imported_log import (
 from mogro.agent.journal import CommitQueue, check_config, open_journal
 from mogro.agent.journal.tables import find_mentions
 from mogro.agent.log import Rewards, make_log, read_journal_rows, write_log
-from mogro.agent.objective import LARGEST, HalfLife, Objective, Retention
+from mogro.agent.objective import LARGEST, Objective
 from mogro.agent.reconfiguration import find_changes
 from mogro.agent.report import LastArms, make_parts, make_report
 from mogro.agent.request import (
@@ -74,7 +75,7 @@ from mogro.agent.state.counters import Outcome, Reconfiguration
 from mogro.agent.state.snapshot import read, write
 from mogro.agent.state.state import LockedState, State
 from mogro.agent.top_decisions import check_top_ids, make_top_decisions
-from mogro.priors import Fixed, Prior
+from mogro.priors import Fixed
 
 T = TypeVar("T")
 
@@ -189,43 +190,12 @@ class Agent:
         objectives: Sequence[Objective],
         *,
         arms: FeatureSpec,
-        context: FeatureSpec | None = None,
-        interactions: Interactions = True,
         seed: int,
-        policy: MakePolicy | None = None,
-        prior: Prior | None = None,
-        arm_effects: bool = False,
-        epsilon: float = 0.0,
-        holdout: float = 0.0,
-        baseline: Baseline | None = None,
-        half_life: HalfLife | None = None,
-        retention: float | Retention | None = None,
-        activation_timeout: float | None = None,
-        correct_within: float | None = None,
-        max_step: float | None = None,
-        budgets: Sequence[Budget] = (),
         clock: Clock | None = time.time,
         on_event: Callable[[Event], object] | None = None,
+        **settings: Unpack[Settings],
     ) -> None:
-        config = AgentConfig(
-            objectives,
-            arms=arms,
-            context=context,
-            interactions=interactions,
-            seed=seed,
-            policy=policy,
-            prior=prior,
-            arm_effects=arm_effects,
-            epsilon=epsilon,
-            holdout=holdout,
-            baseline=baseline,
-            half_life=half_life,
-            retention=retention,
-            activation_timeout=activation_timeout,
-            correct_within=correct_within,
-            max_step=max_step,
-            budgets=budgets,
-        )
+        config = AgentConfig(objectives, arms=arms, seed=seed, **settings)
         self._begin(LockedState(State(config)), clock, on_event)
 
     @classmethod
@@ -695,7 +665,7 @@ class Agent:
         with self._current():
             return self._config.objective_set.to_user_units(self._theta[:, 0])
 
-    def posterior(self, *, weight: float = 1.0) -> Fixed:
+    def to_prior(self, *, weight: float = 1.0) -> Fixed:
         """Return what was learned as a prior, for another agent with these objectives and features.
 
         An observation counts there for ``weight``. Each parameter is as certain as for the
@@ -707,7 +677,7 @@ class Agent:
         >>> old = mogro.Agent([mogro.Objective("sales")], arms=1, seed=0)
         >>> for x in (0.0, 1.0) * 50:
         ...     made = old.observe({"a": [x]}, arm="a", rewards={"sales": 2 * x})
-        >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.posterior(weight=0.1))
+        >>> new = mogro.Agent(old.objectives, arms=1, seed=1, prior=old.to_prior(weight=0.1))
         >>> new.theta.round(1)
         array([[2.]])
         """
@@ -754,7 +724,7 @@ class Agent:
         a    2 [-0.4841, 4.484]
         """
         with self._current():
-            offered = self._arm_reader(self._config).read(arms, features, context=context)
+            offered = self._arm_reader.read(self._config.features, arms, features, context)
             return views.estimates(offered, self._state.learner, self._config)
 
     def decision(self, id: str) -> DecisionRecord:
@@ -920,7 +890,7 @@ class Agent:
         """
         with self._current():
             learner, config = self._state.learner, self._config
-            offered = self._arm_reader(config).read(arms, features, context=context)
+            offered = self._arm_reader.read(config.features, arms, features, context)
             if confidence is not None:
                 return views.certain_front(offered, learner, config, confidence, noise)
             known = learner.beliefs_about(offered)
@@ -1243,7 +1213,7 @@ class Agent:
         self._refused = 0  # times
         self._on_event = on_event
         self._store = store
-        self._reader = store.state.config, ArmReader(store.state.config.features)
+        self._arm_reader = ArmReader()
 
     def _queue(self) -> CommitQueue | None:
         """Return what follows the journal, if there is one."""
@@ -1298,15 +1268,6 @@ class Agent:
                 raise
         with self._current():
             return read(self._config, *given)
-
-    def _arm_reader(self, config: AgentConfig) -> ArmReader:
-        """Return what reads arms by a configuration."""
-        known, reader = self._reader
-        if known is not config:
-            if known.features != config.features:
-                reader = ArmReader(config.features)
-            self._reader = config, reader
-        return reader
 
     def _decide(self, id: str | None, asked: Request) -> Decision:
         """Make a decision, unless it is known."""
@@ -1396,3 +1357,14 @@ class Agent:
         if learner.observed.due:
             self._commit(PriorLearned(learner.evidence()))
         return result
+
+
+def _signature() -> Signature:
+    """Return what an agent is made of: all fields of its configuration, but for the weights."""
+    init, fields = signature(Agent.__init__), signature(AgentConfig).parameters
+    own = init.parameters
+    named = [own["self"], *(fields[name] for name in fields if name != "weights")]
+    return init.replace(parameters=[*named, own["clock"], own["on_event"]])
+
+
+Agent.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -30,8 +30,9 @@ MakePolicy = Callable[[int, int], LinearPolicy]
 Baseline = str | Callable[[tuple[str, ...], FloatArray, FloatArray | None], str]
 
 
-class _Changeable(TypedDict, total=False):
-    arms: FeatureSpec
+class Settings(TypedDict, total=False):
+    """What an agent may be given beside objectives, arms and a seed; see :class:`~mogro.Agent`."""
+
     context: FeatureSpec | None
     interactions: Interactions
     policy: MakePolicy | None
@@ -48,15 +49,17 @@ class _Changeable(TypedDict, total=False):
     budgets: Sequence[Budget]
 
 
-class AgentOptions(_Changeable, total=False):
-    """What an agent is made of beside its objectives: the keywords of :class:`~mogro.Agent`."""
+class AgentOptions(Settings, total=False):
+    """What an agent is made of beside its objectives: the keywords of :meth:`Agent.open`."""
 
+    arms: FeatureSpec
     seed: int
 
 
-class AgentChanges(_Changeable, total=False):
+class AgentChanges(Settings, total=False):
     """What can change in an agent that is running: the keywords of :meth:`Agent.reconfigure`."""
 
+    arms: FeatureSpec
     objectives: Sequence[Objective]
     weights: Mapping[str, float] | None
 

@@ -469,7 +469,7 @@ def _explore_in_context(
         indices = arms_to_test(len(arms), beliefs.theta.shape[-1], beliefs.expected, step)
         if indices is None:
             return None
-        first = needed_exploration(arms.take(indices).features, beliefs, threshold, step=step)
+        first = needed_exploration(arms.subset(indices).features, beliefs, threshold, step=step)
     else:
         return needed_exploration(arms.features, beliefs, threshold, step=step)
     return first and needed_exploration(arms.features, beliefs, threshold, step=step)

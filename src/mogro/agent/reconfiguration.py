@@ -40,7 +40,7 @@ def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, An
     new = config.reconfigured(fields)
     return {
         name: getattr(new, name)
-        for name in fields
+        for name in sorted(fields)
         if to_plain(getattr(new, name)) != to_plain(getattr(config, name))
     }
 
@@ -48,7 +48,7 @@ def find_changes(config: AgentConfig, wanted: Mapping[str, Any]) -> dict[str, An
 def _check_names(wanted: Mapping[str, Any]) -> None:
     for name in wanted:
         if name not in AgentChanges.__annotations__:
-            known = ", ".join(AgentChanges.__annotations__)
+            known = ", ".join(sorted(AgentChanges.__annotations__))
             raise ValueError(f"{name}: cannot be changed; expected some of {known}")
 
 

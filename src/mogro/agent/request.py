@@ -131,7 +131,7 @@ class Request(NamedTuple):
 def read_request(
     config: AgentConfig,
     unchecked: UncheckedRequest,
-    arm_reader: Callable[[AgentConfig], ArmReader],
+    arm_reader: ArmReader,
     clock: Clock | None,
     written: bool,
 ) -> Request:
@@ -141,9 +141,8 @@ def read_request(
         raise ValueError(f"activate: expected True or False, got {activate!r}")
     if unchecked.sticky and subject is None:
         raise ValueError("subject: expected one, because of sticky=True, got None")
-    arms = arm_reader(config).read(
-        unchecked.arms, unchecked.features, context=unchecked.context, eligible=unchecked.eligible
-    )
+    about = unchecked.arms, unchecked.features, unchecked.context, unchecked.eligible
+    arms = arm_reader.read(config.features, *about)
     timed = config.timed or (not activate and config.timeout < math.inf)
     return Request(
         unchecked,

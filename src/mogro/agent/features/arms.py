@@ -20,7 +20,7 @@ from mogro._validation import (
 )
 from mogro.agent.features.catalogue import Catalogue, CatalogueVersion, Offer
 from mogro.agent.features.encoder import Record, as_record, read_records, record_text
-from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext, with_constant
+from mogro.agent.features.feature_map import FeatureMap, FeaturesInContext
 from mogro.agent.objective import LARGEST
 from mogro.beliefs import Beliefs
 
@@ -54,15 +54,13 @@ class ArmSet:
         *,
         version: CatalogueVersion | None = None,
         rows: IntArray | None = None,
-        seen: FloatArray | None = None,
         given: Sequence[Record] | None = None,
         more: FloatArray | None = None,
     ) -> None:
-        self._more = more  # columns of all arms that a policy sees beside their features
         self._ids = ids  # of all arms, also of those that are not eligible
         self._raw = raw  # their features
         self._given = given  # the records that these were computed from, if they were
-        self._seen = seen  # the features of the eligible ones that a policy sees, once computed
+        self._more = more  # columns that a policy sees beside them
         self.view = view
         self.version = version
         self.rows = rows
@@ -81,28 +79,22 @@ class ArmSet:
         """Return the id of one arm."""
         return self._ids[self._row(index)]
 
-    @property
+    @cached_property
     def features(self) -> FloatArray:
         """The features that a policy sees, (K, 1 + A), with more columns if there are some."""
-        if self._seen is not None:
-            return self._seen
+        if self.version is not None and self.rows is None and not self.view.contextual:
+            return self.version.with_constant
+        seen = self.view(self.raw)
         if self._more is not None:
-            more = self._more if self.rows is None else self._more[self.rows]
-            self._seen = np.hstack([self.view(self.raw), more])
-            return self._seen
-        if self.version is not None and not self.view.contextual:
-            every = self.version.with_constant
-            self._seen = every if self.rows is None else every[self.rows]
-        else:
-            self._seen = self.view(self.raw)
-            self._seen.flags.writeable = False
-        return self._seen
+            seen = np.hstack([seen, self._more if self.rows is None else self._more[self.rows]])
+        seen.flags.writeable = False
+        return seen
 
     def arm(self, index: int) -> tuple[FloatArray, FloatArray]:
         """Return the features of one arm that a policy sees, and those that the learner sees."""
-        if self._seen is not None or self._more is not None:
+        if self.version is None or self._more is not None:
             seen = self.features[index]
-        else:
+        else:  # of a catalogue perhaps nobody has asked for all
             seen = self.view(self._raw[self._row(index)])
         if not self.view.contextual and self._more is None:
             return seen, seen
@@ -121,11 +113,6 @@ class ArmSet:
             return self.view.columns.T
         return self.features if self.version is None else self.version.spanning
 
-    def take(self, indices: slice) -> "ArmSet":
-        """Return the arms at some indices."""
-        every = np.arange(len(self)) if self.rows is None else self.rows
-        return ArmSet(self._ids, self._raw, self.view, rows=every[indices], given=self._given)
-
     def best(self, direction: FloatArray) -> IntArray:
         """Return the indices of the arms of a catalogue that are best for a direction (1 + A,)."""
         assert self.version is not None
@@ -141,12 +128,10 @@ class ArmSet:
         mask[slice(None) if self.rows is None else self.rows] = True
         return mask
 
-    def with_records(self, given: Sequence[Record]) -> "ArmSet":
-        """Return the arms with the records that they were given as."""
-        return ArmSet(self._ids, self._raw, self.view, rows=self.rows, seen=self._seen, given=given)
-
-    def has_features(self, raw: FloatArray) -> bool:
-        """Tell whether all arms, also those that are not eligible, have these features."""
+    def lists(self, ids: Sequence[str], raw: FloatArray, view: FeaturesInContext) -> bool:
+        """Tell whether all arms, also those that are not eligible, are these, seen so."""
+        if ids is not self._ids or view is not self.view:
+            return False
         return bool(self._bytes == (raw if raw.flags.c_contiguous else raw.tobytes()))
 
     @cached_property
@@ -187,9 +172,9 @@ class ArmSet:
         """The features of the arms, (K, A)."""
         return self._raw if self.rows is None else self._raw[self.rows]
 
-    def subset(self, keep: BoolArray) -> "ArmSet":
-        """Return some of the arms, by a mask (K,)."""
-        rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
+    def subset(self, keep: BoolArray | slice) -> "ArmSet":
+        """Return some of the arms, by a mask (K,) or a slice."""
+        rows = (np.arange(len(self._ids)) if self.rows is None else self.rows)[keep]
         about = self._ids, self._raw, self.view
         return ArmSet(*about, version=self.version, rows=rows, given=self._given, more=self._more)
 
@@ -205,32 +190,26 @@ class ArmSet:
 class ArmReader:
     """Checks arms on offer; most callers offer the same ones again and again."""
 
-    def __init__(self, features: FeatureMap) -> None:
-        self._features = features
+    def __init__(self) -> None:
         # Ids that were in order the last time, and as a list, which is compared in less time.
         self._ids: tuple[tuple[str, ...], list[str]] = (), []
         self._last: ArmSet | None = None  # the arms last read, without a context
 
     def read(
         self,
+        feature_map: FeatureMap,
         arms: Arms,
         features: Features | None,
-        *,
         context: Context | None,
         eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
-        known = self._features
-        view = (
-            known.without_context
-            if context is None and known.context is None
-            else known.in_context(context)
-        )
+        view = feature_map.in_context(context)
         if isinstance(arms, Catalogue):
-            offer = self._registered(arms, features, view)
+            offered = _registered(arms, features, view)
         else:
-            offer = self._listed(arms, features, view)
-        return offer if eligible is None else offer.subset(_mask(eligible, len(offer)))
+            offered = self._listed(arms, features, view)
+        return offered if eligible is None else offered.subset(_mask(eligible, len(offered)))
 
     def _listed(
         self,
@@ -239,26 +218,23 @@ class ArmReader:
         view: FeaturesInContext,
     ) -> ArmSet:
         ids = self._read_ids(arms)
-        if isinstance(arms, Mapping):
+        if type(arms) is not list and isinstance(arms, Mapping):
             if features is not None:
                 raise ValueError("features: expected None, because arms map ids to features")
             features = list(arms.values())
         elif features is None:
             raise ValueError("features: expected one row for each arm, got None")
-        rows, given = self._read_features(features)
-        if rows.shape != (len(ids), self._features.dim):
-            check_shape(rows, "features", (len(ids), self._features.dim))
-        if view.contextual:
-            raw = rows.astype(np.float64)
-            _check_size(raw, rows, view)
-            return ArmSet(ids, raw, view, given=given)
+        rows, given = _read_features(features, view.features)
+        if rows.shape != (len(ids), view.features.dim):
+            check_shape(rows, "features", (len(ids), view.features.dim))
         last = self._last
-        if last is None or last._ids is not ids or not last.has_features(rows):
-            copied = with_constant(rows)
-            _check_size(copied, rows, view)
-            copied.flags.writeable = False
-            last = self._last = ArmSet(ids, rows.astype(np.float64), view, seen=copied)
-        return last if given is None else last.with_records(given)
+        if given is None and last is not None and last.lists(ids, rows, view):
+            return last
+        offered = ArmSet(ids, rows.astype(np.float64), view, given=given)
+        _check_size(offered.raw if view.contextual else offered.features, rows, view)
+        if not view.contextual and given is None:
+            self._last = offered
+        return offered
 
     def _read_ids(self, arms: Iterable[str]) -> tuple[str, ...]:
         known, listed = self._ids
@@ -268,29 +244,30 @@ class ArmReader:
             self._ids = known, list(known)
         return known
 
-    def _read_features(self, features: Features) -> tuple[FloatArray, Sequence[Record] | None]:
-        """Return features as numbers, (K, A), with the records that they come from, if they do."""
-        rows: Any = features
-        if type(features) is list and features and not isinstance(features[0], Mapping):
-            with suppress(ValueError):  # rows that differ in length
-                rows = np.asarray(features)
-        if type(rows) is np.ndarray and rows.dtype.char == "d":
-            return rows, None
-        records = read_records(features)
-        rows = features if records is None else self._features.encode_arms(records)
-        return as_floats(rows, "features"), records
 
-    def _registered(
-        self, arms: Catalogue, features: Features | None, view: FeaturesInContext
-    ) -> ArmSet:
-        if features is not None:
-            raise ValueError("features: expected None, because a catalogue has features")
-        if arms.dim != self._features.dim:
-            raise ValueError(
-                f"arms: expected a catalogue of dim {self._features.dim}, got {arms.dim}"
-            )
-        version = arms.version()
-        return ArmSet(version.ids, version.features, view, version=version)
+def _read_features(
+    features: Features, feature_map: FeatureMap
+) -> tuple[FloatArray, Sequence[Record] | None]:
+    """Return features as numbers, (K, A), with the records that they come from, if they do."""
+    rows: Any = features
+    if type(features) is list and features and not isinstance(features[0], Mapping):
+        with suppress(ValueError):  # rows that differ in length
+            rows = np.asarray(features)
+    if type(rows) is np.ndarray and rows.dtype.char == "d":
+        return rows, None
+    records = read_records(features)
+    rows = features if records is None else feature_map.encode_arms(records)
+    return as_floats(rows, "features"), records
+
+
+def _registered(arms: Catalogue, features: Features | None, view: FeaturesInContext) -> ArmSet:
+    """Return the arms of a catalogue."""
+    if features is not None:
+        raise ValueError("features: expected None, because a catalogue has features")
+    if arms.dim != view.features.dim:
+        raise ValueError(f"arms: expected a catalogue of dim {view.features.dim}, got {arms.dim}")
+    version = arms.version()
+    return ArmSet(version.ids, version.features, view, version=version)
 
 
 def make_offer(

@@ -161,9 +161,9 @@ class FeatureMap:
     def in_context(self, context: ArrayLike | Record | None) -> "FeaturesInContext":
         """Return what the learner and a policy see of arms in a context."""
         if self.context is None:
-            if context is not None:
-                raise ValueError("context: expected none, because the agent was made without one")
-            return self.without_context
+            if context is None:
+                return self.without_context
+            raise ValueError("context: expected none, because the agent was made without one")
         if context is None:
             raise ValueError(f"context: expected {self.context_dim} features or a record, got None")
         record = None

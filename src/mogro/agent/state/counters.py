@@ -37,7 +37,7 @@ class Counters:
 class Reconfiguration(NamedTuple):
     """What :meth:`Agent.reconfigure` did."""
 
-    changes: tuple[str, ...] = ()  # keywords that differ now
+    changes: tuple[str, ...] = ()  # keywords that differ now, sorted
     relearned: int = 0  # decisions from which it has learned again
     # Decisions in which features that came count as zero, although nobody knows: there is no record
     # of what was there. That is right for what did not exist then, and wrong for a category that
