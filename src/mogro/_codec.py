@@ -6,8 +6,8 @@ the name of its class under ``"is"``. Python writes every float so that reading 
 bits.
 
 :func:`encode` is for events, of which there are many: a line of JSON with the fields of a named
-tuple, less those that are their defaults (None, where there is none), then its arrays as they lie
-in memory; under ``arrays`` is a list of [name, type, shape]. Booleans take a bit each.
+tuple, less those that are their defaults (None, where there is none), then its arrays one right
+after the other; under ``arrays`` is a list of [name, type, shape].
 
 :func:`pack` is for files and snapshots, a header and arrays in one piece of bytes, all numbers
 little-endian::
@@ -15,12 +15,12 @@ little-endian::
     8 bytes     b"\x93MOGRO\r\n"
     8 bytes     length of the header, an unsigned integer
     header      UTF-8 JSON; under ``arrays`` a list of [name, type, shape], in the order below
-    arrays      their elements in C order, one array right after the other
+    arrays      one right after the other
     32 bytes    SHA-256 of everything before
 
-Types are ``<f8``, ``<i8``, ``|u1``, ``<u2`` and ``<u4``. Nothing that is read is executed, and
-objects are made only of the classes that the reader names. What a file says about itself is checked
-against its size before memory is taken.
+Arrays are the same everywhere: their elements in C order, little-endian; booleans take a bit each.
+Nothing that is read is executed, and objects are made only of the classes that the reader names.
+What a file says about itself is checked against its size before memory is taken.
 """
 
 import base64
@@ -28,8 +28,9 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ Arrays = dict[str, NDArray[np.generic]]
 MAGIC = b"\x93MOGRO\r\n"
 TAG = "is"  # the name of a class stands under it
 _DIGEST = 32
-_TYPES = ("<f8", "<i8", "|u1", "<u2", "<u4")
 _PLAIN = frozenset((type(None), bool, int, float, str))
 _DTYPES = frozenset("?bhilqBHILQefd")  # numbers that JSON can hold
 
@@ -82,7 +82,8 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
     if type(plain) is not dict:
         return plain
     if plain.get(TAG) == "array":
-        return _array(plain)
+        _, (_, shape), (name, text) = plain.items()
+        return _array(base64.b64decode(text), name, shape)
     fields = {
         name: field if type(field) in _PLAIN else from_plain(field, types)
         for name, field in plain.items()
@@ -112,10 +113,8 @@ def encode(value: Any) -> bytes:
     listed, raw = [], []
     for name, field in zip(kind._fields, value, strict=True):
         if isinstance(field, np.ndarray):
-            array = np.packbits(field) if field.dtype == np.bool_ else field
-            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
             listed.append((name, field.dtype.newbyteorder("<").str, field.shape))
-            raw.append(array.tobytes())
+            raw.append(_raw(field))
         elif field != kind._field_defaults.get(name):
             plain[name] = field if type(field) in _PLAIN else to_plain(field)
     if listed:
@@ -137,12 +136,8 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
     for name, field in plain.items():
         fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
     for name, code, shape in listed:
-        dtype, end = _dtype(code), start + _bytes(code, shape)
-        packed = dtype.char == "?"
-        array = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
-        if packed:
-            array = np.unpackbits(array, count=math.prod(shape)).astype(np.bool_)
-        fields[name], start = array if len(shape) == 1 else array.reshape(shape), end
+        end = start + _size(name, code, shape)
+        fields[name], start = _array(data[start:end], code, shape), end
     if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
     return kind._make(fields.values()), start
@@ -152,13 +147,31 @@ def end_of(data: bytes) -> int:
     """Return where the first of what :func:`encode` was given ends."""
     end = data.index(b"\n")
     listed = _parse(data[:end].decode())[0].get("arrays", ())
-    return end + 1 + sum(_bytes(code, shape) for _, code, shape in listed)
+    return end + 1 + sum(_size(*array) for array in listed)
 
 
-def _bytes(code: str, shape: list[int]) -> int:
+def _raw(array: NDArray[Any]) -> bytes:
+    """Return the elements of an array as they are written."""
+    bits = np.packbits(array) if array.dtype == np.bool_ else array
+    return bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def _size(name: str, code: str, shape: Sequence[int]) -> int:
     """Return how many bytes an array takes."""
-    items, dtype = shape[0] if len(shape) == 1 else math.prod(shape), _dtype(code)
+    dtype, items = _dtype(code, name), shape[0] if len(shape) == 1 else math.prod(shape)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"array {name!r}: expected no negative sizes, got {shape}")
     return (items + 7) // 8 if dtype.char == "?" else dtype.itemsize * items
+
+
+def _array(raw: bytes | memoryview, code: str, shape: Sequence[int]) -> NDArray[Any]:
+    """Return the array that :func:`_raw` was given, not to be written to."""
+    dtype = _dtype(code)
+    if dtype.char == "?":
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=math.prod(shape))
+        return bits.astype(np.bool_).reshape(shape)
+    flat = np.frombuffer(raw, dtype)
+    return flat if len(shape) == 1 else flat.reshape(shape)
 
 
 @cache
@@ -168,10 +181,10 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _dtype(code: str) -> np.dtype[Any]:
-    dtype = np.dtype(code)
+def _dtype(code: str, name: str = "") -> np.dtype[Any]:
+    dtype = np.dtype(code).newbyteorder("<")
     if dtype.char not in _DTYPES:
-        raise ValueError(f"array: expected numbers, got {code}")
+        raise ValueError(f"array {name!r}: expected numbers, got {code}")
     return dtype
 
 
@@ -211,28 +224,11 @@ def _arguments(value: Any) -> dict[str, Any]:
 def _plain_array(array: NDArray[Any]) -> dict[str, Any]:
     if array.dtype.char not in _DTYPES:
         raise ValueError(f"array: expected numbers, because a file holds no code, got {array!r}")
-    kind = array.dtype.newbyteorder("<")
-    raw = np.packbits(array) if kind == np.bool_ else array.astype(kind, copy=False)
-    content = base64.b64encode(raw.tobytes()).decode()
+    content = base64.b64encode(_raw(array)).decode()
     return {TAG: "array", "shape": list(array.shape), array.dtype.name: content}
 
 
-def _array(plain: dict[str, Any]) -> NDArray[Any]:
-    _, (_, shape), (name, text) = plain.items()
-    raw = base64.b64decode(text)
-    if name == "float64":
-        return np.frombuffer(raw, "<f8").reshape(shape)
-    if name == "bool":
-        bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=math.prod(shape))
-        return bits.astype(np.bool_).reshape(shape)
-    if np.dtype(name).char not in _DTYPES:
-        raise ValueError(f"array: expected numbers, got {name}")
-    return np.frombuffer(raw, np.dtype(name).newbyteorder("<")).reshape(shape)
-
-
-def pack(
-    header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]
-) -> Iterator[bytes | memoryview]:
+def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> Iterator[bytes]:
     """Yield bytes, part by part.
 
     Examples
@@ -241,17 +237,13 @@ def pack(
     >>> header["seed"], arrays["sums"]
     (3, array([1., 1.]))
     """
-    stored = {name: _stored(array) for name, array in arrays.items()}
-    listed = [[name, array.dtype.str, array.shape] for name, array in stored.items()]
+    listed = [[name, a.dtype.newbyteorder("<").str, a.shape] for name, a in arrays.items()]
     text = json.dumps(header | {"arrays": listed}).encode()
     digest = hashlib.sha256()
-    for part in (MAGIC, len(text).to_bytes(8, "little"), text):
+    start = MAGIC, len(text).to_bytes(8, "little"), text
+    for part in chain(start, map(_raw, arrays.values())):
         digest.update(part)
         yield part
-    for array in stored.values():
-        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        digest.update(raw)
-        yield raw
     yield digest.digest()
 
 
@@ -269,29 +261,13 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     header = json.loads(data[16 : 16 + size])
     if not isinstance(header, dict):
         raise ValueError("its header is not a JSON object")
-    return header, _arrays(header.pop("arrays"), memoryview(data)[16 + size : -_DIGEST])
-
-
-def _stored(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return an array as one of the file's types."""
-    if array.dtype.kind == "u":
-        return array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return array.astype({"f": "<f8", "i": "<i8", "b": "|u1"}[array.dtype.kind], copy=False)
-
-
-def _arrays(listed: list[Any], body: memoryview) -> Arrays:
-    arrays: Arrays = {}
-    start = 0
-    for name, kind, shape in listed:
-        if kind not in _TYPES or not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError(f"array {name!r} has type {kind!r} and shape {shape!r}")
-        items = math.prod(shape)
-        end = start + items * np.dtype(kind).itemsize
-        if end > len(body) or name in arrays:
-            raise ValueError(f"array {name!r} is cut short, or listed twice")
-        flat = np.frombuffer(body[start:end], dtype=kind, count=items)
-        arrays[str(name)] = flat.reshape(shape).astype(np.dtype(kind).newbyteorder("="))
+    arrays, start, end = {}, 16 + size, 16 + size
+    for name, code, shape in header.pop("arrays"):
+        end += _size(name, code, shape)
+        if end > len(data) - _DIGEST:
+            raise ValueError(f"array {name!r} is cut short")
+        arrays[name] = _array(memoryview(data)[start:end], code, shape).copy()
         start = end
-    if start != len(body):
+    if end != len(data) - _DIGEST:
         raise ValueError("it has bytes that its header does not list")
-    return arrays
+    return header, arrays

@@ -52,11 +52,9 @@ class PendingCall:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
-        self.leads = False  # it carries out all that wait
         self.done = False
-        self.told = threading.Event()  # that one of these is true
         self.result: Any = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
     def outcome(self) -> Any:
         """Return the result, or raise the error."""
@@ -64,10 +62,6 @@ class PendingCall:
         if self.error is not None:
             raise self.error
         return self.result
-
-
-class _FarBehind(Exception):  # noqa: N818
-    """The state takes more than the next events to be the last one."""
 
 
 class CommitQueue:
@@ -97,16 +91,14 @@ class CommitQueue:
         self._process = os.getpid()
         self._closed = False
         self._lock = threading.RLock()  # of the state and the journal
-        self._guard = threading.Lock()  # of the next two
+        self._turn = threading.Condition()  # of the next two
         self._waiting: deque[PendingCall] = deque()
-        self._leader: int | None = None  # a thread
+        self._leader: int | None = None  # the thread that carries out all that wait
         self._batching: int | None = None  # the thread that carries out several calls as one
         self.state = State(config)
         self._valid = False  # else the state is to be read from the journal
-        self._position = 0  # of the last event in the state
         self._connection = 0  # the number of the one that the state was read by
         self._voids: Voids = {}
-        self._hurries = False  # while it takes the lock of all
         self._fresh: list[Event] = []  # applied in this round, not yet committed
         self._versions: dict[int, AgentConfig] = {}  # by the events that they begin with
         try:
@@ -123,18 +115,25 @@ class CommitQueue:
         if self._batching == threading.get_ident():
             return work(*given)
         self._check_open()
-        call = PendingCall(partial(work, *given))
+        self._check_alone()
+        call, thread = PendingCall(partial(work, *given)), threading.get_ident()
         try:
-            self._join(call)
-            if call.leads:
+            with self._turn:
+                self._waiting.append(call)
+                self._turn.wait_for(lambda: call.done or self._leader is None)
+                if not call.done:
+                    self._leader = thread
+            if self._leader == thread:
                 self._run_waiting_calls(call)
         except BaseException:  # an interrupt: others go on
-            with self._guard, suppress(ValueError):
+            with self._turn, suppress(ValueError):
                 self._waiting.remove(call)
             raise
         finally:
-            if call.leads:
-                self._hand_over()
+            if self._leader == thread:
+                with self._turn:
+                    self._leader = None
+                    self._turn.notify_all()
         result: T = call.outcome()
         return result
 
@@ -142,44 +141,16 @@ class CommitQueue:
         """Carry out calls that each :meth:`perform`, all with one commit; an answer each."""
 
         def work() -> list[T | Exception]:
-            answers: list[T | Exception] = []
+            pending = [PendingCall(call) for call in calls]
             self._batching = threading.get_ident()
             try:
-                for call in calls:
-                    before = len(self._fresh)
-                    try:
-                        answers.append(call())
-                    except Exception as error:
-                        if not self._valid or len(self._fresh) > before:
-                            raise  # it happened in part: the whole round is off
-                        answers.append(error)
+                for call in pending:
+                    self._carry_out(call)
             finally:
                 self._batching = None
-            return answers
+            return [call.result if call.error is None else call.error for call in pending]
 
         return self.perform(work)
-
-    def _join(self, call: PendingCall) -> None:
-        """Wait until a call is done, or has to lead."""
-        self._check_alone()
-        with self._guard:
-            self._waiting.append(call)
-            call.leads = self._leader is None
-            if call.leads:
-                self._leader = threading.get_ident()
-        if not call.leads:
-            call.told.wait()
-        if call.leads:
-            self._leader = threading.get_ident()
-
-    def _hand_over(self) -> None:
-        """Let the call lead that has waited longest."""
-        with self._guard:
-            self._leader = None
-            if self._waiting:
-                self._waiting[0].leads = True
-                self._leader = 0  # whichever thread that is
-                self._waiting[0].told.set()
 
     def apply(self, event: Event) -> Any:
         """Let an event happen to the state, for ``work``; return what the state says of it."""
@@ -298,7 +269,7 @@ class CommitQueue:
             if _voids(self._journal, state.position):
                 return False
             self._replay_all(state, self._journal, voids, position)
-            self.state = state
+            self.state, self._valid = state, False  # until the event is applied
             self.apply(Voided(position))
             self._snapshots.begin(state, draft)
             self._snapshots.step(sys.maxsize)
@@ -338,35 +309,26 @@ class CommitQueue:
             raise ClosedAgent(f"{path}: the agent was closed; open it again")
 
     def _run_waiting_calls(self, mine: PendingCall) -> None:
-        """Carry out all calls that wait, this thread's too, and tell the threads that wait."""
+        """Carry out all calls that wait, this thread's too."""
         calls: list[PendingCall] = []
         try:
             with self._transaction(calls) as state:
                 calls += self._take()
                 for call in calls:
                     self._carry_out(call)
-                snapshots = self._snapshots
-                if state.position >= snapshots.next and snapshots.is_due(state.position):
-                    snapshots.begin(state)
-                if snapshots.under_way:
-                    snapshots.step()
+                self._snapshots.keep_up(state)
         except Exception as error:
-            calls = calls or self._take()
-            for call in calls:
+            for call in calls or self._take():
                 call.error, call.done = error, True
         except BaseException:  # an interrupt is for this thread only
-            with self._guard:
+            with self._turn:
                 left = [call for call in calls if not call.done and call is not mine]
                 self._waiting.extendleft(reversed(left))
             raise
-        finally:
-            for call in calls:
-                if call.done:
-                    call.told.set()
 
     def _take(self) -> list[PendingCall]:
         """Take all calls that wait."""
-        with self._guard:
+        with self._turn:
             calls = list(self._waiting)
             self._waiting.clear()
         return calls
@@ -385,14 +347,15 @@ class CommitQueue:
                     state.ledger.released = []
                 yield state
                 if self._fresh:
-                    self._journal.append(event_rows(self._position + 1, self._fresh))
+                    first = self.state.position - len(self._fresh) + 1
+                    self._journal.append(event_rows(first, self._fresh))
                 ending = True
                 self._journal.commit()
             except BaseException as error:
                 if isinstance(error, Exception) or not (ending and self._journal.committed):
                     self._undo()
-                    raise
-                self._finish(calls)
+                else:
+                    self._finish(calls)
                 raise
             self._finish(calls)
 
@@ -402,25 +365,16 @@ class CommitQueue:
         If that takes a snapshot, the lock is taken again once it is read: others would wait.
         """
         self._journal.begin()
-        self._hurries = True
-        try:
-            self._catch_up()
-        except _FarBehind:
-            self._hurries = False
+        if not self._catch_up(quickly=True):
             self._journal.rollback()
             self._catch_up()
             self._journal.begin()
             self._catch_up()
-        finally:
-            self._hurries = False
 
     def _finish(self, calls: Sequence[PendingCall]) -> None:
         for call in calls:
             call.done = True
-        self._valid = False  # if an interrupt comes in between
-        self._position += len(self._fresh)
         self._fresh = []
-        self._valid = True
 
     def _undo(self) -> None:
         if self._fresh:
@@ -439,52 +393,51 @@ class CommitQueue:
                 raise  # it happened in part: the whole round is off
             call.error = error
 
-    def _catch_up(self) -> None:
-        """Bring the state to the last event committed."""
-        if not self._valid:
+    def _catch_up(self, *, quickly: bool = False) -> bool:
+        """Bring the state to the last event committed; not if that takes a snapshot, quickly."""
+        while (missing := self._apply_new_events()) is not None:
+            if quickly:
+                return False
+            connection = self._connection
             self._restart()
-        while not self._apply_new_events():
-            missing, connection = self._position + 1, self._connection
-            self._restart()
-            if connection == self._journal.connections and self._position < missing:
+            if self.state.position < missing and connection == self._journal.connections:
                 raise DamagedJournal(f"{self._journal.path}: event {missing} is missing")
+        return True
 
-    def _apply_new_events(self) -> bool:
+    def _apply_new_events(self) -> int | None:
         """Apply the events after those in the state.
 
-        Return False if the state cannot be brought up to date so: because what comes next has gone
-        out, and a snapshot is in its place; or because the connection is another one, and what was
-        read by the last may be lost with the server it came from, where it was not on the disk yet.
+        Return None, unless the state cannot be brought up to date so: then the position of an event
+        that has gone out, for which a snapshot stands; 0 if one is void that was applied, or if the
+        connection is another one, because what was read by the last may be lost with the server it
+        came from, where it was not on the disk yet.
         """
         state, journal = self.state, self._journal
-        for position, event in journal.read(self._position, evidence=False):
+        if not self._valid:
+            return 0
+        for position, event in journal.read(state.position, evidence=False):
             if self._connection != journal.connections:
-                return False
-            if position != self._position + 1:
-                return False
+                return 0
+            if position != state.position + 1:
+                return state.position + 1
             if isinstance(event, Voided) and event.position not in self._voids:
-                self._restart()
-                return self._apply_new_events()
+                return 0
             self._valid = False  # if it fails in the middle
             _replay(state, position, event, self._voids, journal.path)
-            self._position += 1
             self._valid = True
-        return self._connection == journal.connections
+        return None if self._connection == journal.connections else 0
 
     def _restart(self) -> None:
-        """Begin with the last snapshot, or with nothing; not in a hurry."""
-        if self._hurries:
-            raise _FarBehind
-        self._connection = self._journal.connections
-        state = self._last_state(self._journal)
-        self._voids = _voids(self._journal, state.position)
-        while self._voids and 0 < state.position < self._journal.index().position:
-            state = self._last_state(self._journal)  # others go on: there is one without the event
-            self._voids = _voids(self._journal, state.position)
-        position = state.position
-        self._snapshots.cancel()
-        self._snapshots.follow(position)
-        self.state, self._position, self._valid = state, position, True
+        """Begin with the last snapshot, or with nothing."""
+        journal = self._journal
+        self._connection = journal.connections
+        while True:
+            state = self._last_state(journal)
+            self._voids = _voids(journal, state.position)
+            if not self._voids or not 0 < state.position < journal.index().position:
+                break  # else others have gone on: there is one without the event
+        self._snapshots.follow(state.position)
+        self.state, self._valid = state, True
 
     def _last_state(self, journal: Journal, before: float = math.inf) -> State:
         """Return the state of the last snapshot, if that is from before a position, or a new one.

@@ -14,9 +14,7 @@ import json
 import secrets
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,29 +30,17 @@ _DRAFTED = 100_000  # events after which nobody writes a draft any more
 _LISTED = 4096  # events to be deleted in one part
 
 
-class Draft(NamedTuple):
-    """Blocks of a state that is not yet that of the journal, to be written while others go on.
+def new_draft(position: int) -> int:
+    """Return a key for blocks of a state that is not yet that of the journal.
 
-    Attributes
-    ----------
-    position
-        Of the last event in it.
-    key
-        Below 0, and nobody else's: under which they are written, where others have a position. It
-        says the position, too: see :meth:`mogro.agent.journal.tables.Journal.unused_parts`.
+    It stands where others have a position, below 0 and nobody else's, and says the position of the
+    state, too: see :meth:`mogro.agent.journal.tables.Journal.unused_parts`.
     """
-
-    position: int
-    key: int
-
-
-def new_draft(position: int) -> Draft:
-    """Return a draft of the state at a position, under a key of its own."""
-    return Draft(position, -(position * DRAFTS + 1 + secrets.randbelow(DRAFTS - 1)))
+    return -(position * DRAFTS + 1 + secrets.randbelow(DRAFTS - 1))
 
 
 class Snapshots:
-    """Writes snapshots into a journal, always with its lock held.
+    """Writes snapshots into a journal, step by step, always with its lock held.
 
     Parameters
     ----------
@@ -67,100 +53,97 @@ class Snapshots:
     def __init__(self, journal: Journal, every: int) -> None:
         self._journal = journal
         self._every = every
-        self._index: SnapshotIndex | None = None  # of the one that is being written
-        self._pieces: deque[tuple[int, Callable[[], bytes]]] = deque()
-        self._unused: set[tuple[int, int]] = set()  # parts of earlier ones, to be deleted
-        self.next = every  # the position from which on another one may be due
-        self.under_way = False  # there is something to write or to delete
+        self._next = every  # the position from which on another one may be due
+        self._position = 0  # of the one that is being written, if there is one
+        self._steps: deque[Callable[[], None]] = deque()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there is something to write or to delete."""
+        return bool(self._steps)
 
     def follow(self, position: int) -> None:
         """Know of a snapshot at a position, which somebody has left; some events may have to go."""
-        self.next, self.under_way = position + self._every, True
+        self._next = position + self._every
+        self.cancel()
 
-    def is_due(self, position: int) -> bool:
-        """Tell whether it is time for another one."""
-        if self._index is not None or position < self.next:
-            return False
-        self.next = self._journal.last_started() + self._every  # somebody else may have taken one
-        return position >= self.next
+    def cancel(self) -> None:
+        """Leave the one that is being written: the last one counts."""
+        self._position = 0
+        self._steps = deque([self._delete_events])
 
-    def write_block(self, ledger: Ledger, number: int, draft: Draft) -> None:
-        """Write a block for a snapshot that is begun later."""
-        self._journal.write_part(number + 1, draft.key, snapshot.block(ledger, number))
+    def keep_up(self, state: State) -> None:
+        """Do what a commit takes along: begin a snapshot if one is due, and take a step."""
+        if not self._position and state.position >= self._next:
+            started = self._journal.last_started()  # somebody else may have taken one
+            self._next = started + self._every
+            if state.position >= self._next:
+                self.begin(state)
+        self.step()
 
-    def begin(self, state: State, draft: Draft | None = None) -> None:
+    def step(self, count: int = 1) -> None:
+        """Write some pieces of a snapshot, or delete what the last one stands for."""
+        if self._position and self._journal.index().position >= self._position:
+            self.cancel()  # a later one counts
+        for _ in range(min(count, len(self._steps))):
+            self._steps.popleft()()
+
+    def write_block(self, ledger: Ledger, number: int, key: int) -> None:
+        """Write a block under the position of a snapshot, or the key of a draft."""
+        self._journal.write_part(number + 1, key, snapshot.block(ledger, number))
+
+    def begin(self, state: State, draft: int | None = None) -> None:
         """Begin a snapshot of a state; nothing is written yet.
 
         Blocks that have not changed are those of the last one, or of a draft, as far as nobody has
         deleted them.
         """
         last, frozen = self._journal.index(), state.freeze()
-        position, ledger = frozen.position, frozen.ledger
+        position, ledger, write = frozen.position, frozen.ledger, self._journal.write_part
+        since, known = last.position, dict(enumerate(last.blocks))
         if draft is not None:
-            there = self._journal.parts_at(draft.key)
-            blocks = [draft.key * (part in there) for part in range(1, len(ledger.blocks) + 1)]
-            last = replace(last, position=draft.position, blocks=blocks)
-        content = snapshot.head(frozen)
-        starts = range(0, len(content), _PIECE)
-        blocks = [*last.blocks, *[0] * len(ledger.blocks)][: len(ledger.blocks)]
-        self._pieces.clear()
-        for n, start in enumerate(starts, 1):
-            self._pieces.append((-n, partial(bytes, content[start : start + _PIECE])))
+            since = -draft // DRAFTS
+            known = {part - 1: draft for part in self._journal.parts_at(draft)}
+        self._next, self._position, self._steps = position + self._every, position, deque()
+        head = snapshot.head(frozen)
+        pieces = [head[start : start + _PIECE] for start in range(0, len(head), _PIECE)]
+        for n, piece in enumerate(pieces, 1):
+            self._steps.append(partial(write, -n, position, piece))
+        blocks = []
         for number, changed in enumerate(ledger.versions):
-            if changed > last.position or not blocks[number]:
-                blocks[number] = position
-                self._pieces.append((number + 1, partial(snapshot.block, ledger, number)))
-        self._index = SnapshotIndex(position, len(starts), blocks, last.deleted)
-        self.next, self.under_way = position + self._every, True
-        if state.ledger.released is not None:
-            released = state.ledger.released  # what the last one stands for was in its lists
+            if changed > since or not known.get(number):
+                self._steps.append(partial(self.write_block, ledger, number, position))
+                known[number] = position
+            blocks.append(known[number])
+        deleted, released = last.deleted, state.ledger.released
+        if released is not None:  # what the last one stands for was in its lists
             state.ledger.released = [event for event in released if event[0] > last.position]
-            unneeded = _unneeded(frozen, last.deleted)
+            unneeded, deleted = _unneeded(frozen, deleted).tolist(), position - 1
             for n, start in enumerate(range(0, len(unneeded), _LISTED)):
-                self._pieces.append((LISTS - n, partial(_list, unneeded[start : start + _LISTED])))
-            self._index = replace(self._index, deleted=position - 1)
+                listed = json.dumps(unneeded[start : start + _LISTED]).encode()
+                self._steps.append(partial(write, LISTS - n, position, listed))
+        self._steps.append(
+            partial(self._finish, SnapshotIndex(position, len(pieces), blocks, deleted))
+        )
 
-    def step(self, pieces: int = 1) -> None:
-        """Write some pieces, or delete a few events: what a commit takes along."""
-        if self._index is None:
-            self._delete(pieces)
-            return
-        if self._journal.index().position >= self._index.position:  # a later one counts
-            self.cancel()
-            return
-        for _ in range(min(pieces, len(self._pieces))):
-            part, make = self._pieces.popleft()
-            self._journal.write_part(part, self._index.position, make())
-        if not self._pieces:
-            self._journal.write_index(self._index)
-            self._index = None
-            self._unused = self._journal.unused_parts(kept=_DRAFTED)
+    def _finish(self, index: SnapshotIndex) -> None:
+        """Let the snapshot count, and what it stands for go."""
+        self._journal.write_index(index)
+        self.cancel()
+        for part in self._journal.unused_parts(kept=_DRAFTED):
+            self._steps.appendleft(partial(self._journal.drop_parts, [part]))
 
-    def cancel(self) -> None:
-        """Leave it: the last one counts."""
-        self._index = None
-        self._pieces.clear()
-
-    def _delete(self, pieces: int) -> None:
-        """Delete some of what the last snapshot stands for: parts of earlier ones, or events."""
-        if self._unused:
-            some = [self._unused.pop() for _ in range(min(pieces, len(self._unused)))]
-            self._journal.drop_parts(some)
-            return
-        listed, most = self._journal.listed(), pieces * _DELETED
-        self.under_way = listed is not None
+    def _delete_events(self) -> None:
+        """Delete some events that the last snapshot stands for."""
+        listed = self._journal.listed()
         if listed is not None:
             part, position, events = listed
-            self._journal.remove(events[:most])
-            if len(events) > most:
-                self._journal.write_part(part, position, json.dumps(events[most:]).encode())
-            else:
-                self._journal.drop_parts([(part, position)])
-
-
-def _list(events: IntArray) -> bytes:
-    """Return positions of events as they are written."""
-    return json.dumps(events.tolist()).encode()
+            self._journal.remove(events[:_DELETED])
+            self._journal.drop_parts([(part, position)])
+            if events[_DELETED:]:
+                rest = json.dumps(events[_DELETED:]).encode()
+                self._journal.write_part(part, position, rest)
+            self._steps.append(self._delete_events)
 
 
 def _unneeded(state: State, deleted: int) -> IntArray:
