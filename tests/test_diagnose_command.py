@@ -73,10 +73,18 @@ def test_options_are_checked(folder: Path, options: list[str], says: str) -> Non
     assert says in result.output
 
 
-def test_arms_of_many_rounds_are_refused(folder: Path) -> None:
-    np.save(folder / "rounds.npy", np.ones((300, 4, 2)))
-    for refused in ({"arms": "rounds.npy"}, {"theta": "rounds.npy"}):
-        assert "rounds.npy: expected shape (rows, columns)" in run(folder, *RUN, **refused).output
+def test_arms_that_change_come_as_rounds(folder: Path) -> None:
+    rounds = np.random.default_rng(0).uniform(-0.7, 0.7, (300, 4, 2))
+    np.save(folder / "rounds.npy", rounds)
+    result = run(folder, *RUN, arms="rounds.npy")
+    assert result.output == f"{diagnose(rounds, THETA, noise=0.1, rounds=1000)}\n"
+    np.save(folder / "few.npy", rounds[:5])
+    assert (
+        "features: expected the arms of at least 100 rounds"
+        in run(folder, *RUN, arms="few.npy").output
+    )
+    refused = run(folder, *RUN, arms="rounds.npy", theta="rounds.npy").output
+    assert "theta: rounds.npy: expected shape (rows, columns)" in refused
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,14 @@ _SAID = (
 
 
 def _said(run: _Run, together: float) -> tuple[Any, ...]:
-    setup, guaranteed = run.setup, run.setup.guarantees
+    said = run.setup.said
+    guaranteed = said.guarantees
     fair = run.theorem in _FAIRNESS
     bound = guaranteed.fairness if fair else guaranteed.regret
     vacuous = not bound if fair else guaranteed.vacuous
     return (
-        *(run.theorem, setup.world.arms, setup.world.noise, setup.rounds),
-        "fail" if guaranteed.hypothetical else "hold",
+        *(run.theorem, said.arms, said.noise, said.rounds),
+        "hold" if said.holds else "fail",
         *(guaranteed.threshold, guaranteed.initial_rounds, guaranteed.increment, bound),
         "nothing" if vacuous else "something",
         together,
@@ -180,7 +181,8 @@ def _claims(tables: Tables) -> list[Claim]:
             "regret below the bound for fresh arms",
             "With the threshold of its theorem, MOGRO-RW has an effective Pareto regret below the "
             "bound of the corollary for stochastic contexts.",
-            f"effective regret / bound, below 1; {_vacuous(fresh)}: no policy can exceed them",
+            "effective regret / bound, below 1; the bound rests on an estimate of how often arms "
+            f"are good; {_vacuous(fresh)}: no policy can exceed them",
             against_bounds(below(1.0, ratios), vacuous=[cell.vacuous for cell in fresh]),
         ),
     ]

@@ -2,6 +2,7 @@
 
 Worlds with fresh arms in each round on which one condition holds and the other does not, and one
 for a single objective in one dimension, where goodness stands beside beta-regularity.
+``mogro.theory.context_goodness`` evaluates goodness.
 """
 
 from collections.abc import Callable, Sequence

@@ -21,7 +21,8 @@ _DIAGNOSE = """\
 Say which assumptions of the theory a problem meets, and what it guarantees.
 
 FEATURES has a row for each arm, THETA a row for each objective, true or estimated, with as many
-columns; both are .npy or .csv files.
+columns; both are .npy or .csv files. For arms that change, FEATURES is a .npy file with the arms of
+at least 100 rounds, (rounds, arms, features).
 
   mogro diagnose arms.csv objectives.csv --noise 0.1 --rounds 10000
   mogro diagnose arms.npy theta.npy --noise 1 --rounds 5000 --round-robin --json
@@ -143,7 +144,7 @@ def _command(commands: _Commands, name: str, description: str) -> argparse.Argum
 
 def _diagnose(options: argparse.Namespace) -> None:
     diagnosis = diagnose(
-        read_matrix(options.features, "features"),
+        read_matrix(options.features, "features", stack=True),
         read_matrix(options.theta, "theta"),
         noise=options.noise,
         rounds=options.rounds,
@@ -181,11 +182,12 @@ def _named_weights(text: str) -> dict[str, float]:
         ) from None
 
 
-def read_matrix(path: Path, name: str) -> FloatArray:
+def read_matrix(path: Path, name: str, *, stack: bool = False) -> FloatArray:
     r"""Read a matrix from a ``.npy`` file or a table of numbers in a ``.csv`` file.
 
     A CSV file may start with a line of names, and separate values by commas, semicolons or tabs.
-    ``name`` is what a refusal calls the matrix.
+    ``name`` is what a refusal calls the matrix. With ``stack``, a ``.npy`` file may also hold
+    several of them, (n, rows, columns).
 
     Examples
     --------
@@ -201,7 +203,10 @@ def read_matrix(path: Path, name: str) -> FloatArray:
     if (reader := readers.get(path.suffix.lower())) is None:
         raise ValueError(f"{name}: expected a .npy or .csv file, got {path.name}")
     try:
-        return floats(reader(path), name, shape=("rows", "columns")).astype(np.float64)
+        values = reader(path)
+        stacked = stack and np.ndim(values) == 3
+        shape = ("matrices", "rows", "columns") if stacked else ("rows", "columns")
+        return floats(values, name, shape=shape).astype(np.float64)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{name}: {path.name} cannot be read: {error}") from error
     except (MemoryError, OverflowError) as error:

@@ -1,15 +1,13 @@
-"""Conditions on contexts by counting: goodness, and those of other papers beside it."""
+"""Conditions of other papers on contexts, which goodness is compared with, by counting."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc
 
 from mogro._validation import FloatArray
 from mogro.environments.protocol import Environment
-from mogro.simulation import ConfidenceInterval
 
 _LEVELS = np.array([0.4, 0.2, 0.1, 0.05])
 
@@ -68,42 +66,3 @@ def uniform_ball_goodness(gamma: float, *, dim: int, arms: int) -> float:
     """
     share = betainc((dim + 1) / 2, 0.5, (1 - gamma) * (1 + gamma)) / 2
     return -math.expm1(arms * math.log1p(-float(share)))
-
-
-def worst_direction(draws: FloatArray, level: float, rng: np.random.Generator) -> FloatArray:
-    """Look for the unit vector along which rounds (n, K, d) reach a level least often."""
-
-    def score(direction: FloatArray) -> tuple[float, float]:
-        best = (draws @ direction).max(axis=-1)
-        return float((best >= level).mean()), float(best.mean())  # the mean where shares are equal
-
-    dim = draws.shape[-1]
-    some = _unit(rng.standard_normal((200 if dim > 1 else 0, dim)))
-    worst = min([*np.eye(dim), *-np.eye(dim), *some], key=score)
-    for width in np.geomspace(0.5, 0.01, 60 if dim > 1 else 0):
-        worst = min([worst, _unit(worst + width * rng.standard_normal(dim))], key=score)
-    return np.asarray(worst)
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
-
-
-def context_goodness(
-    contexts: Callable[..., FloatArray], *, gamma: float, samples: int = 20_000, seed: int = 0
-) -> ConfidenceInterval:
-    """Estimate q_gamma: how often some arm of a round is gamma-good, in the worst direction found.
-
-    Definition goodness_stochastic; a direction that is worse may have been missed. 2000 rounds are
-    searched, others counted (interval of Clopper and Pearson).
-    """
-    rng = np.random.default_rng(seed)
-    drawn = contexts(rng=rng, batch=(samples,))
-    rounds = np.broadcast_to(drawn, (samples, *drawn.shape[-2:]))
-    searched = min(samples // 2, 2000)
-    direction = worst_direction(rounds[:searched], gamma, rng)
-    reached = (rounds[searched:] @ direction).max(axis=-1) >= gamma
-    hits, size = int(reached.sum()), len(reached)
-    low = float(betaincinv(hits, size - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, size - hits, 0.975)) if hits < size else 1.0
-    return ConfidenceInterval(hits / size, low, high)

@@ -4,17 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.oracles.conditions import (
-    beta_regularity,
-    context_diversity,
-    context_goodness,
-    uniform_ball_goodness,
-)
+from tests.oracles.conditions import beta_regularity, context_diversity, uniform_ball_goodness
 
 from mogro._validation import FloatArray
 from mogro.environments import VaryingContexts
 from mogro.testing import check_environment
-from mogro.theory import goodness_needed
+from mogro.theory import context_goodness, goodness_needed
 from paper.lab.appendix import (
     DrawnArms,
     finite_net,

@@ -1,12 +1,14 @@
-"""Goodness of contexts by counting, beside its closed form where arms are uniform in the ball."""
+import math
 
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.oracles.conditions import context_goodness, uniform_ball_goodness, worst_direction
+from tests.oracles.conditions import uniform_ball_goodness
 
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms, VaryingContexts
+from mogro.theory import context_goodness
+from mogro.theory.contexts import worst_direction
 
 
 @pytest.mark.slow
@@ -34,7 +36,9 @@ def test_estimated_goodness_covers_the_closed_form() -> None:
     covered = 0
     for seed in range(40):
         world = VaryingContexts(np.eye(3), arms=4, noise=0.1)
-        found = context_goodness(world.contexts, gamma=0.8, samples=2000, seed=seed)
+        found = context_goodness(
+            world.contexts, gamma=0.8, samples=2000, rng=np.random.default_rng(seed)
+        )
         covered += found.low <= uniform_ball_goodness(0.8, dim=3, arms=4) <= found.high
     assert covered >= 34
 
@@ -59,13 +63,37 @@ def test_fixed_arms_are_a_distribution_too() -> None:
     assert context_goodness(world.contexts, gamma=0.72).value == 0
 
 
+def test_refusals() -> None:
+    world = VaryingContexts(np.eye(2), arms=3, noise=0.1)
+    for gamma in (0.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="gamma"):
+            context_goodness(world.contexts, gamma=gamma)
+    with pytest.raises(ValueError, match="contexts: expected the arms of at least 100 rounds"):
+        context_goodness(np.ones((99, 2, 2)), gamma=0.5)
+    with pytest.raises(ValueError, match=r"contexts: expected shape \(rounds, K, d\)"):
+        context_goodness(np.ones((200, 2)), gamma=0.5)
+    with pytest.raises(ValueError, match="contexts"):
+        context_goodness(lambda *, rng, batch: np.full((*batch, 2, 2), math.nan), gamma=0.5)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9])
+def test_a_sample_stands_for_the_distribution(gamma: float) -> None:
+    world = VaryingContexts(np.eye(3), arms=8, noise=0.1)
+    sample = world.contexts(rng=np.random.default_rng(3), batch=(6000,))
+    found = context_goodness(sample, gamma=gamma)
+    exact = uniform_ball_goodness(gamma, dim=3, arms=8)
+    # Counted in the half that was not searched.
+    assert abs(found.value - exact) < 5 * math.sqrt(exact / 3000)
+    assert found.low < found.value < found.high
+
+
 def test_levels_beyond_one_are_for_longer_arms() -> None:
     world = VaryingContexts(np.eye(2), arms=8, noise=0.1)
 
     def longer(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
         return np.asarray(4 * world.contexts(rng=rng, batch=batch))
 
-    one = context_goodness(world.contexts, gamma=0.7, seed=2)
-    four = context_goodness(longer, gamma=2.8, seed=2)
+    one = context_goodness(world.contexts, gamma=0.7, rng=np.random.default_rng(2))
+    four = context_goodness(longer, gamma=2.8, rng=np.random.default_rng(2))
     assert four.value == pytest.approx(one.value, abs=1e-3)
     assert context_goodness(world.contexts, gamma=1.5).high < 1e-3

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.oracles.conditions import uniform_ball_goodness
 
 import mogro
 from mogro._validation import FloatArray
-from mogro.environments import FixedArms
+from mogro.environments import FixedArms, VaryingContexts
 from mogro.theory import (
     Diagnosis,
     diagnose,
@@ -274,6 +275,87 @@ def test_objectives_that_hardly_span(angle: float) -> None:
         assert "nan" not in str(found)
 
 
+@pytest.mark.slow
+def test_contexts_from_a_function_and_from_a_sample() -> None:
+    world = VaryingContexts(np.eye(2), arms=40, noise=0.1)
+    drawn = diagnose(world.contexts, np.eye(2), noise=0.05, rounds=10**6)
+    sample = world.contexts(rng=np.random.default_rng(5), batch=(4000,))
+    given = diagnose(sample, np.eye(2), noise=0.05, rounds=10**6)
+    for found, looked_at in ((drawn, 20_000), (given, 4000)):
+        good = found.goodness
+        assert found.holds
+        assert (found.arms, found.dim, found.rank, found.sampled_rounds) == (40, 2, 2, looked_at)
+        assert good.gamma is not None
+        assert good.probability is not None
+        exact = uniform_ball_goodness(good.gamma, dim=2, arms=40)
+        # Three times as wide as the interval: a fixed seed may be unlucky.
+        middle, reach = good.probability.value, 3 * (good.probability.high - good.probability.low)
+        assert abs(middle - exact) < reach
+        assert good.alpha == pytest.approx(radius_cap(0.5, good.gamma))
+        # Uniform pulls add E[x x^T] = I / 4 a round in the disc.
+        assert found.guarantees.threshold is not None
+        expected = found.guarantees.threshold * 4
+        assert found.guarantees.initial_rounds == pytest.approx(expected, rel=0.02)
+        assert found.guarantees.regret is not None
+        words = " ".join(str(found).split())
+        assert f"an estimate from {looked_at} sampled rounds, not a guarantee" in words
+        assert "q_gamma" in words
+        data = json.loads(found.to_json())
+        assert data["goodness"]["probability"]["low"] == good.probability.low
+
+
+@pytest.mark.slow
+def test_contexts_of_other_norms_use_the_relaxed_versions() -> None:
+    world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
+
+    def larger(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        return np.asarray(5 * world.contexts(rng=rng, batch=batch))
+
+    found = diagnose(larger, np.diag([2.0, 1.0]), noise=0.1, rounds=10**6)
+    assert found.goodness.version == "all norms"
+    assert found.holds
+    assert found.guarantees.increment is not None
+    assert found.guarantees.increment > 0
+
+
+def test_contexts_in_a_subspace_are_judged_there() -> None:
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0][:, :2]
+    sample = VaryingContexts(np.eye(2), arms=40, noise=0.1).contexts(
+        rng=np.random.default_rng(5), batch=(2000,)
+    )
+    flat = diagnose(sample @ turn.T, np.eye(2) @ turn.T, noise=0.01, rounds=10**6)
+    assert (flat.dim, flat.rank) == (5, 2)
+    assert flat.holds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("radius", "objectives"), [(0.5, 2), (1.0, 1)], ids=["never good", "too few objectives"]
+)
+def test_contexts_to_which_no_corollary_applies(radius: float, objectives: int) -> None:
+    # A fixed long arm sets x_max; no other is good for any direction but its own.
+    def contexts(*, rng: np.random.Generator, batch: tuple[int, ...]) -> FloatArray:
+        arms = radius * rng.uniform(-0.7, 0.7, (*batch, 6, 2))
+        arms[..., 0, :] = [1.0, 0.0]
+        return arms
+
+    found = diagnose(contexts, np.eye(2)[:objectives], noise=0.1, rounds=10**5)
+    assert "good arms" in failing(found)
+    assert found.guarantees.regret is None
+    assert "no theorem applies" in str(found)
+    assert "nan" not in str(found)
+
+
+@pytest.mark.slow
+def test_round_robin_has_no_corollary_for_contexts() -> None:
+    world = VaryingContexts(np.eye(2), arms=100, noise=0.1)
+    found = diagnose(
+        world.contexts, np.eye(2), noise=0.01, rounds=10**6, scalarization=mogro.RoundRobin()
+    )
+    assert found.guarantees.regret is None
+    assert "no theorem applies" in str(found)
+
+
 @pytest.mark.parametrize(
     ("features", "theta", "changed", "name"),
     [
@@ -296,7 +378,24 @@ def test_objectives_that_hardly_span(angle: float) -> None:
         (np.eye(2), np.eye(2), {"scalarization": mogro.RandomWeights(1e300)}, "concentration"),
         (np.ones(3), np.eye(3), {}, r"features: expected shape \(K, d\), got \(3,\)"),
         (np.ones((2, 2, 2, 2)), np.eye(2), {}, "features: expected shape"),
-        (np.ones((99, 3, 2)), np.eye(2), {}, r"features: expected shape \(K, d\)"),
+        (np.ones((99, 3, 2)), np.eye(2), {}, "features: expected the arms of at least 100 rounds"),
+        (np.zeros((200, 3, 2)), np.eye(2), {}, "features: expected at least one nonzero vector"),
+        (np.full((200, 3, 2), math.nan), np.eye(2), {}, "features: expected finite"),
+        (np.ones((200, 3, 2)), np.eye(3), {}, "theta"),
+        (np.ones((200, 3, 2)), [[1.0, -1.0]], {}, "objective 0"),
+        (lambda *, rng, batch: np.ones(3), np.eye(2), {}, r"features: expected shape \(1, K, d\)"),
+        (
+            lambda *, rng, batch: np.full((*batch, 2, 2), math.inf),
+            np.eye(2),
+            {},
+            "features: .*finite",
+        ),
+        (
+            lambda *, rng, batch: np.full((*batch, 2, 2), "x"),
+            np.eye(2),
+            {},
+            "features: expected an array of real",
+        ),
     ],
 )
 def test_refusals(features: Any, theta: FloatArray, changed: dict[str, Any], name: str) -> None:
@@ -309,3 +408,23 @@ def test_noise_by_objective_counts_by_the_largest() -> None:
     assert diagnose(circle(20), np.eye(2), noise=[0.1, 0.3], rounds=1000) == one
     with pytest.raises(ValueError, match="noise: expected a number, or one for each of 2 obj"):
         diagnose(circle(20), np.eye(2), noise=[0.1, 0.3, 0.2], rounds=1000)
+
+
+def test_contexts_may_ask_for_the_step() -> None:
+    steps = []
+
+    def contexts(*, rng: Any, step: int) -> FloatArray:
+        steps.append(step)
+        return np.asarray(rng.normal(size=(4, 2)))
+
+    diagnosis = diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]
+    assert diagnosis.arms == 4
+    assert set(steps) >= set(range(100))
+
+
+def test_a_number_of_arms_that_varies_is_refused_by_name() -> None:
+    def contexts(*, rng: Any) -> FloatArray:
+        return np.asarray(rng.normal(size=(rng.integers(2, 5), 2)))
+
+    with pytest.raises(ValueError, match=r"features: expected as many arms .* \(2, 2\) and \(4, 2"):
+        diagnose(contexts, np.eye(2), noise=0.1, rounds=1000)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.oracles.conditions import uniform_ball_goodness
-from tests.theory.worlds import circle
+from tests.theory.worlds import circle, circle_contexts
 
 import mogro
 from mogro import pareto
@@ -26,8 +26,6 @@ from mogro.theory import (
 )
 from paper.lab.appendix import DrawnArms
 from paper.lab.lemmas import eigenvalue_bound, estimate_bound
-from paper.lab.theorems import Setup
-from paper.lab.worlds import FreshCircle
 
 KINDS = [mogro.RandomWeights(), mogro.RoundRobin()]
 
@@ -97,13 +95,22 @@ def test_the_fairness_theorem_beside_runs() -> None:
 @pytest.mark.slow
 def test_the_stochastic_corollary_beside_runs() -> None:
     """Contexts for which the bound says something: every direction is covered, nearly always."""
-    setup = Setup(FreshCircle(0.001), 5000)
-    said, world = setup.guarantees, setup.world.instance(0, 0)
-    assert said.regret is not None
-    assert not said.vacuous
-    make = partial(mogro.MOGRO, threshold=said.threshold, exploration=mogro.Uniform())
-    trace = mogro.simulate(make, world, rounds=setup.rounds, repeats=3)
-    assert trace.effective_regret[-1].mean() <= said.regret
+    rounds, noise = 5000, 0.001
+    world = circle_contexts(60, noise=noise)
+    found = diagnose(world.contexts, np.eye(2), noise=noise, rounds=rounds)
+    assert found.holds
+    assert found.sampled_rounds is not None
+    assert found.goodness.probability is not None
+    # The share of the circle within arccos gamma of a direction is covered by an arm.
+    gamma = found.goodness.gamma
+    assert gamma is not None
+    exact = 1 - (1 - np.arccos(gamma) / np.pi) ** 60
+    assert found.goodness.probability.low <= exact <= found.goodness.probability.high
+    assert found.guarantees.regret is not None
+    assert not found.guarantees.vacuous
+    make = partial(mogro.MOGRO, threshold=found.guarantees.threshold, exploration=mogro.Uniform())
+    trace = mogro.simulate(make, world, rounds=rounds, repeats=3)
+    assert trace.effective_regret[-1].mean() <= found.guarantees.regret
 
 
 @pytest.mark.slow

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
+from mogro._streams import Rng
 from mogro._validation import FloatArray
 from mogro.environments import FixedArms
 from mogro.theory._problem import Problem
+from paper.lab.appendix import DrawnArms
 
 
 def circle(arms: int, *, first: float = 0.0) -> FloatArray:
@@ -19,6 +21,16 @@ def turned(angle: float) -> FloatArray:
     """Two orthogonal objectives."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, s], [-s, c]])
+
+
+def circle_contexts(arms: int, *, noise: float) -> DrawnArms:
+    """Arms anywhere on the unit circle in each round, one objective along each axis."""
+
+    def draw(rng: Rng, batch: tuple[int, ...]) -> FloatArray:
+        angles = rng.random((*batch, arms)) * 2 * np.pi
+        return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+    return DrawnArms(np.eye(2), draw, arms=arms, noise=noise)
 
 
 def random_problem(dim: int, arms: int, objectives: int, seed: int) -> Problem:

@@ -14,6 +14,7 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
+from mogro.theory.contexts import context_goodness
 from mogro.theory.diagnosis import Assumption, Diagnosis, diagnose
 from mogro.theory.goodness import goodness, goodness_level
 from mogro.theory.guarantees import Guarantees
@@ -33,6 +34,7 @@ __all__ = [
     "Goodness",
     "Guarantees",
     "Regularity",
+    "context_goodness",
     "diagnose",
     "distance_bound",
     "diversity_left",

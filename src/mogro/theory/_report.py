@@ -38,7 +38,13 @@ def _line(name: str, words: str, width: int) -> str:
 
 
 def _problem(diagnosis: Diagnosis) -> Lines:
-    size = f"{diagnosis.arms} arms, {diagnosis.dim} features, {diagnosis.objectives} objectives"
+    sampled = diagnosis.sampled_rounds
+    size = (
+        f"{diagnosis.arms} arms{'' if sampled is None else ' a round'}, {diagnosis.dim} features, "
+        f"{diagnosis.objectives} objectives"
+    )
+    if sampled is not None:
+        size += f"; an estimate from {sampled} sampled rounds, not a guarantee"
     if diagnosis.rank < diagnosis.dim:
         size += f"; the features span {diagnosis.rank} dimensions, where all of this is judged"
     run = f"{diagnosis.rounds} rounds, noise {diagnosis.noise:g}"
@@ -63,9 +69,10 @@ def _guarantees(diagnosis: Diagnosis) -> Lines:
             f"; UNREACHABLE: in {diagnosis.rounds} rounds lambda_min(V) stays below {limit:.4g}"
         )
     else:
-        threshold += (
-            f"; reached after at most {guaranteed.initial_rounds} rounds of a basis round robin"
-        )
+        about, pulls = ("at most", "a basis round robin")
+        if diagnosis.sampled_rounds is not None:
+            about, pulls = ("about", "uniform pulls")
+        threshold += f"; reached after {about} {guaranteed.initial_rounds} rounds of {pulls}"
     regret = fairness = "no theorem applies"
     if guaranteed.regret is not None:
         worst = 2 * diagnosis.rounds * good.bound_norm * good.largest_norm

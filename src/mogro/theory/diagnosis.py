@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mogro._validation import FloatArray, between
+from mogro._validation import FloatArray, as_floats, between
 from mogro.scalarization import RandomWeights, RoundRobin
 from mogro.theory import _problem as check
-from mogro.theory._problem import span_coordinates
+from mogro.theory._problem import Problem, span_coordinates
 from mogro.theory._report import report
+from mogro.theory.contexts import SAMPLES, Contexts, draw_rounds
 from mogro.theory.guarantees import Guarantees, collect_guarantees
 from mogro.theory.measured_goodness import UNIT_SLACK, Goodness, measure_goodness
 
@@ -67,6 +68,9 @@ class Diagnosis:
         lambda, the level gamma that is there and that is needed, and the radius alpha.
     guarantees
         Threshold, initial rounds and bounds.
+    sampled_rounds
+        For contexts, how many rounds were looked at: then all that is said of the arms is an
+        estimate, no guarantee. None for fixed arms.
     """
 
     arms: int
@@ -80,6 +84,7 @@ class Diagnosis:
     assumptions: tuple[Assumption, ...]
     goodness: Goodness
     guarantees: Guarantees
+    sampled_rounds: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -88,7 +93,10 @@ class Diagnosis:
 
     def to_json(self) -> str:
         """Return everything as JSON; numbers that are not finite become null."""
-        text = json.dumps({"holds": self.holds, **asdict(self)})
+        data = {"holds": self.holds, **asdict(self)}
+        if (share := self.goodness.probability) is not None:
+            data["goodness"]["probability"] = share._asdict()
+        text = json.dumps(data)
         return json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2)
 
     def __str__(self) -> str:
@@ -98,7 +106,7 @@ class Diagnosis:
 
 
 def diagnose(
-    features: ArrayLike,
+    features: ArrayLike | Contexts,
     theta: ArrayLike,
     *,
     noise: float | Sequence[float],
@@ -111,8 +119,10 @@ def diagnose(
     Parameters
     ----------
     features
-        Arms, (K, d), the same in every round, of any norms, not all zero. They may span a subspace
-        only.
+        Arms, (K, d), of any norms, not all zero. They may span a subspace only. For arms that are
+        drawn anew each round: a function ``contexts(rng=..., batch=...)`` that returns features
+        (*batch, K, d), as every environment has it, also with ``step`` or without ``batch``; or the
+        arms of at least 100 independent rounds, (n, K, d).
     theta
         Parameters, (M, d): the true ones, or estimates such as ``policy.theta``. With estimates the
         answer is about the problem as estimated; it says nothing of their errors.
@@ -131,7 +141,9 @@ def diagnose(
     Diagnosis
         Where the theorems' norms (features up to 1, parameters of exactly 1) are not met, or
         their goodness, the relaxed versions of the appendix are tried as well. Bounds use the
-        lower end of the 95% interval of the regularity index.
+        lower end of the 95% interval of the regularity index, and for contexts that of q_gamma as
+        well: there they are estimates, since a worse direction may have been missed, and since
+        the paper bounds T_0 for fixed arms only.
 
     Examples
     --------
@@ -150,6 +162,15 @@ def diagnose(
     ['good arms']
     >>> diagnosis.assumptions[2].margin  # best level 0.6, needed 0.986
     -0.386...
+
+    Five arms a round, uniform in the disc:
+
+    >>> from mogro.environments import VaryingContexts
+    >>> world = VaryingContexts(np.eye(2), arms=5, noise=0.1)
+    >>> diagnosis = diagnose(world.contexts, np.eye(2), noise=0.1, rounds=1_000_000)
+    >>> share = diagnosis.goodness.probability
+    >>> diagnosis.holds, 0 < share.low < share.high < 0.1
+    (True, True)
     """
     T = check.read_rounds(rounds)
     if epsilon is not None:
@@ -159,22 +180,23 @@ def diagnose(
             f"scalarization: expected RandomWeights or RoundRobin, which the theory covers, "
             f"got {scalarization!r}"
         )
-    arms, parameters = check.read_problem(features, theta)
+    arms, parameters = _read_problem(features, theta)
     objectives, dim = parameters.shape
     sigma = _largest_noise(noise, objectives)
     weights = None
     if isinstance(scalarization, RandomWeights):
         weights = np.array(scalarization.dirichlet(objectives))
-    inside = span_coordinates(arms, parameters)
+    inside = span_coordinates(arms.reshape(-1, dim), parameters)
     if len(missed := np.flatnonzero(~inside.theta.any(axis=1))):
         raise ValueError(
             f"theta: expected a part in the span of the features for every objective, got none "
             f"for objective {missed[0]}: all arms give it 0"
         )
+    inside = inside._replace(features=inside.features.reshape(*arms.shape[:-1], -1))
     good = measure_goodness(*inside, apart=weights is not None)
     how = "" if scalarization == RandomWeights() else f", scalarization={scalarization!r}"
     return Diagnosis(
-        arms=len(arms),
+        arms=arms.shape[-2],
         dim=dim,
         rank=inside.theta.shape[1],
         objectives=objectives,
@@ -187,7 +209,18 @@ def diagnose(
         guarantees=collect_guarantees(
             *inside, good, weights=weights, noise=sigma, rounds=T, epsilon=epsilon
         ),
+        sampled_rounds=len(arms) if arms.ndim == 3 else None,
     )
+
+
+def _read_problem(features: ArrayLike | Contexts, theta: ArrayLike) -> Problem:
+    """Return arms (K, d), or those of many rounds (n, K, d), and parameters (M, d)."""
+    if not callable(features) and as_floats(features, "features").ndim != 3:
+        return check.read_problem(features, theta)
+    rng = np.random.default_rng(0)
+    rounds = draw_rounds(features, rng, samples=SAMPLES, name="features")
+    arms, parameters = check.read_problem(rounds.reshape(-1, rounds.shape[-1]), theta)
+    return Problem(arms.reshape(rounds.shape), parameters)
 
 
 def _largest_noise(noise: float | Sequence[float], objectives: int) -> float:
@@ -214,6 +247,11 @@ def _assumptions(theta: FloatArray, good: Goodness, *, apart: bool) -> tuple[Ass
     if good.diversity:
         needed = _format_near(good.needed, max(1.0, good.feature_norm))
         level = f"best level gamma = {good.level:.6g}, needed above {needed} ({good.version})"
+        if (share := good.probability) is not None:
+            level += (
+                f"; q_gamma = {share.value:.3g} [{share.low:.3g}, {share.high:.3g}] in the worst "
+                "direction found (an estimate)"
+            )
     else:
         rank = np.linalg.matrix_rank(theta)
         span += f": {len(theta)} objectives cover {rank} of {theta.shape[1]} dimensions"

@@ -4,8 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from mogro._validation import FloatArray
 from mogro.exploration import BasisRoundRobin
+from mogro.theory._problem import MOST_ROUNDS
 from mogro.theory.bounds import (
     fairness_bound,
     regret_bound_random_weights,
@@ -39,8 +42,9 @@ class Guarantees:
     unreachable
         Whether no exploration can reach it within the horizon, B > T x_max^2 / d.
     initial_rounds
-        The lemma's bound on T_0, for a round robin over a basis found by pivoted QR. None if there
-        is no threshold, or if it takes more than 10^18 cycles.
+        The lemma's bound on T_0, for a round robin over a basis found by pivoted QR. For contexts,
+        an estimate for uniform pulls. None if there is no threshold, or if it takes more than 10^18
+        cycles.
     phi
         Regularity index at alpha / 2, the lower end of its interval; None for round robin.
     increment
@@ -76,18 +80,19 @@ def collect_guarantees(
     rounds: int,
     epsilon: float | None,
 ) -> Guarantees:
-    """Collect what the theory promises for arms (K, d) and parameters (M, d) that span.
+    """Collect what the theory promises for arms (K, d), or rounds (n, K, d), and parameters (M, d).
 
-    ``weights`` are Dirichlet parameters (M,), None: round robin.
+    ``weights`` are Dirichlet parameters (M,), None: round robin. The corollary on contexts is about
+    random weights only, and states no bound on T_0.
     """
-    objectives, dim = theta.shape
+    (objectives, dim), fixed = theta.shape, features.ndim == 2
     norm, size, alpha = good.bound_norm, good.largest_norm, good.alpha or good.perfect_alpha
     guaranteed = Guarantees(_SLACK * norm * size if epsilon is None else epsilon)
     if alpha is None:
         return guaranteed
     run: dict[str, Any] = {"noise": noise, "dim": dim, "rounds": rounds, "feature_norm": norm}
     B = (threshold_round_robin if weights is None else threshold_random_weights)(alpha, **run)
-    start = _initial_rounds(features, B)
+    start = _initial_rounds(features, B) if fixed else _uniform_rounds(features, B)
     guaranteed = replace(
         guaranteed,
         threshold=B,
@@ -97,12 +102,15 @@ def collect_guarantees(
         initial_rounds=start,
     )
     left = good.diversity_left
-    if left is None or left <= 0 or (weights is not None and good.separation == 0):
+    if left is None or left <= 0 or (not fixed if weights is None else good.separation == 0):
         return guaranteed
     phi, increment = None, left
     if weights is not None:
         phi = regularity(theta, weights, epsilon=alpha / 2).phi.low
-        increment = eigenvalue_increment(left, phi=phi, objectives=objectives)
+        share = 1.0 if good.probability is None else good.probability.low
+        increment = eigenvalue_increment(
+            left, phi=phi, objectives=objectives, goodness_probability=share
+        )
     guaranteed = replace(guaranteed, phi=phi, increment=increment)
     if increment < 1e-290 or start is None:  # no bound that a float could hold
         return replace(guaranteed, regret=math.inf, fairness=None if weights is None else 0.0)
@@ -127,3 +135,11 @@ def _initial_rounds(features: FloatArray, threshold: float) -> int | None:
         return initial_rounds_bound(basis, threshold=threshold)
     except ValueError:
         return None
+
+
+def _uniform_rounds(rounds: FloatArray, threshold: float) -> int | None:
+    """Estimate T_0 of uniform pulls by the mean growth of V in rounds (n, K, d)."""
+    arms = rounds.reshape(-1, rounds.shape[-1])
+    growth = float(np.linalg.eigvalsh(arms.T @ arms / len(arms))[0])
+    taken = threshold / growth if growth > 0 else math.inf
+    return math.ceil(taken) if taken < MOST_ROUNDS else None

@@ -5,6 +5,7 @@ from itertools import chain
 
 import numpy as np
 
+from mogro._intervals import ConfidenceInterval
 from mogro._validation import FloatArray
 from mogro.theory.conditions import (
     Norms,
@@ -13,9 +14,14 @@ from mogro.theory.conditions import (
     objective_diversity,
     radius_cap,
 )
+from mogro.theory.contexts import measure_rounds
 from mogro.theory.goodness import best_goodness, goodness_level
 
 UNIT_SLACK = 1e-9  # norms within this of 1 are 1
+# Of contexts: where between the level needed and a perfect one. A higher gamma is reached less
+# often, but alpha is larger; for M = d and arms in all directions, q_gamma alpha^(M - 1), on which
+# the bounds depend, is largest here.
+_CONTEXT_LEVEL = 0.75
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,8 @@ class Goodness:
     diversity
         lambda.
     level
-        The best level gamma, approached as alpha goes to 0.
+        The best level gamma, approached as alpha goes to 0. For contexts, the highest level that
+        an arm of the sampled rounds reached in the worst direction found.
     needed
         What the level has to exceed.
     version
@@ -49,6 +56,9 @@ class Goodness:
         The radius that goes with it; None if the arms are not good enough.
     diversity_left
         lambda'; None if the arms are not good enough.
+    probability
+        For contexts, q_gamma: how often a round has a gamma-good arm in the worst direction found,
+        an estimate; None for fixed arms.
     """
 
     diversity: float
@@ -63,6 +73,7 @@ class Goodness:
     gamma: float | None = None
     alpha: float | None = None
     diversity_left: float | None = None
+    probability: ConfidenceInterval | None = None
 
     @property
     def bound_norm(self) -> float:
@@ -71,7 +82,7 @@ class Goodness:
 
 
 def measure_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) -> Goodness:
-    """Measure arms (K, d) by the theorem's lemma or, if they are not good by it, by a relaxed one.
+    """Measure arms (K, d), or rounds (n, K, d), by the theorem's lemma, or else by a relaxed one.
 
     If objectives have to be ``apart``, alpha is at most their least distance (unless that is 0).
     """
@@ -79,11 +90,11 @@ def measure_goodness(features: FloatArray, theta: FloatArray, *, apart: bool) ->
     distances = np.linalg.norm(theta[:, None] - theta, axis=-1)[~np.eye(len(theta), dtype=bool)]
     sizes = Goodness(
         diversity=objective_diversity(theta),
-        level=goodness_level(features, theta),
+        level=goodness_level(features, theta) if features.ndim == 2 else 0.0,
         needed=0.0,
         version="",
         separation=float(distances.min()) if len(distances) else None,
-        feature_norm=float(np.linalg.norm(features, axis=1).max()),
+        feature_norm=float(np.linalg.norm(features, axis=-1).max()),
         smallest_norm=float(norms.min()),
         largest_norm=float(norms.max()),
     )
@@ -110,7 +121,13 @@ def _measure(
 
     needed = goodness_needed(lam, **norms)
     good = replace(sizes, version=version, needed=needed, perfect_alpha=cap(perfect) or None)
-    pair = best_goodness(features, theta, needed=needed, cap=cap)
+    if features.ndim == 2:
+        pair = best_goodness(features, theta, needed=needed, cap=cap)
+    else:
+        level = needed + _CONTEXT_LEVEL * (perfect - needed)
+        share, reached = measure_rounds(features, level, np.random.default_rng(0))
+        good = replace(good, level=max(0.0, reached), probability=share)
+        pair = (level, cap(level)) if share.low > 0 else None
     if pair is None:
         return good
     gamma, alpha = pair
