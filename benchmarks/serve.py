@@ -94,7 +94,7 @@ def run_server(place: str) -> None:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from mogro.service.access_control import AccessControl, authenticate, read_body
+    from mogro.service.access import HostCheck, read_body
     from mogro.service.app import make_app
     from mogro.service.config import parse_config
     from mogro.service.protocol import make_protocol
@@ -105,12 +105,12 @@ def run_server(place: str) -> None:
     service = Service(parse_config(config(port), folder / "shop.toml"))
 
     async def nothing(request: Request) -> Response:
-        authenticate(request, service)
+        service.access.authenticate(request)
         await read_body(request, most=10**6, seconds=10.0)
         return Response(b"{}", media_type="application/json")
 
     whole = make_app(service)
-    empty = AccessControl(
+    empty = HostCheck(
         Starlette(routes=[Route("/empty", nothing, methods=["POST"])]), service.config
     )
 

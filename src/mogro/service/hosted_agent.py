@@ -1,35 +1,139 @@
-"""An agent of the service with what belongs to it."""
+"""An agent of the service with what belongs to it: arms on offer, a thread that writes."""
 
+import json
 import math
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
-from mogro.agent import Agent, Alarm
+from starlette.exceptions import HTTPException
+
+from mogro._files import write_atomically
+from mogro.agent import Agent, Alarm, Catalogue
+from mogro.agent.features.encoder import read_records
 from mogro.service import wire
-from mogro.service.arms import ArmStore
-from mogro.service.threads import WriterThread
+from mogro.service.config import ServiceConfig
+from mogro.service.threads import Writer
 
 _RECENT = 200  # choices that the page looks back on
 _RECALLED, _ARMS = 20, 1000  # of them from a journal, with so many arms each at most
 _FRESH = 5.0  # seconds for which alarms are kept: they look at all decisions
 
 
-@dataclass
-class HostedAgent:
-    """One agent, its catalogue, the thread that changes it, and what the page looks back on."""
+class ArmStore:
+    """The arms that an agent has on offer, in a file that is there as a whole or not at all.
 
-    name: str
-    agent: Agent
-    arms: ArmStore
-    writer: WriterThread
-    noise: Any = None  # of rewards, if somebody knows: see Agent.front
-    page: tuple[float, dict[str, str]] = (-math.inf, {})  # since when, and its parts
-    recent: deque[tuple[Any, Any]] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
+    Parameters
+    ----------
+    agent
+        Whose features the arms have.
+    path
+        The file.
+    first
+        Arms to begin with, where there is no file.
+    most
+        How many arms there may be.
+    """
+
+    def __init__(self, agent: Agent, path: Path, first: Mapping[str, Any], *, most: int) -> None:
+        self._agent, self._path, self._most = agent, path, most
+        self._lock = threading.Lock()
+        self.given: Mapping[str, Any] = dict(first)  # as they were sent
+        if path.exists():
+            try:
+                self.given = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise ValueError(f"{path}: not a catalogue: {error}") from None
+        self._features = agent.config.features
+        self._catalogue = self._encode(self.given)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The arms, as an agent takes them; made anew where its features have changed."""
+        features = self._agent.config.features
+        if features is not self._features:
+            with self._lock:
+                self._catalogue, self._features = self._encode(self.given), features
+        return self._catalogue
+
+    def put(self, arms: Mapping[str, Any]) -> None:
+        """Add arms, or give those that are there other features."""
+        with self._lock:
+            self._replace({**self.given, **arms})
+
+    def drop(self, ids: Collection[str]) -> None:
+        """Take arms off offer."""
+        with self._lock:
+            missing = [arm for arm in ids if arm not in self.given]
+            if missing:
+                raise ValueError(f"arms: expected arms of the catalogue, got {missing[:3]}")
+            gone = set(ids)
+            self._replace({arm: x for arm, x in self.given.items() if arm not in gone})
+
+    def _replace(self, given: dict[str, Any]) -> None:
+        if len(given) > self._most:
+            words = f"arms: expected at most {self._most} in all, got {len(given)}"
+            raise HTTPException(413, words)
+        catalogue = self._encode(given)
+        with write_atomically(self._path) as file:
+            file.write(json.dumps(given).encode())
+        self.given, self._catalogue = given, catalogue
+
+    def _encode(self, given: Mapping[str, Any]) -> Catalogue:
+        features = self._agent.config.features
+        catalogue = Catalogue(features.dim)
+        if given:
+            rows = list(given.values())
+            records = read_records(rows)
+            catalogue.add(list(given), rows if records is None else features.encode_arms(records))
+        return catalogue
+
+
+class HostedAgent:
+    """An agent by its name in the file of the service.
+
+    Attributes
+    ----------
+    agent, arms, writer
+        The agent itself, its arms on offer, and the thread that changes it.
+    noise
+        Of rewards, if somebody knows: see :meth:`mogro.Agent.front`.
+    recent
+        Arms and contexts of the last choices.
+    page
+        Since when, and the parts of the page as they were then.
+    """
+
+    def __init__(self, name: str, config: ServiceConfig) -> None:
+        self.name, section, limits = name, config.agents[name], config.limits
+        self.agent, self.noise = section.open(config.journal(name), name), section.noise
+        try:
+            path = config.beside(f"{config.path.stem}.{name}.arms.json")
+            self.arms = ArmStore(self.agent, path, section.catalogue, most=limits.arms)
+            self.recent = deque(self._recorded(), maxlen=_RECENT)
+        except BaseException:
+            self.agent.close()
+            raise
+        self.writer = Writer(self.agent, waiting=limits.waiting, seconds=limits.seconds)
+        self.page: tuple[float, dict[str, str]] = (-math.inf, {})
+        self._lock = threading.Lock()
+        self._alarms: tuple[float, tuple[Alarm, ...]] = (-math.inf, ())
+
+    def _recorded(self) -> list[tuple[Any, Any]]:
+        """Return the last choices that the journal knows."""
+        ledger, choices = self.agent.freeze().ledger, []
+        for row in ledger.live()[-_RECALLED:].tolist():
+            try:
+                arms = self.agent.decision(ledger.ids[row]).decision.inputs.arms
+            except ValueError:  # its inputs are not on record
+                continue
+            if len(arms) <= _ARMS:
+                named = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
+                choices.append((named, arms.context))
+        return choices
 
     def carry_out(self, call: wire.Call) -> Any:
         """Return the answer to a call, and remember what was on offer."""
@@ -45,14 +149,7 @@ class HostedAgent:
                 self._alarms = time.monotonic(), self.agent.alarms()
             return self._alarms[1]
 
-    def restore_recent(self) -> None:
-        """Take the last choices from the journal, after a start."""
-        ledger = self.agent.freeze().ledger
-        for row in ledger.live()[-_RECALLED:].tolist():
-            try:
-                arms = self.agent.decision(ledger.ids[row]).decision.inputs.arms
-            except ValueError:  # its inputs are not on record
-                continue
-            if len(arms) <= _ARMS:
-                named = dict(zip(arms.ids, arms.raw.tolist(), strict=True))
-                self.recent.append((named, arms.context))
+    def close(self) -> None:
+        """Finish what has begun, write a snapshot, and let go of the journal."""
+        self.writer.close()
+        self.agent.close()

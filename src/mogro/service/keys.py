@@ -59,10 +59,8 @@ class KeyRing:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._stamp: tuple[int, int] | None = None
         self._looked = time.monotonic()
-        self._keys = _read(path)
-        self._stamp = _stamp(path)
+        self._stamp, self._keys = _stamp(path), _read(path)
         self._had_some = bool(self._keys)
 
     @property

@@ -10,7 +10,7 @@ from mogro.service.operations import Operation
 from mogro.service.wire import ErrorAnswer
 
 _REFERENCE = "#/components/schemas/{name}"
-_DESCRIPTIONS = {
+_REFUSALS = {
     400: "The body is no JSON.",
     401: "A key is needed.",
     403: "The key does not allow it.",
@@ -30,17 +30,15 @@ _DESCRIPTIONS = {
 def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> dict[str, Any]:
     """Return the whole description, of a service with some agents."""
     types = [kind for o in operations for kind in (o.asks, o.answers) if kind is not None]
-    schemas, components = msgspec.json.schema_components(
-        [*types, ErrorAnswer], ref_template=_REFERENCE, schema_hook=_array
+    types.append(ErrorAnswer)
+    found, components = msgspec.json.schema_components(
+        types, ref_template=_REFERENCE, schema_hook=_array
     )
-    known = dict(zip([*types, ErrorAnswer], schemas, strict=True))
+    schemas = dict(zip(types, found, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for operation in operations:
-        asked = known[operation.asks] if operation.asks is not None else None
-        body = None if asked is None else _body(asked, components)
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation_object(
-            operation, body, known.get(operation.answers), known[ErrorAnswer], agents
-        )
+    for each in operations:
+        described = _describe(each, schemas, components, agents)
+        paths.setdefault(each.path, {})[each.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -51,6 +49,10 @@ def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> 
         "paths": paths,
         "components": {
             "schemas": components,
+            "responses": {
+                f"Refused{status}": {"description": words, "content": _json(schemas[ErrorAnswer])}
+                for status, words in _REFUSALS.items()
+            },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -59,6 +61,49 @@ def openapi_document(operations: Sequence[Operation], agents: Sequence[str]) -> 
 def _array(_: Any) -> dict[str, Any]:
     """Describe an array of numbers; how many axes it has is in the words of its type."""
     return {"type": "array", "items": {"type": ["number", "array", "null"]}}
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _describe(
+    operation: Operation, schemas: dict[Any, Any], components: dict[str, Any], agents: Sequence[str]
+) -> dict[str, Any]:
+    good: dict[str, Any] = {"description": "As asked."}
+    if operation.good != 204:
+        good["content"] = (
+            {"*/*": {}} if operation.answers is None else _json(schemas[operation.answers])
+        )
+    path = f"{operation.method.lower()}{operation.path.replace('/', '_')}"
+    responses = {str(operation.good): good}
+    for status in _REFUSALS:
+        responses[str(status)] = {"$ref": f"#/components/responses/Refused{status}"}
+    described: dict[str, Any] = {
+        "summary": operation.summary,
+        "operationId": path.translate(str.maketrans("-", "_", "{}")),
+        "responses": responses,
+    }
+    parameters = {}
+    if operation.asks is not None and operation.method == "GET":
+        text = {"type": "string", "minLength": 1}
+        parameters = {(name, "query"): text for name in operation.asks.__struct_fields__}
+    elif operation.asks is not None:
+        body = _body(schemas[operation.asks], components)
+        described["requestBody"] = {"required": True, "content": _json(body)}
+    if "{agent}" in operation.path:
+        parameters["agent", "path"] = {"type": "string", "enum": list(agents)}
+    if "{event}" in operation.path:
+        parameters["event", "path"] = {"type": "string"}
+    if parameters:
+        described["parameters"] = [
+            {"name": name, "in": where, "schema": schema, "required": True}
+            for (name, where), schema in parameters.items()
+        ]
+    if operation.role is not None:
+        described["security"] = [{"key": []}]
+        described["description"] = f"Role: {operation.role}."
+    return described
 
 
 def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
@@ -72,45 +117,3 @@ def _body(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
     single["required"] = [field for field in whole["required"] if field != "call"]
     components[f"{name}Body"] = single
     return {"$ref": _REFERENCE.format(name=f"{name}Body")}
-
-
-def _json(schema: Any) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
-
-
-def _operation_object(
-    operation: Operation, body: Any, answer: Any, problem: Any, agents: Sequence[str]
-) -> dict[str, Any]:
-    good: dict[str, Any] = {"description": "As asked."}
-    if operation.good != 204:
-        good["content"] = {"*/*": {}} if answer is None else _json(answer)
-    bad = {
-        str(status): {"description": words, "content": _json(problem)}
-        for status, words in _DESCRIPTIONS.items()
-    }
-    described: dict[str, Any] = {
-        "summary": operation.summary,
-        "operationId": f"{operation.method.lower()}{operation.path.replace('/', '_')}".translate(
-            str.maketrans("-", "_", "{}")
-        ),
-        "responses": {str(operation.good): good, **bad},
-    }
-    parameters: list[dict[str, Any]] = []
-    if operation.method == "GET" and operation.asks is not None:
-        text = {"type": "string", "minLength": 1}
-        names = operation.asks.__struct_fields__
-        parameters = [{"name": name, "in": "query", "schema": text} for name in names]
-        body = None
-    if "{agent}" in operation.path:
-        known = {"type": "string", "enum": list(agents)}
-        parameters.append({"name": "agent", "in": "path", "schema": known})
-    if "{event}" in operation.path:
-        parameters.append({"name": "event", "in": "path", "schema": {"type": "string"}})
-    if parameters:
-        described["parameters"] = [{**each, "required": True} for each in parameters]
-    if body is not None:
-        described["requestBody"] = {"required": True, "content": _json(body)}
-    if operation.role is not None:
-        described["security"] = [{"key": []}]
-        described["description"] = f"Role: {operation.role}."
-    return described

@@ -1,38 +1,71 @@
-"""What can be asked of the agents of a service: for each a method and path, types, and the work."""
+"""What can be asked of a service: for each a method and path, a role, types, and the work."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, get_args, get_type_hints
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, BinaryIO, Literal, NamedTuple, get_args, get_type_hints
 
 import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from mogro._codec import to_plain
-from mogro.agent import Agent
+from mogro._version import __version__
+from mogro.agent import Agent, ImplausibleTime
 from mogro.agent.features.feature_map import FeatureMap
 from mogro.agent.state.counters import Reconfiguration
-from mogro.service import personalizer, wire
+from mogro.service import wire
+from mogro.service.access import Caller
 from mogro.service.config import AgentSettings
-from mogro.service.error_responses import RequestRefused
+from mogro.service.error_responses import error_answer
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.keys import Role
 from mogro.service.service import Service
-from mogro.service.sessions import Caller
 
 _HERE = "/v1/agents/{agent}"
-_PERSONALIZER = "/personalizer/v1.1-preview.3"
+_CHUNK = 1 << 16
+# Seconds by which a client's time may differ from the clock. What is ahead counts as now: nobody
+# can move the time of an agent beyond the clock. What is far behind could not be gone on from.
+_AHEAD, _BEHIND = 60.0, 30 * 86_400.0
 
 
-class CallContext(NamedTuple):
-    """Who asks which agent; of Personalizer's calls also the event in the path."""
+class Context(NamedTuple):
+    """A request: who asks, and for which agent, if it is for one."""
 
     service: Service
-    hosted: HostedAgent
+    request: Request
     caller: Caller
-    event: str
+    name: str | None
+
+    @property
+    def hosted(self) -> HostedAgent:
+        """The agent, with what belongs to it."""
+        return self.service.agents[self.name or ""]
 
     @property
     def agent(self) -> Agent:
         """The agent itself."""
         return self.hosted.agent
+
+    def check(self, asked: Any) -> None:
+        """Refuse what the key or the limits do not allow."""
+        for role in getattr(asked, "roles", ()):
+            self.caller.require(role, self.name)
+        arms, most = getattr(asked, "arms", None), self.service.config.limits.arms
+        if isinstance(arms, dict) and len(arms) > most:
+            raise HTTPException(413, f"arms: expected at most {most}, got {len(arms)}")
+        now, clock = getattr(asked, "now", None), time.time()
+        if now is not None:
+            if not clock - _BEHIND <= now <= clock + _AHEAD:
+                raise ImplausibleTime(
+                    f"now: expected at most a minute after {clock:.0f}, the clock of the service, "
+                    f"and 30 days before, got {now}; it may be left out"
+                )
+            asked.now = min(now, clock)
 
     def note(self, what: str, detail: Any) -> None:
         """Write down who has changed what."""
@@ -52,15 +85,16 @@ class Operation(NamedTuple):
     ----------
     method, path
         By which it is called; ``{agent}`` stands for a name.
+    role
+        That a key needs; None if it needs no key.
     summary
         What it does.
-    role
-        That a key needs, or words about it; None if it needs no key.
     asks, answers
         Types of what is asked (in a GET, in the address) and of the answer; None where there is
         none, or no JSON.
     work
-        What to do, with who asks and what; None for what is no call of an agent.
+        What to do, with the context and what is asked. A coroutine runs in the event loop, all
+        else in a thread.
     writes
         Whether the thread does it that shares commits.
     agent
@@ -71,177 +105,181 @@ class Operation(NamedTuple):
 
     method: str
     path: str
+    role: Role | Literal["any"] | None
     summary: str
-    role: Any = None
-    asks: Any = None
-    answers: Any = None
-    work: Any = None
+    asks: Any
+    answers: Any
+    work: Callable[[Context, Any], Any]
     writes: bool = False
     agent: str | None = None
     good: int = 200
 
 
-def agent_operations(service: Service) -> list[Operation]:
-    """Return all that can be asked of agents."""
+def as_json(body: Any, status: int = 200) -> Response:
+    """Return an answer in JSON."""
+    return Response(wire.encode(body), status, media_type="application/json")
+
+
+def operation(
+    method: str, path: str, role: Any, work: Callable[..., Any], **more: Any
+) -> Operation:
+    """Return an operation, with the types and the words of a function."""
+    hints, words = get_type_hints(work), (work.__doc__ or "").partition("\n")[0]
+    answers = None if hints["return"] in (Response, type(None)) else hints["return"]
+    return Operation(method, path, role, words, hints.get("asked"), answers, work, **more)
+
+
+def operations(service: Service) -> list[Operation]:
+    """Return all that can be asked of agents, and of the service."""
+    metrics = None if service.config.public_metrics else "read"
     return [
         *(_call(kind, writes=True) for kind in get_args(wire.WriteCall)),
-        *(_call(kind, writes=False) for kind in wire.READ_CALLS),
-        _make("GET", "decision", "read", _show_decision),
-        _make("GET", "explanation", "read", _explain),
-        _make("GET", "alarms", "read", _show_alarms),
-        _make("GET", "weights", "read", _show_weights),
-        _make("PUT", "weights", "admin", _set_weights),
-        _make("GET", "config", "read", _show_config),
-        _make("PATCH", "config", "admin", _reconfigure),
-        _make("GET", "budgets", "read", _show_budgets),
-        _make("PUT", "budgets", "admin", _set_budgets),
-        _make("GET", "arms", "read", _show_arms),
-        _make("PUT", "arms", "admin", _put_arms),
-        _make("DELETE", "arms", "admin", _drop_arms),
-        _make("POST", "erase", "admin", _erase),
-        _make("GET", "", "read", _describe),
-        *_personalizer_operations(service),
+        *(_call(kind) for kind in wire.READ_CALLS),
+        operation("GET", f"{_HERE}/decision", "read", _show_decision),
+        operation("GET", f"{_HERE}/explanation", "read", _explain),
+        operation("GET", f"{_HERE}/alarms", "read", _show_alarms),
+        operation("GET", f"{_HERE}/weights", "read", _show_weights),
+        operation("PUT", f"{_HERE}/weights", "admin", _set_weights),
+        operation("GET", f"{_HERE}/config", "read", _show_config),
+        operation("PATCH", f"{_HERE}/config", "admin", _reconfigure),
+        operation("GET", f"{_HERE}/budgets", "read", _show_budgets),
+        operation("PUT", f"{_HERE}/budgets", "admin", _set_budgets),
+        operation("GET", f"{_HERE}/arms", "read", _show_arms),
+        operation("PUT", f"{_HERE}/arms", "admin", _put_arms),
+        operation("DELETE", f"{_HERE}/arms", "admin", _drop_arms),
+        operation("POST", f"{_HERE}/erase", "admin", _erase),
+        operation("POST", f"{_HERE}/batch", "any", _batch),
+        operation("GET", f"{_HERE}/log", "read", _log),
+        operation("GET", _HERE, "read", _describe),
+        operation("GET", "/v1/agents", "any", _list_agents),
+        operation("GET", "/v1/audit", "admin", _list_changes),
+        operation("GET", "/health", None, _health)._replace(answers=wire.HealthAnswer),
+        operation("GET", "/ready", None, _ready),
+        operation("GET", "/metrics", metrics, _metrics),
     ]
 
 
-def _make(method: str, name: str, role: Role, work: Callable[..., Any]) -> Operation:
-    hints, words = get_type_hints(work), (work.__doc__ or "").partition("\n")[0]
-    path = f"{_HERE}/{name}".rstrip("/")
-    return Operation(method, path, words, role, hints.get("asked"), hints["return"], work)
-
-
-def _call(kind: type[wire.Call], *, writes: bool) -> Operation:
+def _call(kind: type[wire.Call], *, writes: bool = False) -> Operation:
     path, words = f"{_HERE}/{kind.__struct_config__.tag}", (kind.__doc__ or "").partition("\n")[0]
     answers = get_type_hints(kind.carry_out)["return"]
-    return Operation("POST", path, words, kind.role, kind, answers, _carry_out, writes)
+    return Operation("POST", path, kind.role, words, kind, answers, _carry_out, writes)
 
 
-def _carry_out(here: CallContext, asked: wire.Call) -> Any:
+def _carry_out(here: Context, asked: wire.Call) -> Any:
     return here.hosted.carry_out(asked)
 
 
-def _personalizer_operations(service: Service) -> list[Operation]:
-    """Return the calls in the shape of Azure Personalizer, if they are wanted."""
-    wanted = service.config.personalizer
-    if wanted is None:
-        return []
-    name, objective = wanted.agent, wanted.objective
-
-    def rank(here: CallContext, asked: personalizer.RankRequest) -> Any:
-        return personalizer.rank(here.agent, asked)
-
-    def reward(here: CallContext, asked: personalizer.RewardRequest) -> Any:
-        here.agent.reward(here.event, {objective: asked.value})
-
-    def activate(here: CallContext, _: None) -> Any:
-        here.agent.activate(here.event)
-
-    p, event = personalizer, f"{_PERSONALIZER}/events/{{event}}"
-    return [
-        Operation("POST", f"{_PERSONALIZER}/rank", "Rank actions, as Personalizer did.", "decide",
-                  p.RankRequest, p.RankResponse, rank, True, name, 201),
-        Operation("POST", f"{event}/reward", "Reward an event.", "reward",
-                  p.RewardRequest, None, reward, True, name, 204),
-        Operation("POST", f"{event}/activate", "Activate an event.", "reward",
-                  None, None, activate, True, name, 204),
-    ]  # fmt: skip
+async def _batch(here: Context, asked: wire.Batch) -> wire.BatchAnswers:
+    """Make up to 100 calls with one commit; each needs its role."""
+    calls, most = asked.calls, here.service.config.limits.batch
+    if len(calls) > most:
+        raise HTTPException(413, f"calls: expected at most {most}, got {len(calls)}")
+    for call in calls:
+        here.check(call)
+    works = [partial(here.hosted.carry_out, call) for call in calls]
+    results = await here.hosted.writer.perform(works)
+    return wire.BatchAnswers(
+        [
+            wire.BatchAnswer(*(error_answer(each) if isinstance(each, Exception) else (200, each)))
+            for each in results
+        ]
+    )
 
 
-def _show_decision(here: CallContext, asked: wire.DecisionId) -> wire.RecordAnswer:
+def _show_decision(here: Context, asked: wire.DecisionId) -> wire.RecordAnswer:
     """Return a decision and what has become of it."""
     return wire.record_answer(here.agent.decision(asked.id))
 
 
-def _explain(here: CallContext, asked: wire.DecisionId) -> wire.ExplanationAnswer:
+def _explain(here: Context, asked: wire.DecisionId) -> wire.ExplanationAnswer:
     """Say what an arm was chosen over."""
     known = here.agent.explain(here.agent.decision(asked.id).decision)
     return wire.ExplanationAnswer(wire.decision_answer(known.decision), known.reason, known.rivals)
 
 
-def _show_alarms(here: CallContext, _: None) -> wire.AlarmsAnswer:
+def _show_alarms(here: Context, _: None) -> wire.AlarmsAnswer:
     """Say what should be looked at."""
     return wire.AlarmsAnswer([wire.AlarmAnswer(*alarm) for alarm in here.agent.alarms()])
 
 
-def _show_weights(here: CallContext, _: None) -> wire.WeightsAnswer:
+def _show_weights(here: Context, _: None) -> wire.WeightsAnswer:
     """Return the trade-off, and those before."""
     return wire.WeightsAnswer(here.agent.weights, here.history("weights"))
 
 
-def _set_weights(here: CallContext, asked: wire.SetWeights) -> wire.WeightsAnswer:
+def _set_weights(here: Context, asked: wire.SetWeights) -> wire.WeightsAnswer:
     """Set the trade-off."""
     here.agent.set_weights(asked.weights, now=asked.now)
     here.note("weights", asked.weights)
     return _show_weights(here, None)
 
 
-def _show_config(here: CallContext, _: None) -> wire.ConfigAnswer:
+def _show_config(here: Context, _: None) -> wire.ConfigAnswer:
     """Return the settings, and who changed them."""
     return _config_after(here, Reconfiguration())
 
 
-def _reconfigure(here: CallContext, asked: AgentSettings) -> wire.ConfigAnswer:
+def _reconfigure(here: Context, asked: AgentSettings) -> wire.ConfigAnswer:
     """Go on with other settings; what is left out stays."""
     options, config = asked.options(), here.agent.config
     names = ("arms", "context", "interactions")
     size = FeatureMap(*(options.get(name, getattr(config, name)) for name in names)).size
     most = here.service.config.limits.features
     if size > most:
-        raise RequestRefused(
-            413, f"arms: expected at most {most} features of the agent, got {size}"
-        )
+        words = f"arms: expected at most {most} features of the agent, got {size}"
+        raise HTTPException(413, words)
     done = here.agent.reconfigure(**options)
     if done.changes:
         here.note("config", asked)
     return _config_after(here, done)
 
 
-def _config_after(here: CallContext, done: Reconfiguration) -> wire.ConfigAnswer:
+def _config_after(here: Context, done: Reconfiguration) -> wire.ConfigAnswer:
     settings, changes = to_plain(here.agent.config), list(done.changes)
     history = here.history("config")
     return wire.ConfigAnswer(settings, changes, done.relearned, done.unsure, history)
 
 
-def _show_budgets(here: CallContext, _: None) -> wire.BudgetsAnswer:
+def _show_budgets(here: Context, _: None) -> wire.BudgetsAnswer:
     """Say how the budgets stand."""
     budgets = [wire.BudgetAnswer(*status) for status in here.agent.budgets]
     return wire.BudgetsAnswer(budgets, here.history("budgets"))
 
 
-def _set_budgets(here: CallContext, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
+def _set_budgets(here: Context, asked: wire.SetBudgets) -> wire.BudgetsAnswer:
     """Set all budgets."""
     here.agent.reconfigure(budgets=asked.budgets)
     here.note("budgets", asked.budgets)
     return _show_budgets(here, None)
 
 
-def _show_arms(here: CallContext, _: None) -> wire.CatalogueAnswer:
+def _show_arms(here: Context, _: None) -> wire.CatalogueAnswer:
     """Return the catalogue."""
     return wire.CatalogueAnswer(dict(here.hosted.arms.given))
 
 
-def _put_arms(here: CallContext, asked: wire.PutArms) -> wire.CountAnswer:
+def _put_arms(here: Context, asked: wire.PutArms) -> wire.CountAnswer:
     """Add arms, or give them other features."""
     here.hosted.arms.put(asked.arms)
     here.note("arms", {"put": list(asked.arms)[:100]})
     return wire.CountAnswer(len(here.hosted.arms.given))
 
 
-def _drop_arms(here: CallContext, asked: wire.DropArms) -> wire.CountAnswer:
+def _drop_arms(here: Context, asked: wire.DropArms) -> wire.CountAnswer:
     """Take arms off the catalogue."""
     here.hosted.arms.drop(asked.arms)
     here.note("arms", {"drop": asked.arms[:100]})
     return wire.CountAnswer(len(here.hosted.arms.given))
 
 
-def _erase(here: CallContext, asked: wire.Erase) -> wire.CountAnswer:
+def _erase(here: Context, asked: wire.Erase) -> wire.CountAnswer:
     """Remove what was recorded of decisions."""
     erased = here.agent.erase(*asked.ids)
     here.note("erase", {"decisions": erased})
     return wire.CountAnswer(erased)
 
 
-def _describe(here: CallContext, _: None) -> wire.AgentAnswer:
+def _describe(here: Context, _: None) -> wire.AgentAnswer:
     """Return an agent as it is now."""
     agent = here.agent
     return wire.AgentAnswer(
@@ -255,3 +293,64 @@ def _describe(here: CallContext, _: None) -> wire.AgentAnswer:
         agent.observations,
         len(here.hosted.arms.given),
     )
+
+
+def _log(here: Context, _: None) -> Response:
+    """Return all decisions with their rewards, as Parquet."""
+    with tempfile.TemporaryDirectory(prefix="mogro-log-") as folder:
+        file = here.agent.export(folder).open("rb")  # nothing else holds on to it
+    headers = {
+        "content-disposition": f'attachment; filename="{here.hosted.name}.parquet"',
+        "content-length": str(os.fstat(file.fileno()).st_size),
+    }
+    kind = "application/vnd.apache.parquet"
+    return StreamingResponse(_pieces(file), headers=headers, media_type=kind)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_CHUNK):
+            yield piece
+
+
+async def _list_agents(here: Context, _: None) -> wire.AgentsAnswer:
+    """List the agents that a key may use."""
+    names = [name for name in here.service.agents if here.caller.key.covers(name)]
+    return wire.AgentsAnswer(names, __version__)
+
+
+async def _list_changes(here: Context, _: None) -> wire.AuditAnswer:
+    """List who changed what."""
+    return wire.AuditAnswer(here.service.audit.list())
+
+
+async def _health(here: Context, _: None) -> Response:
+    """Say how the service is; names of agents are for those with a key."""
+    states = await asyncio.to_thread(_states, here.service)  # however busy the readers are
+    worst = next((s for s in ("failing", "degraded") if s in states.values()), "ok")
+    caller = here.service.access.find_caller(here.request)
+    known = {name: s for name, s in states.items() if caller and caller.key.covers(name)}
+    return as_json(wire.HealthAnswer(worst, known), 503 if worst == "failing" else 200)
+
+
+def _states(service: Service) -> dict[str, str]:
+    """Say how agents are; one whose journal failed last fails until a commit succeeds."""
+    states = {}
+    for name, hosted in service.agents.items():
+        if hosted.writer.fault is not None:
+            states[name] = "failing"
+        else:
+            states[name] = "degraded" if hosted.alarms() else "ok"
+    return states
+
+
+async def _ready(here: Context, _: None) -> wire.ReadyAnswer:
+    """Say whether it answers."""
+    if not here.service.ready:
+        raise HTTPException(503, "ready: not yet, or no longer")
+    return wire.ReadyAnswer(ready=True)
+
+
+def _metrics(here: Context, _: None) -> Response:
+    """Return metrics for Prometheus."""
+    return Response(here.service.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -10,7 +10,11 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from mogro.agent import Agent, Decision, Encoder
+from mogro.service.config import Personalizer
+from mogro.service.operations import Context, Operation, operation
 from mogro.service.wire import Id
+
+_HERE = "/personalizer/v1.1-preview.3"
 
 Scalar = float | str | bool | None
 Group = dict[str, Scalar | list[float | str] | dict[str, Scalar | list[float | str]]]
@@ -54,8 +58,31 @@ class RewardRequest(Struct):
     value: float
 
 
-def rank(agent: Agent, asked: RankRequest) -> RankResponse:
-    """Choose an action."""
+def operations(wanted: Personalizer | None) -> list[Operation]:
+    """Return the calls, if they are wanted."""
+    if wanted is None:
+        return []
+
+    def reward(here: Context, asked: RewardRequest) -> None:
+        """Reward an event."""
+        here.agent.reward(here.request.path_params["event"], {wanted.objective: asked.value})
+
+    event, whose = f"{_HERE}/events/{{event}}", {"writes": True, "agent": wanted.agent}
+    return [
+        operation("POST", f"{_HERE}/rank", "decide", _rank, good=201, **whose),
+        operation("POST", f"{event}/reward", "reward", reward, good=204, **whose),
+        operation("POST", f"{event}/activate", "reward", _activate, good=204, **whose),
+    ]
+
+
+def _activate(here: Context, _: None) -> None:
+    """Activate an event."""
+    here.agent.activate(here.request.path_params["event"])
+
+
+def _rank(here: Context, asked: RankRequest) -> RankResponse:
+    """Rank actions, as Personalizer did."""
+    agent = here.agent
     config = agent.config
     arms = {action.id: _record(action.features, config.arms) for action in asked.actions}
     if len(arms) < len(asked.actions):

@@ -2,79 +2,91 @@
 
 import json
 import os
-import secrets
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from mogro.service.arms import ArmStore
-from mogro.service.audit import Audit
+import msgspec
+from starlette.exceptions import HTTPException
+
+from mogro.service.access import Access
 from mogro.service.config import ServiceConfig
-from mogro.service.error_responses import RequestRefused
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.keys import KeyRing
 from mogro.service.metrics import Metrics
-from mogro.service.rate_limit import RateLimit
-from mogro.service.sessions import Sessions
-from mogro.service.threads import ReaderPool, WriterThread
+from mogro.service.threads import ReaderPool
+from mogro.service.wire import ChangeAnswer
 
 Log = Callable[[Mapping[str, Any]], None]
+
+
+class Audit:
+    """Who changed what, a line each, in a file that only grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, threading.Lock()
+        self._kept: deque[ChangeAnswer] = deque(maxlen=1000)
+        if path.exists():
+            with path.open("rb") as lines:
+                for line in lines:
+                    try:
+                        self._kept.append(msgspec.json.decode(line, type=ChangeAnswer))
+                    except (msgspec.DecodeError, UnicodeDecodeError):
+                        continue  # the last line, of a process that was killed
+
+    def write(self, by: str, agent: str, what: str, detail: Any = None) -> None:
+        """Write a line, and return when it is on the disk."""
+        change = ChangeAnswer(time.time(), by, agent, what, detail)
+        with self._lock, self._path.open("ab") as file:
+            file.write(msgspec.json.encode(change) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+            self._kept.append(change)
+
+    def list(self, agent: str | None = None, what: str | None = None) -> list[ChangeAnswer]:
+        """Return the last changes, the latest first."""
+        return [
+            change
+            for change in reversed(self._kept)
+            if agent in (None, change.agent) and what in (None, change.what)
+        ]
 
 
 class Service:
     """Everything that requests share."""
 
     def __init__(self, config: ServiceConfig, *, log: Log | None = None) -> None:
-        self.keys = KeyRing(config.key_file)
-        config.check(keys=self.keys.required)
-        self.config = config
-        self.sessions = Sessions()
-        rate = config.limits.rate
-        self.requests = RateLimit(rate, rate, f"rate: expected at most {rate:g} a second")
-        self.logins = RateLimit(5 / 60, 5, "key: too many that are wrong")  # by address
-        self.audit = Audit(os.fspath(config.beside(f"{config.path.stem}.audit.jsonl")))
+        self.config, self.access = config, Access(config)
+        config.check(keys=self.access.keys.required)
+        self.audit = Audit(config.beside(f"{config.path.stem}.audit.jsonl"))
         self.readers = ReaderPool()
         self.log: Log = log or write_line
-        self.token = secrets.token_urlsafe(32)  # of forms, where there are no keys
         self.ready = False
         self.agents: dict[str, HostedAgent] = {}
         try:
             for name in config.agents:
-                self.agents[name] = self._open(name)
+                self.agents[name] = HostedAgent(name, config)
         except BaseException:
             self.close()
             raise
         self.metrics = Metrics(self.agents)
         self.ready = True
 
-    def _open(self, name: str) -> HostedAgent:
-        config, section = self.config, self.config.agents[name]
-        agent, limits = section.open(config.journal(name), name), config.limits
-        try:
-            path = config.beside(f"{config.path.stem}.{name}.arms.json")
-            arms = ArmStore(agent, path, section.catalogue, most=limits.arms)
-        except BaseException:
-            agent.close()
-            raise
-        writer = WriterThread(agent, waiting=limits.waiting, seconds=limits.seconds)
-        hosted = HostedAgent(name, agent, arms, writer, section.noise)
-        hosted.restore_recent()
-        return hosted
-
     def close(self) -> None:
         """Answer what waits, write snapshots, and let go of the journals."""
         self.ready = False
         self.readers.close()
         for hosted in self.agents.values():
-            hosted.writer.close()
-            hosted.agent.close()
+            hosted.close()
 
     def agent(self, name: str) -> HostedAgent:
         """Return an agent by its name."""
         hosted = self.agents.get(name)
         if hosted is None:
-            raise RequestRefused(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
+            raise HTTPException(404, f"agent: expected one of {sorted(self.agents)}, got {name!r}")
         return hosted
 
 

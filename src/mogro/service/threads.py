@@ -1,20 +1,15 @@
-"""Threads that carry out what requests ask for, so that the event loop never waits.
-
-A :class:`WriterThread` is the one thread that changes an agent. All calls that wait when it is free
-are carried out one after the other and committed together: under load a commit is shared by as many
-requests as come while the one before is on its way to the disk.
-"""
+"""Threads that carry out what requests ask for, so that the event loop never waits."""
 
 import asyncio
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from starlette.exceptions import HTTPException
+
 from mogro.agent import Agent
-from mogro.service.error_responses import RequestRefused
 
 _MAX_CALLS = 256  # calls with one commit, at most about
 Answers = list[Any]  # what calls returned, or the exceptions of those that were refused
@@ -23,12 +18,15 @@ Answers = list[Any]  # what calls returned, or the exceptions of those that were
 class _PendingCalls(NamedTuple):
     calls: Sequence[Callable[[], Any]]
     since: float
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[Answers]"
+    answers: "asyncio.Future[Answers]"
 
 
-class WriterThread:
-    """Carries out the calls that change an agent.
+class Writer:
+    """Carries out the calls that change an agent, in one thread.
+
+    All calls that wait when it is free are carried out one after the other and committed together:
+    under load a commit is shared by as many requests as come while the one before is on its way to
+    the disk.
 
     Parameters
     ----------
@@ -41,81 +39,57 @@ class WriterThread:
     """
 
     def __init__(self, agent: Agent, *, waiting: int, seconds: float) -> None:
-        self.agent = agent
         self.commits = 0
         self.fault: Exception | None = None  # why the last commit failed, if it did
         self.size = 0  # calls that wait or are being carried out
-        self._most, self._seconds = waiting, seconds
-        self._queue: SimpleQueue[_PendingCalls | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._thread.start()
+        self._agent, self._most, self._seconds = agent, waiting, seconds
+        self._waiting: deque[_PendingCalls] = deque()
+        self._task: asyncio.Task[None] | None = None  # while there are calls
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     async def perform(self, calls: Sequence[Callable[[], Any]]) -> Answers:
         """Return the answers to calls, once they are committed."""
         if self.size + len(calls) > self._most:
-            raise RequestRefused(503, f"busy: {self.size} calls wait; try again", retry=1)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answers] = loop.create_future()
+            raise HTTPException(503, f"busy: {self.size} calls wait; try again")
+        answers: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_PendingCalls(calls, time.monotonic(), answers))
         self.size += len(calls)
-        self._queue.put(_PendingCalls(calls, time.monotonic(), loop, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
         try:
-            return await future
+            return await answers
         finally:
             self.size -= len(calls)
 
     def close(self) -> None:
-        """Carry out what waits, and stop."""
-        self._queue.put(None)
-        self._thread.join()
+        """Finish what has begun, and stop."""
+        self._thread.shutdown()
 
-    def _run(self) -> None:
-        last = False
-        while not last:
-            some, last = self._take()
-            until = time.monotonic() - self._seconds
-            due = [call for each in some if each.since >= until for call in each.calls]
-            answers = iter(self._carry_out(due))
-            words = f"busy: not begun within {self._seconds:g} s; try again"
-            late = RequestRefused(503, words, retry=1)
-            _deliver(
-                [
-                    (each, [next(answers) if each.since >= until else late for _ in each.calls])
-                    for each in some
-                ]
-            )
+    async def _work(self) -> None:
+        """Carry out all that waits."""
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            pending = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_CALLS))]
+            oldest = time.monotonic() - self._seconds
+            calls = [call for each in pending if each.since >= oldest for call in each.calls]
+            done = iter(await loop.run_in_executor(self._thread, self._commit, calls))
+            late = HTTPException(503, f"busy: not begun within {self._seconds:g} s; try again")
+            for each in pending:
+                answers = [next(done) if each.since >= oldest else late for _ in each.calls]
+                if not each.answers.done():
+                    each.answers.set_result(answers)
+        self._task = None
 
-    def _take(self) -> tuple[list[_PendingCalls], bool]:
-        """Wait for calls, and take all that are there; tell whether they are the last ones."""
-        some: list[_PendingCalls] = []
-        while not some or (len(some) < _MAX_CALLS and not self._queue.empty()):
-            following = self._queue.get()
-            if following is None:
-                return some, True
-            some.append(following)
-        return some, False
-
-    def _carry_out(self, calls: list[Callable[[], Any]]) -> Answers:
+    def _commit(self, calls: list[Callable[[], Any]]) -> Answers:
         if not calls:
             return []
         try:
-            answers = self.agent.batch(calls)
+            answers = self._agent.batch(calls)
         except Exception as error:  # of the commit: none has happened
             self.fault = error
             return [error] * len(calls)
         self.commits, self.fault = self.commits + 1, None
         return answers
-
-
-def _deliver(pairs: list[tuple[_PendingCalls, Answers]]) -> None:
-    """Hand answers to those who wait, with one message to their loop."""
-
-    def hand_over() -> None:
-        for each, answers in pairs:
-            if not each.future.done():
-                each.future.set_result(answers)
-
-    if pairs and not pairs[0][0].loop.is_closed():
-        pairs[0][0].loop.call_soon_threadsafe(hand_over)
 
 
 class ReaderPool:
@@ -129,7 +103,8 @@ class ReaderPool:
     async def perform(self, call: Callable[[], Any]) -> Any:
         """Return what a call returns."""
         if self.size >= self._most:
-            raise RequestRefused(503, f"busy: {self.size} requests wait; try again", retry=2)
+            words = f"busy: {self.size} requests wait; try again"
+            raise HTTPException(503, words, {"retry-after": "2"})
         self.size += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, call)
