@@ -89,36 +89,40 @@ def measure_lift(
     as would have this error. The difference has the interval that follows from both by adding
     squares (Newcombe 1998; Zou and Donner 2008).
     """
-    there = ~np.isnan(rewards)
-    rate = bool(are_rates(rewards))
-    parts = [
-        _mean(rewards[there & part], subjects[there & part], rate=rate)
-        for part in (~held_out, held_out)
-    ]
-    (agent, a, c), (baseline, b, d) = parts
+    there, rate = ~np.isnan(rewards), bool(are_rates(rewards))
+    parts = [there & part for part in (~held_out, held_out)]
+    agent, baseline = (mean_interval(rewards[p], subjects[p], rate=rate) for p in parts)
     value = agent.value - baseline.value
     low = value - np.hypot(agent.value - agent.low, baseline.high - baseline.value)
     high = value + np.hypot(agent.high - agent.value, baseline.value - baseline.low)
     difference = ConfidenceInterval(value, float(low), float(high))
-    return Lift(objective, agent, baseline, difference, (a, b), (c, d))
+    counts = [(int(part.sum()), len(np.unique(subjects[part]))) for part in parts]
+    return Lift(objective, agent, baseline, difference, *zip(*counts, strict=True))
 
 
-def _mean(
-    values: FloatArray, subjects: IntArray, *, rate: bool
-) -> tuple[ConfidenceInterval, int, int]:
-    """Return the mean of values (n,) with its interval, and the numbers of values and subjects."""
-    n = len(values)
-    _, indices = np.unique(subjects, return_inverse=True)
+def mean_interval(
+    rewards: FloatArray, subjects: IntArray | None = None, *, rate: bool | None = None
+) -> ConfidenceInterval:
+    """Return the mean of rewards (n,) that are known, with its interval, for subjects (n,).
+
+    Without these, each is of another one. A rate if somebody says so, or all are 0 or 1.
+    """
+    known = ~np.isnan(rewards)
+    values, n = rewards[known], int(known.sum())
+    indices = np.arange(n)
+    if subjects is not None:
+        _, indices = np.unique(subjects[known], return_inverse=True)
     groups = int(indices.max(initial=-1)) + 1
     mean = float(values.mean()) if n else np.nan
+    if rate is None:
+        rate = bool(are_rates(values))
     if groups < 2:
-        return ConfidenceInterval(mean, np.nan, np.nan), n, groups
+        return ConfidenceInterval(mean, np.nan, np.nan)
     sums = np.bincount(indices, values - mean)
     variance = float(sums @ sums) * groups / (groups - 1) / n**2
     z = float(student_quantile(LEVEL, groups - 1))
     if not rate:
         reach = z * variance**0.5
-        return ConfidenceInterval(mean, mean - reach, mean + reach), n, groups
+        return ConfidenceInterval(mean, mean - reach, mean + reach)
     size = min(mean * (1 - mean) / variance, n) if variance > 0 else groups
-    low, high = rate_interval(mean, size, z).tolist()
-    return ConfidenceInterval(mean, low, high), n, groups
+    return ConfidenceInterval(mean, *rate_interval(mean, size, z).tolist())

@@ -9,10 +9,10 @@ import numpy as np
 
 from mogro import _page
 from mogro._drawing import Series, bars, lines, regions
-from mogro._intervals import are_rates, band, rate_interval
+from mogro._intervals import ConfidenceInterval, are_rates
 from mogro._validation import BoolArray, FloatArray
 from mogro.agent.alarms import Alarm
-from mogro.agent.lift import lifts
+from mogro.agent.lift import lifts, mean_interval
 from mogro.agent.objective import DEFAULTED, MISSING, PENDING, STATUS
 from mogro.agent.objective_set import ObjectiveSet
 from mogro.agent.state.block import EXPLORED, HOLDOUT, OBSERVED, TIMED, UNIFORM
@@ -27,7 +27,6 @@ _NO_ARMS = "Arms on offer are on record for agents that were opened with a journ
 _NOT_DRAWN = "No arm was drawn uniformly (epsilon=): other policies cannot be judged by this log"
 _DRIFT = "Near 0 if the agent knows its world; a drift away from it says that the world changes."
 _RARE = ("missing", "late", "unmet", "withdrawn")
-_WIDE = 1.96  # standard errors of an interval of 95 %
 
 
 class LastArms(NamedTuple):
@@ -134,11 +133,9 @@ class HeldDecisions:
 
     def series(self, label: str, values: FloatArray) -> Series:
         """Return means of values (n,) by period, with their intervals."""
-        rate = bool(are_rates(values))
-        each = np.full((3, len(self.middles)), np.nan)
-        for period in np.unique(self.period):
-            each[:, period] = _mean(values[self.period == period], rate=rate)
-        return Series(label, self.middles, *each)
+        rate, periods = bool(are_rates(values)), range(len(self.middles))
+        means = [mean_interval(values[self.period == each], rate=rate) for each in periods]
+        return Series(label, self.middles, *np.array(means).T)
 
     def bottom_line(self) -> str:
         """Return what matters most, in a sentence."""
@@ -149,10 +146,8 @@ class HeldDecisions:
             held = self.has(HOLDOUT).mean()
             gains = "; ".join(each.gain for each in self.lifts)
             return f"The agent against the baseline: {gains}, by {n}, {held:.0%} held out."
-        means = [
-            f"{name} {_mean_text(_mean(column))}"
-            for name, column in zip(self.objective_set.names, self.rewards.T, strict=True)
-        ]
+        columns = zip(self.objective_set.names, self.rewards.T, strict=True)
+        means = [f"{name} {_text(mean_interval(column))}" for name, column in columns]
         unknown = "What the agent adds is not known: nobody is held out (holdout=)."
         return f"{n}: {', '.join(means)}. {unknown}"
 
@@ -170,35 +165,16 @@ def _objectives(held: HeldDecisions) -> str:
     rare = [kind for kind in _RARE if any(count[kind] for count in counts)]
     kinds = ["pending", "learned", "defaulted", *rare]
     rows = []
-    for objective, count, values in zip(
-        held.objective_set.objectives, counts, held.rewards.T, strict=True
-    ):
+    for m, objective in enumerate(held.objective_set.objectives):
         about = [objective.name, objective.direction, f"{objective.unit:g}"]
-        rows.append([*about, _mean_text(_mean(values)), *(f"{count[kind]:,}" for kind in kinds)])
+        mean = _text(mean_interval(held.rewards[:, m]))
+        rows.append([*about, mean, *(f"{counts[m][kind]:,}" for kind in kinds)])
     heads = ["objective", "better", "unit", "mean reward [95 %]", *kinds]
     return _page.table("Objectives", heads, rows)
 
 
-def _mean(values: FloatArray, *, rate: bool | None = None) -> tuple[float, float, float]:
-    """Return the mean of what is known of values, and its interval of 95 %; NaN without any."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return np.nan, np.nan, np.nan
-    if are_rates(known) if rate is None else rate:
-        mean = float(known.mean())
-        low, high = rate_interval(mean, len(known), _WIDE).tolist()
-        return mean, low, high
-    if len(known) < 2:
-        return float(known[0]), np.nan, np.nan
-    mean, low, high = (float(part) for part in band(known))
-    return mean, low, high
-
-
-def _mean_text(mean: tuple[float, float, float]) -> str:
-    value, low, high = mean
-    if np.isnan(value):
-        return "nothing yet"
-    return f"{value:.4g}" if np.isnan(low) else _page.interval(value, (low, high))
+def _text(mean: ConfidenceInterval) -> str:
+    return "nothing yet" if np.isnan(mean.value) else str(mean)
 
 
 def _lift(held: HeldDecisions) -> str:
@@ -208,8 +184,8 @@ def _lift(held: HeldDecisions) -> str:
     rows = [
         [
             each.objective,
-            *(_mean_text(part) for part in (each.difference, each.agent, each.baseline)),
-            *(f"{own:,} and {held:,}" for own, held in (each.decisions, each.subjects)),
+            *map(_text, (each.difference, each.agent, each.baseline)),
+            *(f"{agent:,} and {baseline:,}" for agent, baseline in (each.decisions, each.subjects)),
         ]
         for each in held.lifts
     ]
@@ -251,19 +227,13 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
     drawn = bars("How often arms were chosen", labels, percent, unit="%")
     if estimates is None:
         return drawn, ""
-    values, bounds = estimates.values, estimates.intervals
-    values = np.clip(values, bounds[..., 0], bounds[..., 1])
     on_front = effective_front(held.objective_set.to_learner_units(estimates.values))
     members = np.flatnonzero(on_front).tolist()
     if len(held.objective_set) > 1:
-        drawn += _picture(held.objective_set, estimates, values, members)
+        drawn += _picture(held.objective_set, estimates, members)
     heads = ["best for some weights", *held.objective_set.names, "chosen"]
     rows = [
-        [
-            estimates.arms[i],
-            *(_page.interval(v, b) for v, b in zip(values[i], bounds[i], strict=True)),
-            f"{chosen[estimates.arms[i]] / total:.1%}",
-        ]
+        [*estimates.row(i), f"{chosen[estimates.arms[i]] / total:.1%}"]
         for i in members[: 2 * _MAX_SHOWN]
     ]
     if front is None or not front.certain:
@@ -278,13 +248,12 @@ def _arms(held: HeldDecisions, estimates: Estimates | None, front: Front | None)
     return drawn, f"{table}<p>{_page.text(words)}</p>"
 
 
-def _picture(
-    objective_set: ObjectiveSet, estimates: Estimates, values: FloatArray, members: list[int]
-) -> str:
+def _picture(objective_set: ObjectiveSet, estimates: Estimates, members: list[int]) -> str:
     """Draw arms by two objectives: the front with intervals, what is near it, a crowd of others.
 
     What is near: arms that are least behind the best one, in units, for the weights that suit them.
     """
+    values = estimates.shown
     inward = objective_set.to_learner_units(values)
     behind = (inward[members][None] - inward[:, None]).max(axis=2).min(axis=1)
     few = max(_MAX_DRAWN - len(members), 0) if len(values) > _MAX_DRAWN else len(values)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -118,12 +119,18 @@ class Estimates:
     objectives: tuple[str, ...]
     intervals: FloatArray
 
+    @cached_property
+    def shown(self) -> FloatArray:
+        """The values, (K, M), within their intervals: rates are within 0 and 1."""
+        return np.clip(self.values, self.intervals[..., 0], self.intervals[..., 1])
+
+    def row(self, index: int) -> list[str]:
+        """Return an arm and its estimates with their intervals, in words."""
+        shown = zip(self.shown[index], self.intervals[index], strict=True)
+        return [self.arms[index], *(_page.interval(*each) for each in shown)]
+
     def __str__(self) -> str:
-        shown = np.clip(self.values, self.intervals[..., 0], self.intervals[..., 1])
-        rows = [
-            [arm, *(_page.interval(v, b) for v, b in zip(values, bounds, strict=True))]
-            for arm, values, bounds in zip(self.arms, shown, self.intervals, strict=True)
-        ]
+        rows = [self.row(index) for index in range(len(self.arms))]
         return _page.text_table(["arm", *self.objectives], rows)
 
     __repr__ = __str__

@@ -15,13 +15,11 @@ A commit that is cut off with its connection may have happened: after connecting
 for the lock, it is seen whether the first event is there.
 """
 
-import copy
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -39,10 +37,6 @@ _PAUSE = 0.05  # seconds between tries to connect again
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = off"
 # The second transaction waits for the disk; it has nothing but a mark in the server's log.
 _COMMIT = "COMMIT; SELECT pg_logical_emit_message(true, 'mogro', '')"
-_UNAVAILABLE = (
-    *(psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
-    *(errors.InsufficientPrivilege, errors.IdleInTransactionSessionTimeout),
-)
 
 
 class PostgresJournal(Journal):
@@ -66,12 +60,25 @@ class PostgresJournal(Journal):
         "bytes": "BYTEA",
         "clustered": "",
     }
+    _READ = (  # it is in nobody's way, however long it takes
+        "SET idle_in_transaction_session_timeout = 0;"
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    )
+    _ERRORS = {  # noqa: RUF012
+        psycopg.OperationalError: JournalUnavailable,
+        psycopg.InterfaceError: JournalUnavailable,
+        errors.ReadOnlySqlTransaction: JournalUnavailable,
+        errors.InsufficientPrivilege: JournalUnavailable,
+        errors.IdleInTransactionSessionTimeout: JournalUnavailable,
+        errors.DataCorrupted: DamagedJournal,
+        errors.IndexCorrupted: DamagedJournal,
+        psycopg.Error: JournalError,
+    }
 
     def __init__(
         self, address: str, name: str, config: dict[str, Any] | None, *, timeout: float
     ) -> None:
         self._address = address
-        self._timeout = timeout
         self.connections = 0
         self._appended: list[Row] = []  # in this transaction; they go out with the commit
         self._last = 0  # position of the last event known here
@@ -80,13 +87,11 @@ class PostgresJournal(Journal):
             parts = conninfo_to_dict(address)
         except psycopg.Error as error:
             raise JournalError(f"path: expected the address of a database, got {error}") from None
-        self.path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
-        self._connect()
-        try:
-            self._with_retry(lambda: self._find(name, config))
-        except BaseException:
-            self.close()
-            raise
+        path = f"postgresql://{parts.get('host', '')}/{parts.get('dbname', '')}"
+        super().__init__(path, name, config, timeout=timeout)
+
+    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+        self._with_retry(lambda: super(PostgresJournal, self)._find(name, config))
 
     def begin(self) -> None:
         """Take the agent's lock; what :meth:`read` gives is then complete."""
@@ -128,15 +133,6 @@ class PostgresJournal(Journal):
         there = self._rows(self._appended[0][0] - 1, 1)
         self._execute(_COMMIT)
         return there == self._appended[:1]
-
-    def reader(self) -> Self:
-        """Return the journal by another connection, to read it as it is now, and close it then."""
-        other = copy.copy(self)
-        other._connect()
-        other._execute("SET idle_in_transaction_session_timeout = 0")  # it is in nobody's way
-        other._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        other.index()  # from here on it sees nothing that comes later
-        return other
 
     def scrub(self) -> None:
         """Leave it to the server, which has its own ways."""
@@ -250,15 +246,3 @@ class PostgresJournal(Journal):
     @property
     def _is_idle(self) -> bool:
         return bool(self._connection.pgconn.transaction_status == TransactionStatus.IDLE)
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Let errors name the database."""
-        try:
-            yield
-        except _UNAVAILABLE as error:
-            raise JournalUnavailable(f"{self.path}: {error}") from error
-        except (errors.DataCorrupted, errors.IndexCorrupted) as error:
-            raise DamagedJournal(f"{self.path}: {error}") from error
-        except psycopg.Error as error:
-            raise JournalError(f"{self.path}: {error}") from error

@@ -5,15 +5,14 @@ lock from before it has read the last event until its own are committed, so posi
 say in which order events happened. A commit returns when the disk has it: WAL, synchronous FULL.
 """
 
-import copy
 import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from mogro.agent.errors import DamagedJournal, JournalError, JournalUnavailable
 from mogro.agent.journal.tables import Journal
@@ -44,29 +43,32 @@ class SQLiteJournal(Journal):
 
     connections = 1
     _WORDS = {"serial": "INTEGER", "bytes": "BLOB", "clustered": "WITHOUT ROWID"}  # noqa: RUF012
+    _READ = "BEGIN"
+    _ERRORS = {  # noqa: RUF012
+        sqlite3.ProgrammingError: JournalError,
+        sqlite3.OperationalError: JournalUnavailable,
+        OSError: JournalUnavailable,
+        sqlite3.Error: DamagedJournal,
+    }
 
     def __init__(
         self, path: str, name: str, config: dict[str, Any] | None, *, timeout: float
     ) -> None:
-        self.path = path
-        self._timeout = timeout
         if config is None and not Path(path).is_file():
             raise JournalError(f"{path}: no such file; to create it, give the objectives")
-        self._connect()
-        try:
-            self._execute(f"PRAGMA page_size = {_PAGE}")  # of a new file
-            # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
-            ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
-            if mode != "wal":
-                raise JournalUnavailable(f"{path}: expected a file that allows WAL, got {mode!r}")
-            self._execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
-            for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
-                self._execute(f"PRAGMA {setting}")
-            self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
-            self._find(name, config)
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(path, name, config, timeout=timeout)
+
+    def _find(self, name: str, config: dict[str, Any] | None) -> None:
+        self._execute(f"PRAGMA page_size = {_PAGE}")  # of a new file
+        # Only WAL lets readers go on beside a writer; FULL makes a commit durable in it.
+        ((mode,),) = self._execute("PRAGMA journal_mode = WAL")
+        if mode != "wal":
+            raise JournalUnavailable(f"{self.path}: expected a file that allows WAL, got {mode!r}")
+        self._execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT // _PAGE}")
+        for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"):
+            self._execute(f"PRAGMA {setting}")
+        self._execute("PRAGMA secure_delete = ON")  # what is erased is gone
+        super()._find(name, config)
 
     def begin(self) -> None:
         """Take the write lock; what :meth:`read` gives is then complete."""
@@ -86,14 +88,6 @@ class SQLiteJournal(Journal):
     def committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
         return not self._connection.in_transaction
-
-    def reader(self) -> Self:
-        """Return the journal by another connection, to read it as it is now, and close it then."""
-        other = copy.copy(self)
-        other._connect()
-        other._execute("BEGIN")
-        other.index()  # from here on it sees nothing that comes later
-        return other
 
     def scrub(self) -> None:
         """Empty the write-ahead log; what was deleted in the file is overwritten."""
@@ -161,18 +155,6 @@ class SQLiteJournal(Journal):
     def _execute_many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         with self._naming():
             self._connection.executemany(statement, rows)
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Let errors name the file."""
-        try:
-            yield
-        except sqlite3.ProgrammingError as error:
-            raise JournalError(f"{self.path}: {error}") from error
-        except (sqlite3.OperationalError, OSError) as error:
-            raise JournalUnavailable(f"{self.path}: {error}") from error
-        except sqlite3.Error as error:
-            raise DamagedJournal(f"{self.path}: {error}") from error
 
 
 def _is_busy(error: BaseException | None) -> bool:

@@ -14,12 +14,14 @@ pieces; parts 1, 2 and so on are blocks of decisions; those up to -1,000,000 lis
 be deleted once a snapshot counts that stands for them.
 """
 
+import copy
 import itertools
 import json
 import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -84,6 +86,19 @@ class Journal(ABC):
     types: Mapping[str, type[Any]]  # of which events are made, by their names
     _agent = 0  # its number; none yet
     _WORDS: ClassVar[dict[str, str]]  # of this kind of database, for the tables
+    _READ: ClassVar[str]  # begins a transaction that sees nothing that comes later
+    _ERRORS: ClassVar[dict[type[Exception], type[JournalError]]]  # its own, and what they are
+
+    def __init__(
+        self, path: str, name: str, config: dict[str, Any] | None, *, timeout: float
+    ) -> None:
+        self.path, self._timeout = path, timeout
+        self._connect()
+        try:
+            self._find(name, config)
+        except BaseException:
+            self.close()
+            raise
 
     @abstractmethod
     def begin(self) -> None:
@@ -102,9 +117,13 @@ class Journal(ABC):
     def committed(self) -> bool:
         """Whether a commit that was interrupted has happened all the same."""
 
-    @abstractmethod
     def reader(self) -> Self:
         """Return the journal by another connection, to read it as it is now, and close it then."""
+        other = copy.copy(self)
+        other._connect()
+        other._execute(self._READ)
+        other.index()  # from here on it sees nothing that comes later
+        return other
 
     @abstractmethod
     def scrub(self) -> None:
@@ -113,6 +132,9 @@ class Journal(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of it."""
+
+    @abstractmethod
+    def _connect(self) -> None: ...
 
     @abstractmethod
     def _has_tables(self) -> bool: ...
@@ -129,6 +151,15 @@ class Journal(ABC):
         """Execute one that changes nothing, if need be by a new connection."""
         return self._execute(statement, *arguments)
 
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let errors name the file or the database."""
+        try:
+            yield
+        except tuple(self._ERRORS) as error:
+            kind = next(kind for cause, kind in self._ERRORS.items() if isinstance(error, cause))
+            raise kind(f"{self.path}: {error}") from error
+
     def _find(self, name: str, config: dict[str, Any] | None) -> None:
         """Find an agent, and make it if it is new and there is a configuration."""
         self.begin()
@@ -142,7 +173,8 @@ class Journal(ABC):
                     " ON CONFLICT (name) DO NOTHING",
                     *(name, VERSION, json.dumps(config)),
                 )
-            agents = self._agents() if self._has_tables() else {}
+            known = "SELECT name, number, version, config FROM mogro_agents ORDER BY 2"
+            agents = {row[0]: row[1:] for row in self._execute(known)} if self._has_tables() else {}
             self.commit()
         except BaseException:
             self.rollback()
@@ -164,10 +196,6 @@ class Journal(ABC):
             self.config = dict(json.loads(text))
         except (ValueError, TypeError) as error:
             raise DamagedJournal(f"{self.path}: its settings are damaged: {error}") from error
-
-    def _agents(self) -> dict[str, tuple[int, int, str]]:
-        rows = self._execute("SELECT name, number, version, config FROM mogro_agents ORDER BY 2")
-        return {name: (number, version, text) for name, number, version, text in rows}
 
     def append(self, rows: Sequence[Row]) -> None:
         """Write events."""
