@@ -275,19 +275,8 @@ def make_decision(
         epsilon=inputs.epsilon,
         prices=inputs.prices,
     )
-    index, uniform = int(choice.arm), bool(choice.uniform)
-    event = decision_event(
-        id,
-        number,
-        request,
-        inputs,
-        index,
-        weights=None if uniform or choice.weights is None else np.array(choice.weights),
-        exploring=bool(choice.exploring),
-        uniform=uniform,
-        grouped=grouped,
-        priced=_budget_record(inputs, choice, index),
-    )
+    priced = None if inputs.effects is None else _budget_record(inputs, choice)
+    event = decision_event(id, number, request, inputs, choice, grouped=grouped, priced=priced)
     return Decision(event, config, inputs)
 
 
@@ -296,35 +285,37 @@ def decision_event(
     number: int | None,
     request: Request,
     inputs: DecisionInputs,
-    index: int,
+    choice: Choice,
     *,
-    weights: FloatArray | None = None,
-    exploring: bool = False,
-    uniform: bool = False,
     grouped: bool = False,
     priced: Priced | None = None,
 ) -> Decided:
-    """Return the event by which the arm at an index is chosen."""
-    arms = inputs.arms
+    """Return the event of a choice."""
+    arms, index, uniform = inputs.arms, int(choice.arm), bool(choice.uniform)
     seen, learned = arms.arm(index)
     record, context = arms.records(index)
     return Decided(
         id,
         arms.id(index),
         learned,
-        weights,
+        None if uniform or choice.weights is None else np.array(choice.weights),
         inputs.beliefs.theta.dot(seen),
-        exploring,
+        bool(choice.exploring),
         uniform,
         grouped,
         number,
         request.time,
-        active=request.activate,
+        active=request.unchecked.activate,
         subject=request.subject,
         record=record,
         context=context,
         priced=priced,
     )
+
+
+def certain_choice(index: int, *, uniform: bool = False) -> Choice:
+    """Return the choice of an arm that no weights were drawn for."""
+    return Choice(np.asarray(index), None, np.asarray(False), np.asarray(uniform))
 
 
 def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Request, bool]:
@@ -337,7 +328,7 @@ def assign_subject(config: AgentConfig, id: str, request: Request) -> tuple[Requ
 
 def _key(id: str, request: Request) -> str:
     """Return what random numbers follow from, beside the seed."""
-    return f"subject {request.subject}" if request.sticky else id
+    return f"subject {request.subject}" if request.unchecked.sticky else id
 
 
 def _baseline_decision(
@@ -356,9 +347,9 @@ def _baseline_decision(
     index = int(rng.integers(len(arms))) if uniform else arms.ids.index(named)
     values = np.full(len(arms), 1 / len(arms)) if uniform else np.eye(len(arms))[index]
     priced = _baseline_budget_record(state, learner, inputs, index, request.time)
-    event = decision_event(
-        *(id, number, request, inputs, index), uniform=uniform, grouped=grouped, priced=priced
-    )._replace(holdout=True)
+    choice = certain_choice(index, uniform=uniform)
+    event = decision_event(id, number, request, inputs, choice, grouped=grouped, priced=priced)
+    event = event._replace(holdout=True)
     chances = Propensities(arms.ids, values, np.zeros(len(arms)))
     return Decision(event, config, inputs, propensity_of(event.arm, chances), chances)
 
@@ -374,12 +365,11 @@ def _baseline_budget_record(
     return effects._replace(affordable=None).record(index, None, inputs.step, steered=False)
 
 
-def _budget_record(inputs: DecisionInputs, choice: Choice, index: int) -> Priced | None:
+def _budget_record(inputs: DecisionInputs, choice: Choice) -> Priced:
     """Return what budgets had to do with a choice."""
-    if inputs.effects is None:
-        return None
+    assert inputs.effects is not None
     steered = inputs.explore is None and not choice.uniform
-    return inputs.effects.record(index, choice.weights, inputs.step, steered=steered)
+    return inputs.effects.record(int(choice.arm), choice.weights, inputs.step, steered=steered)
 
 
 def unused_id(state: State) -> tuple[int, str]:

@@ -19,6 +19,7 @@ from mogro.agent.decision import (
     UNKNOWN_PROPENSITY,
     Decision,
     DecisionRecord,
+    certain_choice,
     compute_propensities,
     decision_event,
     make_inputs,
@@ -133,8 +134,8 @@ def observed_decision(
     number, id = (None, id) if id is not None else unused_id(state)
     learner = state.learner_at(request.time)
     inputs = make_inputs(state, learner, request, may_explore=False, accounts=())
-    index = request.arms.ids.index(arm)
-    event = decision_event(id, number, request, inputs, index)._replace(observed=True)
+    choice = certain_choice(request.arms.ids.index(arm))
+    event = decision_event(id, number, request, inputs, choice)._replace(observed=True)
     chance = None if propensity is None else (propensity, 0.0)
     if request.offer is None:
         return Decision(event, state.config, None, chance or UNKNOWN_PROPENSITY)

@@ -122,10 +122,8 @@ class Request(NamedTuple):
     selection: Selection
     constraints: Constraints | None
     time: float | None
-    activate: bool
     offer: Offer | None
     subject: int | None  # a hash
-    sticky: bool  # what is drawn follows from the subject
 
 
 def read_request(
@@ -151,10 +149,8 @@ def read_request(
         config.selection if weights is None else read_weights(weights, config.objective_set),
         read_constraints(unchecked, config.objective_set),
         read_time(unchecked.now, clock, needed=timed),
-        activate,
         arms.to_offer() if written else None,
         None if subject is None else hash_subject(config.seed, subject),
-        unchecked.sticky,
     )
 
 

@@ -28,10 +28,18 @@ class InFlight:
     """
 
     def __init__(self, size: int, objectives: int) -> None:
-        self.counts = [0] * objectives
         self._nothing: FloatArray = np.zeros((objectives, size, size))
         self._sums: FloatArray = self._nothing  # of x x', (M, p, p); never changed
+        self._summed = [0] * objectives  # decisions in these
         self._recent: dict[int, FloatArray] = {}  # the last ones, by number; not in the sums yet
+
+    def __bool__(self) -> bool:
+        return bool(self._recent) or any(self._summed)
+
+    @property
+    def counts(self) -> list[int]:
+        """How many decisions there are, for each objective."""
+        return [count + len(self._recent) for count in self._summed]
 
     @property
     def V(self) -> FloatArray:  # noqa: N802
@@ -50,36 +58,33 @@ class InFlight:
     def add(self, number: int, x: FloatArray) -> None:
         """Add a decision (p,) for every objective; its features must not change any more."""
         self._recent[number] = x
-        self.counts = [count + 1 for count in self.counts]
         if len(self._recent) > _MAX_SINGLE:
-            self._sums, self._recent = self.V, {}
+            self._set(self.V, self.counts)
+
+    def _set(self, sums: FloatArray, counts: list[int]) -> None:
+        self._sums, self._summed, self._recent = sums, counts, {}
 
     def arrive(self, number: int) -> bool:
         """Take out a decision for every objective, if it is one of the last; tell whether it is."""
-        if self._recent.pop(number, None) is None:
-            return False
-        self.counts = [count - 1 for count in self.counts]
-        if not any(self.counts):
-            self._sums = self._nothing
-        return True
+        return self._recent.pop(number, None) is not None
 
     def change(self, x: FloatArray, signs: IntArray, weights: FloatArray) -> None:
         """Add decisions (n, p) of weights (n,), or take them out, by signs (M, n): 1, 0 or -1."""
-        counts = zip(self.counts, signs.sum(axis=1).tolist(), strict=True)
-        self.counts = [count + change for count, change in counts]
-        if not any(self.counts):
-            self._sums, self._recent = self._nothing, {}
+        changes = zip(self.counts, signs.sum(axis=1).tolist(), strict=True)
+        counts = [count + change for count, change in changes]
+        if not any(counts):
+            self._set(self._nothing, counts)
             return
         more = outer_sums(np.broadcast_to(x, (len(signs), *x.shape)), signs * weights)
         sums = self.V + more
         # Rounding of what was taken out is left: it must not look like a direction.
         kept = diagonals(sums) > -_ROUNDING * diagonals(more)
-        kept[[count == 0 for count in self.counts]] = False
-        self._sums, self._recent = sums * (kept[:, :, None] & kept[:, None, :]), {}
+        kept[[count == 0 for count in counts]] = False
+        self._set(sums * (kept[:, :, None] & kept[:, None, :]), counts)
 
     def decay(self, factor: float) -> None:
         """Weigh all down."""
-        self._sums, self._recent = self.V * factor, {}
+        self._set(self.V * factor, self.counts)
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
@@ -94,12 +99,12 @@ class InFlight:
         """Take over what :meth:`save_state` gave, to the bit."""
         recent = arrays["recent"].astype(np.float64)
         check_shape(arrays["pending_sums"], "pending_sums", self._sums.shape)
-        check_shape(arrays["pending"], "pending", (len(self.counts),))
+        check_shape(arrays["pending"], "pending", (len(self._summed),))
         check_shape(recent, "recent", (len(recent), self._sums.shape[-1]))
         numbers = arrays["recent_numbers"].astype(np.int64).tolist()
-        self._sums = arrays["pending_sums"].astype(np.float64)
+        counts = (arrays["pending"].astype(np.int64) - len(recent)).tolist()
+        self._set(arrays["pending_sums"].astype(np.float64), counts)
         self._recent = dict(zip(numbers, recent, strict=True))
-        self.counts = arrays["pending"].astype(np.int64).tolist()
 
 
 class ExpectedPosterior:

@@ -109,7 +109,7 @@ class Learner:
         """Return what a policy may know; nothing changes it any more."""
         beliefs = self.observed.beliefs()
         expected: Any = beliefs.observed
-        if any(self.in_flight.counts):
+        if self.in_flight:
             expected = ExpectedPosterior(expected, self.in_flight)
         expected.version += self._losses << 32
         if self._first_conditions is not None and self.observed.apart:

@@ -191,41 +191,30 @@ class Ledger:
         arms, contexts = ([texts[row] for row in rows] for texts in self._records)
         return arms, contexts
 
-    def add(self, id: str, arm: str, record: str = "", context: str = "") -> tuple[int, Block, int]:
-        """Make a row for a new decision and return it and its place; the caller fills it.
-
-        What is not written stands as in an empty row: nothing is learned, and no time is known.
-        """
-        name = sys.intern(arm)  # many decisions choose the same
+    def _free_row(self) -> int:
+        """Return a row that no decision lives in, the lowest."""
         if self._free:
-            row = heapq.heappop(self._free)
-            self.ids[row], self.arms[row] = id, name
-        else:
-            row = len(self.ids)
-            if row >> self._bits == len(self.blocks):
-                self.blocks.append(empty_block(self.block_size, self.shape))
-                self.versions.append(self.position)
-            self.ids.append(id)
-            self.arms.append(name)
-            for texts in self._records:
-                texts.append("")
-        self.rows.add(id, row)
-        self.held += 1
-        if record or context:
-            self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
-        if self._records:
-            self._records[0][row], self._records[1][row] = record, context
-        return row, *self.writable(row)
+            return heapq.heappop(self._free)
+        row = len(self.ids)
+        if row >> self._bits == len(self.blocks):
+            self.blocks.append(empty_block(self.block_size, self.shape))
+            self.versions.append(self.position)
+        for texts in (self.ids, self.arms, *self._records):
+            texts.append("")
+        return row
 
     def store(self, event: Decided, number: int) -> int:
         """Make a row of a decision that has a number, and return it."""
-        record, context = event.record, event.context
-        row, block, i = self.add(
-            event.id,
-            event.arm,
-            "" if record is None else sys.intern(record_text(record)),  # many arms recur
-            "" if context is None else record_text(context),
-        )
+        row, record, context = self._free_row(), event.record, event.context
+        self.ids[row], self.arms[row] = event.id, sys.intern(event.arm)  # many arms recur
+        self.rows.add(event.id, row)
+        self.held += 1
+        if record is not None or context is not None:
+            self._records = self._records or ([""] * len(self.ids), [""] * len(self.ids))
+        if self._records:
+            self._records[0][row] = "" if record is None else sys.intern(record_text(record))
+            self._records[1][row] = "" if context is None else record_text(context)
+        block, i = self.writable(row)
         made = 0.0 if event.time is None else event.time
         block.features[i] = event.features
         if event.weights is not None:

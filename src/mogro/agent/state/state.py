@@ -240,15 +240,11 @@ class State:
     def _learn_whole(self, event: events.Rewarded, row: int) -> Outcome:
         """Learn every objective of a decision at once."""
         objective_set, (block, i) = self.objective_set, self.ledger.writable(row)
-        values = [event.values[name] for name in objective_set.names]
-        block.values[i], block.state[i] = values, LEARNED
-        if self.accounts and block.flags.item(i) & COUNTED:
-            self._settle(block, i, values)
-        if not objective_set.standard:
-            scales = zip(values, objective_set.offsets, objective_set.slopes, strict=True)
-            values = [(value - offset) / slope for value, offset, slope in scales]
+        values = np.array([event.values[name] for name in objective_set.names])
+        self._write(block, i, LEARNED, values)
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
-        self.learner.learn(number, block.features[i], np.array(values), None, time, arm)
+        y = objective_set.to_learner_units(values)
+        self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
         return Outcome(len(values))
@@ -514,7 +510,11 @@ class State:
         self.accounts = new_accounts(self.config.budgets, half_life, since, self.accounts)
 
     def _write(
-        self, block: Block, i: int, states: int | list[int], values: list[float] | None = None
+        self,
+        block: Block,
+        i: int,
+        states: int | list[int],
+        values: list[float] | FloatArray | None = None,
     ) -> None:
         """Note what has become of a decision; budgets count what it spends."""
         amounts = self._amounts(block, i) if self.accounts else []
@@ -551,13 +551,6 @@ class State:
                 expected = spending.expected(index, block.estimates[i])
                 amounts.append(SpentAmount(expected, state == PENDING))
         return amounts
-
-    def _settle(self, block: Block, i: int, values: list[float]) -> None:
-        """Count for the budgets what a decision has spent that was in flight."""
-        number, estimates, spending = block.number.item(i), block.estimates[i], self.config.spending
-        for index, (account, m) in enumerate(zip(self.accounts, spending.indices, strict=True)):
-            expected = SpentAmount(spending.expected(index, estimates), True)
-            account.change(number, expected, SpentAmount(account.budget.sign * values[m], False))
 
     def _recount(self, block: Block, i: int, before: list[SpentAmount | None]) -> None:
         """Count for the budgets what has become of a decision."""
