@@ -40,8 +40,6 @@ class ObjectiveSet:
             s * objective.unit for s, objective in zip(signs, objectives, strict=True)
         )
         self.offsets = tuple(objective.offset for objective in objectives)
-        # Whether the learner's values are the user's.
-        self._standard = set(self.slopes) == {1.0} and set(self.offsets) == {0.0}
         self.scale: FloatArray = np.array(self.slopes)
         self.offset: FloatArray = np.array(self.offsets)
         self.windows = tuple(
@@ -112,7 +110,7 @@ class ObjectiveSet:
 
     def to_learner_units(self, values: FloatArray) -> FloatArray:
         """Return (..., M) values of the user as the learner sees them."""
-        return values if self._standard else np.asarray((values - self.offset) / self.scale)
+        return np.asarray((values - self.offset) / self.scale)
 
     def to_user_units(self, values: FloatArray) -> FloatArray:
         """Return (..., M) values of the learner as the user sees them."""

@@ -204,7 +204,8 @@ class ArmReader:
         eligible: ArrayLike | None = None,
     ) -> ArmSet:
         """Check what a caller offers, and keep a copy of it (a catalogue is not copied)."""
-        view = feature_map.in_context(context)
+        plain = context is None and feature_map.context is None
+        view = feature_map.without_context if plain else feature_map.in_context(context)
         if isinstance(arms, Catalogue):
             offered = _registered(arms, features, view)
         else:

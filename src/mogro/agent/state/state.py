@@ -243,7 +243,7 @@ class State:
         values = np.array([event.values[name] for name in objective_set.names])
         self._write(block, i, LEARNED, values)
         number, time, arm = block.number.item(i), block.time.item(i), self.ledger.arms[row]
-        y = objective_set.to_learner_units(values)
+        y = (values - objective_set.offset) / objective_set.scale
         self.learner.learn(number, block.features[i], y, None, time, arm)
         self.counters.learned += len(values)
         self._complete(row)
