@@ -232,7 +232,7 @@ class Complains(Broken):
         (lambda rng: NoneAtAll(), r"contexts: expected shape \(3, 2\) or one that broadcasts"),
         (lambda rng: OwnGenerator(), "contexts drawn from equal generators"),
         (lambda rng: OneForAll(), r"contexts of learner \(1,\) of batch \(3,\)"),
-        (lambda rng: WrongShape(), r"observe: expected shape \(2,\) for x of shape \(2,\)"),
+        (lambda rng: WrongShape(), r"observe: expected shape \(2,\), got \(1,\)"),
         (lambda rng: Squared(), "observe: expected rewards with the means"),
         (lambda rng: Biased(), "observe: expected rewards with the means"),
         (lambda rng: Loud(), "observe: expected noise of standard deviation"),

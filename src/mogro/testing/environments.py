@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mogro._streams import Streams
+from mogro._streams import Rng, Streams
 from mogro._validation import FloatArray
+from mogro.environments._base import read_only
 from mogro.environments.protocol import Environment
 from mogro.simulation._worlds import Instance
 
@@ -41,13 +41,13 @@ def check_environment(make_environment: Callable[[np.random.Generator], Environm
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        world = _checked(make_environment(np.random.default_rng(0)))
+        instance = _checked(make_environment(np.random.default_rng(0)))
         _check_seeds(make_environment)
-        for batch in () if world.unbatched else _BATCHES:
-            _check_batch(world, batch)
-        _check_rewards(world)
-        _check_long_life(world)
-        _check_rewards(world)
+        for batch in () if instance.unbatched else _BATCHES:
+            _check_batch(instance, batch)
+        _check_rewards(instance)
+        _check_long_life(instance)
+        _check_rewards(instance)
 
 
 def _checked(world: Environment) -> Instance:
@@ -69,82 +69,83 @@ def _checked(world: Environment) -> Instance:
         raise AssertionError(str(error)) from None
 
 
+def _offer(instance: Instance, rng: Rng, batch: tuple[int, ...], step: int) -> FloatArray:
+    """Return the features of a round, of as many arms as the world says where that varies."""
+    world: Any = instance.world
+    offered = instance.contexts(rng=rng, batch=batch, step=step)
+    _require(
+        not instance.ragged or 1 <= world.fewest_arms <= len(offered) <= world.arms,
+        f"contexts: expected fewest_arms to {world.arms} arms, got {len(offered)}",
+    )
+    return offered
+
+
+def _play(
+    instance: Instance, rng: Rng, *, step: int, batch: tuple[int, ...] = ()
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Play the last arm of a round; return features, means and rewards."""
+    world, offered = instance.world, _offer(instance, rng, batch, step)
+    arms = len(offered) if instance.ragged else world.arms
+    features = _broadcast(offered, (*batch, arms, world.dim), "contexts")
+    stated = instance.means(offered, step=step)
+    means = _broadcast(stated, (*batch, arms, world.objectives), "means")
+    rewards = _observe(instance, features[..., -1, :], arms - 1, rng, step=step)
+    return features, means, rewards
+
+
+def _observe(instance: Instance, x: FloatArray, arm: int, rng: Rng, *, step: int) -> FloatArray:
+    """Return checked rewards (*batch, M) of an arm with features ``x``, (*batch, d)."""
+    batch = x.shape[:-1]
+    arms = np.full(batch, arm)
+    arms.setflags(write=False)
+    rewards = instance.observe(read_only(x), rng=rng, arm=arms if batch else arm, step=step)
+    _check_array(rewards, (*batch, instance.world.objectives), "observe")
+    return rewards
+
+
 def _check_seeds(make_environment: Callable[[np.random.Generator], Environment]) -> None:
-    first, second = (Instance(make_environment(np.random.default_rng(1))) for _ in range(2))
-    rng, other = np.random.default_rng(2), np.random.default_rng(2)
-    for step in range(3):
-        features = first.contexts(rng=rng, batch=(), step=step)
-        again = second.contexts(rng=other, batch=(), step=step)
-        _same(features, again, "contexts drawn from equal generators")
-        means, means_again = first.means(features, step=step), second.means(again, step=step)
-        _same(means, means_again, "means of two instances made from equal generators")
-        reward = first.observe(features[0], rng=rng, arm=0, step=step)
-        reward_again = second.observe(again[0], rng=other, arm=0, step=step)
-        _same(reward, reward_again, "rewards drawn from equal generators")
+    def play() -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        instance = Instance(make_environment(np.random.default_rng(1)))
+        rng = np.random.default_rng(2)
+        return [_play(instance, rng, step=step) for step in range(3)]
+
+    for first, second in zip(play(), play(), strict=True):
+        _same(first[0], second[0], "contexts drawn from equal generators")
+        _same(first[1], second[1], "means of two instances made from equal generators")
+        _same(first[2], second[2], "rewards drawn from equal generators")
 
 
 def _check_batch(instance: Instance, batch: tuple[int, ...]) -> None:
-    world = instance.world
-    separate = _generators(batch)
-    together = Streams(_generators(batch))
-    last = _read_only(np.full(batch, world.arms - 1))
+    """Compare a batch of learners with each of them alone."""
+    separate, together = _generators(batch), Streams(_generators(batch))
     for step in range(2):
-        offered = instance.contexts(rng=together, batch=batch, step=step)
-        features = _broadcast(offered, (*batch, world.arms, world.dim), "contexts")
-        means = instance.means(offered, step=step)
-        _broadcast(means, (*batch, world.arms, world.objectives), "means")
-        chosen = _read_only(features[..., -1, :])
-        rewards = instance.observe(chosen, rng=together, arm=last, step=step)
-        of_what = f" for x of shape {chosen.shape}"
-        _check_array(rewards, (*batch, world.objectives), "observe", of_what)
+        features, _, rewards = _play(instance, together, batch=batch, step=step)
         for learner in np.ndindex(*batch):
-            rng: np.random.Generator = separate[learner]
-            alone = instance.contexts(rng=rng, batch=(), step=step)
+            alone = _play(instance, separate[learner], step=step)
             where = f"learner {learner} of batch {batch} against a single call"
-            _close(features[learner], alone, f"contexts of {where}")
-            reward = instance.observe(alone[-1], rng=rng, arm=world.arms - 1, step=step)
-            _close(rewards[learner], reward, f"rewards of {where}")
+            _close(features[learner], alone[0], f"contexts of {where}")
+            _close(rewards[learner], alone[2], f"rewards of {where}")
+
+
+def _generators(batch: tuple[int, ...]) -> Any:
+    keys = np.ndindex(*batch)
+    return np.array([np.random.default_rng([8, *key]) for key in keys], object).reshape(batch)
 
 
 def _check_rewards(instance: Instance) -> None:
     """Compare the means of many rewards with those that the world says."""
-    world = instance.world
     for step in _STEPS:
-        features = instance.contexts(rng=np.random.default_rng(3), batch=(), step=step)
-        count = _count(instance, features)
-        _broadcast(features, (count, world.dim), "contexts")
-        stated = instance.means(features, step=step)
-        means = _broadcast(stated, (count, world.objectives), "means")
-        for arm in {0, count // 2, count - 1}:
-            rewards = _many_rewards(instance, features[arm], arm, step)
-            _compare(rewards, means[arm], getattr(world, "noise", None), f"arm {arm}, step {step}")
-
-
-def _count(instance: Instance, features: FloatArray) -> int:
-    """Return how many arms are on offer."""
-    world: Any = instance.world
-    if not instance.ragged:
-        return int(world.arms)
-    _require(
-        1 <= world.fewest_arms <= len(features) <= world.arms,
-        f"contexts: expected {world.fewest_arms} to {world.arms} arms, got {len(features)}",
-    )
-    return len(features)
-
-
-def _many_rewards(instance: Instance, x: FloatArray, arm: int, step: int) -> FloatArray:
-    rng = np.random.default_rng(5)
-    if not instance.unbatched:
-        many = _read_only(np.broadcast_to(x, (_DRAWS, *x.shape)))
-        arms = _read_only(np.full(_DRAWS, arm))
-        rewards = instance.observe(many, rng=rng, arm=arms, step=step)
-    else:
-        x = _read_only(x)
-        draws = [instance.observe(x, rng=rng, arm=arm, step=step) for _ in range(_SINGLE_DRAWS)]
-        _check_array(draws[0], (instance.world.objectives,), "observe")
-        rewards = np.stack(draws)
-    _check_array(rewards, (len(rewards), instance.world.objectives), "observe")
-    return rewards
+        features, means, _ = _play(instance, np.random.default_rng(3), step=step)
+        for arm in {0, len(features) // 2, len(features) - 1}:
+            rng, x = np.random.default_rng(5), features[arm]
+            if instance.unbatched:
+                draws = [_observe(instance, x, arm, rng, step=step) for _ in range(_SINGLE_DRAWS)]
+                rewards = np.stack(draws)
+            else:
+                many = np.broadcast_to(x, (_DRAWS, *x.shape))
+                rewards = _observe(instance, many, arm, rng, step=step)
+            noise = getattr(instance.world, "noise", None)
+            _compare(rewards, means[arm], noise, f"arm {arm}, step {step}")
 
 
 def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where: str) -> None:
@@ -164,22 +165,15 @@ def _compare(rewards: FloatArray, means: FloatArray, noise: float | None, where:
 
 
 def _check_long_life(instance: Instance) -> None:
-    rng = np.random.default_rng(7)
-    world = instance.world
-    first = instance.contexts(rng=np.random.default_rng(3), batch=(), step=0)
-    before = instance.means(first, step=0).copy()
+    rng, first = np.random.default_rng(7), np.random.default_rng(3)
+    features = instance.contexts(rng=first, batch=(), step=0)
+    before = instance.means(features, step=0).copy()
     for step in range(_ROUNDS):
-        features = instance.contexts(rng=rng, batch=(), step=step)
-        arm = step % _count(instance, features)
-        instance.observe(features[arm], rng=rng, arm=arm, step=step)
-    _same(Instance(world).means(first, step=0), before, f"means before and after {_ROUNDS} rounds")
-
-
-def _generators(batch: tuple[int, ...]) -> Any:
-    generators = np.empty(batch, dtype=object)
-    for learner in np.ndindex(*batch):
-        generators[learner] = np.random.default_rng([8, *learner])
-    return generators
+        offered = _offer(instance, rng, (), step)
+        arm = step % len(offered)
+        instance.observe(offered[arm], rng=rng, arm=arm, step=step)
+    after = Instance(instance.world).means(features, step=0)
+    _same(after, before, f"means before and after {_ROUNDS} rounds")
 
 
 def _broadcast(array: FloatArray, shape: tuple[int, ...], name: str) -> FloatArray:
@@ -194,16 +188,9 @@ def _broadcast(array: FloatArray, shape: tuple[int, ...], name: str) -> FloatArr
     return result
 
 
-def _check_array(array: FloatArray, shape: tuple[int, ...], name: str, of_what: str = "") -> None:
-    came = np.shape(array)
-    _require(came == shape, f"{name}: expected shape {shape}{of_what}, got {came}")
+def _check_array(array: FloatArray, shape: tuple[int, ...], name: str) -> None:
+    _require(np.shape(array) == shape, f"{name}: expected shape {shape}, got {np.shape(array)}")
     _require(np.isfinite(array).all(), f"{name}: expected finite values")
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    copy = array.copy()
-    copy.setflags(write=False)
-    return copy
 
 
 def _same(actual: FloatArray, expected: FloatArray, what: str) -> None:

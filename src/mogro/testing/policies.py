@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mogro._streams import Rng, Streams
-from mogro._validation import FloatArray
+from mogro._validation import FloatArray, IntArray
+from mogro.environments._base import read_only
 from mogro.simulation import MakePolicy
 from mogro.simulation._learners import takes_arm
 
 Maker = Callable[[int, int, tuple[int, ...]], Any]
-Pulls = NDArray[np.int64]
 
 # (d, K, M): the usual, and everything that can be one or fewer than something else.
 _SIZES = [(5, 20, 3), (1, 1, 1), (1, 4, 2), (4, 1, 2), (3, 7, 1), (6, 3, 2), (2, 30, 8)]
@@ -62,14 +61,17 @@ def check_policy(
     sizes = dict.fromkeys((dim or d, arms or K, objectives or M) for d, K, M in _SIZES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for size in sizes:
-            _check_repeatable(make, *size)
+        for d, K, M in sizes:
+            first, again = (_play(make, [_arms(d, K, seed=2)], M, seed=3) for _ in range(2))
+            assert (first == again).all(), "the same seed gave different arms"
             if batched:
-                _check_batch(make, *size, stays=arms is not None)
+                stays = arms is not None or takes_arm(make(d, M, ()))
+                counts = [K if stays else 1 + (K + n) % 7 for n in range(40)]
+                _check_batch(make, d, [K], M)
+                _check_batch(make, d, counts, M)
         for features in _odd_arms(dim or 4, arms):
-            _play(make, [features], objectives=objectives or 2, rounds=30, seed=0)
-        many = _arms(dim or 5, arms or 20, seed=1)
-        _play(make, [many], objectives=objectives or 3, rounds=rounds, seed=1)
+            _play(make, [features], objectives or 2, seed=0)
+        _play(make, [_arms(dim or 5, arms or 20, seed=1)], objectives or 3, seed=1, rounds=rounds)
 
 
 def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
@@ -89,40 +91,24 @@ def _maker(make_policy: MakePolicy, batched: bool) -> Maker:
     return lambda dim, objectives, batch: make_policy(dim, objectives)
 
 
-def _check_repeatable(make_policy: Maker, dim: int, arms: int, objectives: int) -> None:
-    features = [_arms(dim, arms, seed=2)]
-    first = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
-    again = _play(make_policy, features, objectives=objectives, rounds=40, seed=3)
-    assert (first == again).all(), "the same seed gave different arms"
+def _check_batch(make_policy: Maker, dim: int, counts: list[int], objectives: int) -> None:
+    """Compare a batch of two by three learners with each of them alone.
 
-
-def _check_batch(make_policy: Maker, dim: int, arms: int, objectives: int, *, stays: bool) -> None:
-    fixed = [_several_arms(dim, arms, seed=0)]
-    stays = stays or takes_arm(make_policy(dim, objectives, ()))
-    changing = [
-        _several_arms(dim, arms if stays else 1 + (arms + n) % 7, seed=n) for n in range(40)
+    Arms, so many in each round, are the same for learners of one row.
+    """
+    offers = [
+        np.stack([_arms(dim, arms, seed=2 * n + row) for row in range(2)])[:, None]
+        for n, arms in enumerate(counts)
     ]
-    for offers in (fixed, changing):
-        _check_learners(make_policy, offers, objectives)
-
-
-def _check_learners(make_policy: Maker, offers: list[FloatArray], objectives: int) -> None:
-    """Compare a batch of two by three learners with each of them alone."""
-    shape = (2, 3)
-    together = _play(make_policy, offers, objectives=objectives, rounds=40, seed=4, batch=shape)
-    for i, j in np.ndindex(shape):
-        learner = i * shape[1] + j
+    together = _play(make_policy, offers, objectives, seed=4, batch=(2, 3))
+    for learner, (i, j) in enumerate(np.ndindex(2, 3)):
         offered = [features[i, 0] for features in offers]
-        alone = _play(
-            make_policy, offered, objectives=objectives, rounds=40, seed=4, learner=learner
-        )
-        _, _, arms, dim = offers[0].shape
+        alone = _play(make_policy, offered, objectives, seed=4, learner=learner)
         assert (together[:, i, j] == alone).all(), (
             f"learner {(i, j)} of a batch chose other arms than the same learner alone "
-            f"(dim {dim}, {arms} arms, {objectives} objectives)"
+            f"(dim {dim}, {counts[0]} arms, {objectives} objectives)"
         )
-    first = [features[0] for features in offers]
-    single = _play(make_policy, first, objectives=objectives, rounds=40, seed=4, batch=(1,))
+    single = _play(make_policy, [offer[0] for offer in offers], objectives, seed=4, batch=(1,))
     same = (single[:, 0] == together[:, 0, 0]).all()  # which is what that learner alone chose
     assert same, "a batch of one chose other arms than no batch"
 
@@ -130,13 +116,13 @@ def _check_learners(make_policy: Maker, offers: list[FloatArray], objectives: in
 def _play(
     make_policy: Maker,
     offers: list[FloatArray],
-    *,
     objectives: int,
-    rounds: int,
+    *,
     seed: int,
+    rounds: int = 40,
     batch: tuple[int, ...] = (),
     learner: int = 0,
-) -> Pulls:
+) -> IntArray:
     """Play rounds and return the arms, (rounds, *batch); learners are told apart by number.
 
     The offers, each (..., K, d), come one after the other, again and again.
@@ -147,61 +133,40 @@ def _play(
     theta = np.random.default_rng(seed).standard_normal((objectives, dim))
     learners = range(int(np.prod(batch))) if batch else [learner]
     generators = [np.random.default_rng([seed, number]) for number in learners]
+    rng: Rng = Streams(np.array(generators, object).reshape(batch)) if batch else generators[0]
     noise = [np.random.default_rng([seed, number, 1]) for number in learners]
-    rng: Rng = (
-        Streams(np.reshape(np.array(generators, dtype=object), batch)) if batch else generators[0]
-    )
     shocks = np.stack([g.standard_normal((rounds, objectives)) for g in noise], axis=1)
     shocks = 0.1 * shocks.reshape(rounds, *batch, objectives)
-    before = [features.copy() for features in offers]
+    given = [read_only(features) for features in offers]
     pulls = np.empty((rounds, *batch), dtype=np.int64)
     for number in range(rounds):
-        features = offers[number % len(offers)]
+        features = given[number % len(given)]
         arm = policy.select(features, rng=rng)
         _check_arm(arm, features.shape[-2], batch)
-        pulls[number] = arm
-        if batch:
-            chosen = pulls[number].copy()
-            chosen.flags.writeable = False
-            places = chosen[..., None, None]
-            everywhere = np.broadcast_to(features, (*batch, *features.shape[-2:]))
-            x = np.take_along_axis(everywhere, places, axis=-2)[..., 0, :]
-        else:
-            chosen, x = int(arm), features[arm]
+        pulls[number] = chosen = np.array(arm)
+        everywhere = np.broadcast_to(features, (*batch, *features.shape[-2:]))
+        x = np.take_along_axis(everywhere, chosen[..., None, None], axis=-2)[..., 0, :]
         reward = np.matvec(theta, x) + shocks[number]
-        x.flags.writeable = reward.flags.writeable = False
-        policy.update(x, reward, **({"arm": chosen} if by_arm else {}))
-    same = all((now == then).all() for now, then in zip(offers, before, strict=True))
+        for array in (chosen, x, reward):
+            array.flags.writeable = False
+        policy.update(x, reward, **({"arm": chosen if batch else int(arm)} if by_arm else {}))
+    same = all((now == then).all() for now, then in zip(given, offers, strict=True))
     assert same, "the policy changed the features it was given"
     return pulls
 
 
 def _check_arm(arm: object, arms: int, batch: tuple[int, ...]) -> None:
-    if batch:
-        chosen = np.asarray(arm)
-        assert chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}"
-        integers = np.issubdtype(chosen.dtype, np.integer)
-        assert integers, f"select: expected integers, got {arm!r}"
-        inside = bool(((chosen >= 0) & (chosen < arms)).all())
-    else:
-        assert isinstance(arm, int | np.integer), f"select: expected an integer, got {arm!r}"
-        inside = bool(0 <= arm < arms)
-    assert inside, f"select: expected an arm, got {arm!r}"
+    chosen = np.asarray(arm)
+    assert chosen.shape == batch, f"select: expected shape {batch}, got {arm!r}"
+    assert chosen.dtype.kind in "iu", f"select: expected integers, got {arm!r}"
+    inside = ((chosen >= 0) & (chosen < arms)).all()
+    assert inside, f"select: expected an arm from 0 to {arms - 1}, got {arm!r}"
 
 
 def _arms(dim: int, arms: int, *, seed: int) -> FloatArray:
-    """Return read-only features in the unit ball."""
+    """Return features in the unit ball."""
     features = np.random.default_rng(seed).standard_normal((arms, dim))
-    features /= np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True))
-    features.flags.writeable = False
-    return features
-
-
-def _several_arms(dim: int, arms: int, *, seed: int) -> FloatArray:
-    """Return read-only features (2, 1, K, d) for two kinds of learners."""
-    features = np.stack([_arms(dim, arms, seed=2 * seed + kind) for kind in range(2)])[:, None]
-    features.flags.writeable = False
-    return features
+    return np.asarray(features / np.maximum(1, np.linalg.norm(features, axis=1, keepdims=True)))
 
 
 def _odd_arms(dim: int, arms: int | None) -> list[FloatArray]:
@@ -216,8 +181,4 @@ def _odd_arms(dim: int, arms: int | None) -> list[FloatArray]:
         1e-6 * base,
         1e6 * base,
     ]
-    if arms is not None:
-        odd = [features[np.arange(arms) % len(features)] for features in odd]
-    for features in odd:
-        features.flags.writeable = False
-    return odd
+    return [x if arms is None else x[np.arange(arms) % len(x)] for x in odd]
