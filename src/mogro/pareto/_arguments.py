@@ -23,13 +23,16 @@ def read_means(means: ArrayLike) -> FloatArray:
     return np.ascontiguousarray(checked, dtype=np.float64)
 
 
-def read_arms(means: FloatArray, arms: ArrayLike) -> tuple[IntArray, IntArray, tuple[int, ...]]:
+def read_arms(
+    means: FloatArray, arms: ArrayLike | None
+) -> tuple[IntArray, IntArray, tuple[int, ...]]:
     """Return the flat problem and the arm of every choice, and the shape of the answer.
 
     With as many axes as the batch or fewer, ``arms`` is one arm per problem; one more axis means
-    several arms per problem. The leading axes broadcast against the batch either way.
+    several arms per problem, and None all of them. The leading axes broadcast against the batch.
     """
     batch, count = means.shape[:-2], means.shape[-2]
+    arms = np.broadcast_to(np.arange(count), means.shape[:-1]) if arms is None else arms
     array = indices(arms, "arms", below=count)
     several = array.ndim > len(batch)
     leading = array.shape[:-1] if several else array.shape

@@ -52,6 +52,8 @@ class _Columns(NamedTuple):
 
     def pick(self, place: IntArray, arm: IntArray) -> FloatArray:
         """Return the column of each game's arm, (G, M), or of several arms, (G, n, M)."""
+        if self.shared:
+            return np.asarray(self.values[0].take(arm, axis=0))
         _, length, objectives = self.values.shape
         first = (self.problem[place] * length).reshape(-1, *[1] * (arm.ndim - 1))
         return np.asarray(self.values.reshape(-1, objectives).take(first + arm, axis=0))
@@ -148,16 +150,16 @@ def _by_simplex(columns: _Columns, points: FloatArray, size: FloatArray) -> Game
     nudge = _NUDGE * (1 + np.arange(1, objectives + 1) * _GOLDEN % 1)
     numbers = columns.values.shape[1] * (1 if columns.shared else objectives)
     chunk = max(1, min(_MAX_GAMES, _MAX_BYTES // (8 * numbers)))
-    parts, order = [], []
-    for first in range(0, max(1, games), chunk):
+    shares, support = np.empty((games, objectives)), np.empty((games, objectives), dtype=np.int64)
+    out = Games(np.empty(games), np.empty(games), np.empty_like(shares), support, shares, size)
+    for first in range(0, games, chunk):
         place = np.arange(first, min(first + chunk, games))
         prices = columns.prices(place)
         state = _start(columns, prices, place, points[place], size[place], nudge)
         state = _run(state, columns, prices)
-        parts.append(_evaluate(state, columns))
-        order.append(state.place)
-    back = np.concatenate(order).argsort()
-    return Games(*(np.concatenate(each)[back] for each in zip(*parts, strict=True)))
+        for target, values in zip(out[:-1], _evaluate(state, columns), strict=True):
+            target[state.place] = values
+    return out
 
 
 def _start(
@@ -265,8 +267,8 @@ def _pivot(state: _State, columns: _Columns, best: _Entering, active: BoolArray)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def _evaluate(state: _State, columns: _Columns) -> Games:
-    """Evaluate final bases at the true points."""
+def _evaluate(state: _State, columns: _Columns) -> tuple[FloatArray | IntArray, ...]:
+    """Evaluate final bases at the true points: what ``Games`` hold, but for their sizes."""
     place, points, size, rows, basis, gain = state
     length = columns.values.shape[1]
     right = np.append(points, np.ones((len(points), 1)), axis=1)
@@ -278,7 +280,7 @@ def _evaluate(state: _State, columns: _Columns) -> Games:
     weights = np.maximum(-rows[:, 0, :-2], 0)
     weights /= weights.sum(1, keepdims=True)
     upper = (values[:, 0] + np.maximum(gain, 0)) * size
-    return Games(lead.min(1), upper, weights, support, shares, size)
+    return lead.min(1), upper, weights, support, shares
 
 
 def _by_highs(columns: FloatArray, point: FloatArray) -> tuple[Any, ...]:

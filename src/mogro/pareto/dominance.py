@@ -1,8 +1,5 @@
 """Pareto fronts and Pareto suboptimality gaps. Every objective is maximised."""
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -60,13 +57,15 @@ def pareto_front(points: FloatArray) -> BoolArray:
 
 
 def _single_front(points: FloatArray) -> BoolArray:
+    from moocore import is_nondominated
+
     if points.shape[1] > _MOST_OBJECTIVES:
         return _undominated(points[None], np.zeros(len(points), dtype=np.int64), points)
     if len(points) < _MIN_ARMS:
-        return _is_nondominated()(points, maximise=True, keep_weakly=True)
+        return np.asarray(is_nondominated(points, maximise=True, keep_weakly=True))
     left = _without_clearly_dominated(points)
     mask = np.zeros(len(points), dtype=bool)
-    mask[left] = _is_nondominated()(points[left], maximise=True, keep_weakly=True)
+    mask[left] = is_nondominated(points[left], maximise=True, keep_weakly=True)
     return mask
 
 
@@ -86,13 +85,6 @@ def _without_clearly_dominated(points: FloatArray) -> IntArray:
             break
         values, left, total = values[:, stays], left[stays], total[stays]
     return left
-
-
-@cache
-def _is_nondominated() -> Callable[..., BoolArray]:
-    from moocore import is_nondominated
-
-    return is_nondominated  # type: ignore[no-any-return]
 
 
 def _undominated(flat: FloatArray, problem: IntArray, candidates: FloatArray) -> BoolArray:
@@ -142,15 +134,10 @@ def gaps(means: ArrayLike, *, arms: ArrayLike | None = None) -> FloatArray:
     array([0. , 0.5])
     """
     points = read_means(means)
-    count, objectives = points.shape[-2:]
-    flat = points.reshape(-1, count, objectives)
-    if arms is None:
-        problem = np.repeat(np.arange(len(flat)), count)
-        point, shape = flat.reshape(-1, objectives), points.shape[:-1]
-    else:
-        problem, arm, shape = read_arms(points, arms)
-        point = flat[problem, arm]
-    if objectives == 1:
+    flat = points.reshape(-1, *points.shape[-2:])
+    problem, arm, shape = read_arms(points, arms)
+    point = flat[problem, arm]
+    if flat.shape[2] == 1:
         return np.asarray(flat.max(1)[problem, 0] - point[:, 0]).reshape(shape)
     if len(flat) == 1 and len(point) > _MIN_GAPS:
         flat = flat[:, _single_front(flat[0])]  # only members can be the best rival

@@ -98,11 +98,7 @@ def effective_certificates(means: ArrayLike, *, arms: ArrayLike | None = None) -
     """
     points = read_means(means)
     flat = points.reshape(-1, *points.shape[-2:])
-    if arms is None:
-        problem, arm = (x.ravel() for x in np.indices(flat.shape[:2]))
-        shape = points.shape[:-1]
-    else:
-        problem, arm, shape = read_arms(points, arms)
+    problem, arm, shape = read_arms(points, arms)
     pairs, inverse = np.unique(problem * flat.shape[1] + arm, return_inverse=True)
     problem, arm = np.divmod(pairs, flat.shape[1])
     games = _solve(flat, problem, arm)
@@ -265,7 +261,9 @@ def _undominated_in_games(
 
     That does not depend on the sizes of the differences, nor on the units of the objectives: these
     are chosen halfway between the least and the largest difference, so that neither near arms nor
-    outliers are lost. Differences are first lowered by what rounding may have done to them.
+    outliers are lost. Differences are first lowered by what rounding may have done to them. Weights
+    are at least about 1e-7 in these units: a small part of the sum of all objectives is added to
+    each.
     """
     rivals, point = flat[problem], flat[problem, arm][:, None]
     away = rivals - point
@@ -275,18 +273,9 @@ def _undominated_in_games(
     rounding = _HALF_EPS * (np.abs(rivals) + np.abs(point))
     away -= np.minimum(rounding, np.ldexp(_ROUNDING, -units[problem][:, None]))
     unit = np.sqrt(least) * np.sqrt(largest)
-    return _best_under_positive_weights(away, np.where(unit > 0, unit, 1.0))
-
-
-def _best_under_positive_weights(away: FloatArray, unit: FloatArray) -> BoolArray:
-    """Tell whether no rival is better under some weights, by differences (G, K, M) from an arm.
-
-    Weights are at least about 1e-7 with objectives in these units, (G, 1, M): a small part of the
-    sum of all objectives is added to each.
-    """
-    scaled = np.ldexp(away, -np.frexp(unit)[1])
+    scaled = np.ldexp(away, -np.frexp(np.where(unit > 0, unit, 1.0))[1])
     columns = scaled + _LEAST_WEIGHT * scaled.sum(-1, keepdims=True)
     size = np.abs(columns).max(-1, keepdims=True)
     columns /= np.where(size > 0, size, 1)
-    games = _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(away)))
+    games = _matrix_games.solve(columns, np.zeros_like(columns[:, 0]), problem=np.arange(len(arm)))
     return np.asarray(games.lower <= _ROUNDING)
