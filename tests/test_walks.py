@@ -11,7 +11,7 @@ import numpy as np
 import mogro
 
 ROOT = str(Path(mogro.__file__).parent) + "/"
-DECISION, REWARD, WITH_JOURNAL, ROUND = 15, 8, 20, 15
+DECISION, REWARD, WITH_JOURNAL, ROUND = 14, 7, 20, 15
 
 
 def passed(work: Callable[[], object]) -> set[str]:
