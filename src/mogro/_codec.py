@@ -83,7 +83,7 @@ def from_plain(plain: Any, types: Mapping[str, type[Any]]) -> Any:
         return plain
     if plain.get(TAG) == "array":
         _, (_, shape), (name, text) = plain.items()
-        return _array(base64.b64decode(text), name, shape)
+        return _array(base64.b64decode(text), 0, name, shape)[0]
     fields = {
         name: field if type(field) in _PLAIN else from_plain(field, types)
         for name, field in plain.items()
@@ -136,18 +136,10 @@ def decode(data: bytes, types: Mapping[str, type[Any]], start: int = 0) -> tuple
     for name, field in plain.items():
         fields[name] = field if type(field) in _PLAIN else from_plain(field, types)
     for name, code, shape in listed:
-        end = start + _size(name, code, shape)
-        fields[name], start = _array(data[start:end], code, shape), end
+        fields[name], start = _array(data, start, code, shape)
     if len(fields) > len(kind._fields):
         raise ValueError(f"{kind.__name__}: expected {kind._fields}, got {list(fields)}")
     return kind._make(fields.values()), start
-
-
-def end_of(data: bytes) -> int:
-    """Return where the first of what :func:`encode` was given ends."""
-    end = data.index(b"\n")
-    listed = _parse(data[:end].decode())[0].get("arrays", ())
-    return end + 1 + sum(_size(*array) for array in listed)
 
 
 def _raw(array: NDArray[Any]) -> bytes:
@@ -156,22 +148,19 @@ def _raw(array: NDArray[Any]) -> bytes:
     return bits.astype(bits.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def _size(name: str, code: str, shape: Sequence[int]) -> int:
-    """Return how many bytes an array takes."""
-    dtype, items = _dtype(code, name), shape[0] if len(shape) == 1 else math.prod(shape)
-    if min(shape, default=0) < 0:
-        raise ValueError(f"array {name!r}: expected no negative sizes, got {shape}")
-    return (items + 7) // 8 if dtype.char == "?" else dtype.itemsize * items
-
-
-def _array(raw: bytes | memoryview, code: str, shape: Sequence[int]) -> NDArray[Any]:
-    """Return the array that :func:`_raw` was given, not to be written to."""
-    dtype = _dtype(code)
-    if dtype.char == "?":
-        bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=math.prod(shape))
-        return bits.astype(np.bool_).reshape(shape)
-    flat = np.frombuffer(raw, dtype)
-    return flat if len(shape) == 1 else flat.reshape(shape)
+def _array(
+    data: bytes | memoryview, start: int, code: str, shape: Sequence[int]
+) -> tuple[NDArray[Any], int]:
+    """Return the array that :func:`_raw` was given, not to be written to, and where it ends."""
+    dtype, items = _dtype(code), shape[0] if len(shape) == 1 else math.prod(shape)
+    packed = dtype.char == "?"
+    end = start + ((items + 7) // 8 if packed else items * dtype.itemsize)
+    if not start <= end <= len(data):
+        raise ValueError(f"array: expected {code} of shape {shape}, got less")
+    flat = np.frombuffer(data[start:end], np.uint8 if packed else dtype)
+    if packed:
+        flat = np.unpackbits(flat, count=items).astype(np.bool_)
+    return flat if len(shape) == 1 else flat.reshape(shape), end
 
 
 @cache
@@ -181,10 +170,10 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _dtype(code: str, name: str = "") -> np.dtype[Any]:
+def _dtype(code: str) -> np.dtype[Any]:
     dtype = np.dtype(code).newbyteorder("<")
     if dtype.char not in _DTYPES:
-        raise ValueError(f"array {name!r}: expected numbers, got {code}")
+        raise ValueError(f"array: expected numbers, got {code}")
     return dtype
 
 
@@ -228,6 +217,19 @@ def _plain_array(array: NDArray[Any]) -> dict[str, Any]:
     return {TAG: "array", "shape": list(array.shape), array.dtype.name: content}
 
 
+def texts_to_array(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Return texts as an array, of the bytes of a JSON list."""
+    return np.frombuffer(json.dumps(texts).encode(), dtype=np.uint8)
+
+
+def texts_from_array(array: NDArray[Any]) -> list[str]:
+    """Return what :func:`texts_to_array` was given."""
+    texts: Any = json.loads(array.tobytes())
+    if not isinstance(texts, list) or not all(type(text) is str for text in texts):
+        raise ValueError(f"expected texts, got {str(texts)[:40]}")
+    return texts
+
+
 def pack(header: dict[str, Any], arrays: Mapping[str, NDArray[np.generic]]) -> Iterator[bytes]:
     """Yield bytes, part by part.
 
@@ -261,13 +263,13 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     header = json.loads(data[16 : 16 + size])
     if not isinstance(header, dict):
         raise ValueError("its header is not a JSON object")
-    arrays, start, end = {}, 16 + size, 16 + size
+    arrays, start, body = {}, 16 + size, memoryview(data)[:-_DIGEST]
     for name, code, shape in header.pop("arrays"):
-        end += _size(name, code, shape)
-        if end > len(data) - _DIGEST:
-            raise ValueError(f"array {name!r} is cut short")
-        arrays[name] = _array(memoryview(data)[start:end], code, shape).copy()
-        start = end
-    if end != len(data) - _DIGEST:
+        try:
+            array, start = _array(body, start, code, shape)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"array {name!r}: {error}") from error
+        arrays[name] = array.copy()
+    if start != len(body):
         raise ValueError("it has bytes that its header does not list")
     return header, arrays

@@ -8,7 +8,7 @@ from more than a journal should hold, and are computed at once.
 
 from collections import Counter
 from collections.abc import Collection, Set
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -160,12 +160,10 @@ def _decision_from_events(id: str, position: int, events: Events) -> Decision | 
     event = events.event(position)
     if not isinstance(event, Decided) or event.id != id or event.evidence is None:
         return None
-    offered, config = events.event(event.offered), events.versions(position)[-1]
+    offered = events.event(event.offered)
     if not isinstance(offered, Offered):
         return None
-    inputs = stored_inputs(event, offered, config)
-    known = event.evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
-    return Decision(event, config, inputs, known)
+    return stored_decision(event, offered, events.versions(position)[-1])
 
 
 def erasure(state: State, ids: Set[str], recorded: Collection[str]) -> Erased:
@@ -222,14 +220,21 @@ def offered_arms(evidence: Evidence, offered: Offered, view: FeaturesInContext) 
     return arms
 
 
-def stored_inputs(event: Decided, offered: Offered, config: AgentConfig) -> StoredInputs:
-    """Return what a decision was made of, as a journal holds it."""
+def context_of(event: Decided) -> dict[str, Any] | FloatArray | None:
+    """Return the context of a decision that has evidence, as the caller gave it."""
+    assert event.evidence is not None
+    return event.evidence.context if event.context is None else event.context
+
+
+def stored_decision(event: Decided, offered: Offered, config: AgentConfig) -> Decision:
+    """Return a decision with what it was made of, as a journal holds it."""
     evidence, policy = event.evidence, config.policy
     assert evidence is not None
-    context = evidence.context if event.context is None else event.context
-    arms = offered_arms(evidence, offered, config.features.in_context(context))
+    arms = offered_arms(evidence, offered, config.features.in_context(context_of(event)))
     selection = policy.selection if evidence.selection is None else evidence.selection
     share = 1 - (1 - config.epsilon) * (1 - policy.epsilon)
-    return StoredInputs(
+    inputs = StoredInputs(
         *(arms, evidence.theta, evidence.values, selection, evidence.step, share, evidence.prices)
     )
+    known = evidence.propensity or (UNKNOWN_PROPENSITY if event.observed else None)
+    return Decision(event, config, inputs, known)

@@ -47,7 +47,7 @@ learner sees of arms; with a journal ``versions``, the features of each version 
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -58,11 +58,9 @@ from mogro._codec import to_plain
 from mogro._files import write_atomically
 from mogro._validation import BoolArray, FloatArray, count
 from mogro.agent.config import AgentConfig
-from mogro.agent.decision import compute_propensities, propensity_of
-from mogro.agent.decision_records import offered_arms, stored_inputs
-from mogro.agent.events import Decided, Event, Evidence, Offered, Reconfigured
+from mogro.agent.decision_records import context_of, offered_arms, stored_decision
+from mogro.agent.events import Decided, Evidence, Offered, Reconfigured
 from mogro.agent.features.arms import ArmSet
-from mogro.agent.features.encoder import as_record
 from mogro.agent.features.feature_map import FeaturesInContext
 from mogro.agent.features.remapping import Remapping
 from mogro.agent.journal.tables import Journal, Row, event_kind
@@ -108,11 +106,10 @@ def make_log(
     block = ledger.gather(rows)
     ids, arms = ([texts[row] for row in rows.tolist()] for texts in (ledger.ids, ledger.arms))
     records, contexts = ledger.records(rows.tolist())
+    places = list(zip(block.position.tolist(), block.offer.tolist(), strict=True))
     known = [
-        _JournalColumns(written, state.config, most).read(
-            Block._make(column[n : n + _ROWS] for column in block), contexts[n : n + _ROWS]
-        )
-        for n in range(0, max(len(ids), 1), _ROWS)
+        _JournalColumns(written, state.config, most).read(places[n : n + _ROWS])
+        for n in range(0, max(len(places), 1), _ROWS)
     ]
 
     def column(name: str) -> dict[str, Any]:
@@ -226,12 +223,12 @@ class _JournalColumns:
         self._written, self._config, self._max_arms = written, config, max_arms
         self._arms: list[ArmSet] = []
         self._features: list[FloatArray] = []
-        self._places: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
+        self._indices: dict[tuple[str, tuple[bytes | None, ...], int], int] = {}
         # From other configurations, by their ids.
         self._remappings: dict[int, Remapping | None] = {}
 
-    def read(self, block: Block, contexts: Sequence[str]) -> dict[str, Any]:
-        """Return the columns of decisions, with the records of their contexts."""
+    def read(self, places: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        """Return the columns of decisions, by the positions of their events and arms on offer."""
         pa = need_arrow()
         vector, texts = pa.list_(pa.float64()), pa.list_(pa.string())
         kinds = {
@@ -239,10 +236,9 @@ class _JournalColumns:
             "context": vector,
             "propensity": pa.float64(),
             "propensity_error": pa.float64(),
-            "place": pa.int64(),  # of the arms on offer, among all sets
+            "arms": pa.int64(),  # on offer: which of all sets
             "offered_estimates": vector,
         }
-        places = zip(block.position.tolist(), block.offer.tolist(), contexts, strict=True)
         rows = [self._row(*place) for place in places]
         values = zip(*rows, strict=True) if rows else ((),) * len(kinds)
         columns = {
@@ -254,46 +250,47 @@ class _JournalColumns:
             "offered_features": pa.array([each.ravel() for each in self._features], vector),
             "offered_records": pa.array([arms.record_texts for arms in self._arms], texts),
         }
-        place = columns.pop("place")
-        return columns | {name: sets.take(place) for name, sets in offered.items()}
+        sets = columns.pop("arms")
+        return columns | {name: column.take(sets) for name, column in offered.items()}
 
-    def _row(self, position: int, offer: int, context_record: str) -> tuple[Any, ...]:
+    def _row(self, position: int, offer: int) -> tuple[Any, ...]:
         """Return what is known of a decision, as the columns of :meth:`read` have it."""
         written = self._written
         if written is None or position not in written.decisions:
             return _NOTHING_KNOWN
         (row, config), offered = written.decisions[position], written.offers.get(offer)
-        evidence = written.journal.evidence(row)
-        if evidence is None:
+        event = written.journal.decode(row)
+        if not isinstance(event, Decided) or event.evidence is None:
             return _NOTHING_KNOWN
-        record = as_record(context_record)
-        view = config.features.in_context(evidence.context if record is None else record)
+        evidence = event.evidence
+        view = config.features.in_context(context_of(event))
         chance, error = evidence.propensity or (None, None)
-        place = believed = None
+        arms = believed = None
         if offered is not None:
-            if chance is None:
-                chance, error = _computed_propensity(written.journal.decode(row), offered, config)
-            place = self._place(evidence, offered, view, config)
-            if len(self._arms[place]) > self._max_arms:
-                place = None
+            if chance is None and not event.observed:
+                made = stored_decision(event, offered, config)
+                chance, error = made.propensity, made.propensity_error
+            arms = self._index(evidence, offered, view, config)
+            if len(self._arms[arms]) > self._max_arms:
+                arms = None
             else:
-                believed = self._believed(self._arms[place], view, evidence, config)
-        return evidence.basis, self._context(view, config), chance, error, place, believed
+                believed = self._believed(self._arms[arms], view, evidence, config)
+        return evidence.basis, self._context(view, config), chance, error, arms, believed
 
-    def _place(
+    def _index(
         self, evidence: Evidence, offered: Offered, view: FeaturesInContext, config: AgentConfig
     ) -> int:
-        """Return where the arms are that were on offer to a decision."""
+        """Return which of all sets the arms are that were on offer to a decision."""
         masks = evidence.eligible, evidence.allowed
         left = tuple(None if mask is None else mask.tobytes() for mask in masks)
         key = offered.digest, left, id(config)
-        if key not in self._places:
-            self._places[key] = len(self._arms)
+        if key not in self._indices:
+            self._indices[key] = len(self._arms)
             arms, remapping = offered_arms(evidence, offered, view), self._remapping(config)
             self._arms.append(arms)
             raw, texts = arms.raw, arms.record_texts
             self._features.append(raw if remapping is None else remapping.arms(raw, texts))
-        return self._places[key]
+        return self._indices[key]
 
     def _believed(
         self, arms: ArmSet, view: FeaturesInContext, evidence: Evidence, config: AgentConfig
@@ -320,16 +317,6 @@ class _JournalColumns:
             then, now = config.features, self._config.features
             self._remappings[id(config)] = None if then == now else Remapping(then, now)
         return self._remappings[id(config)]
-
-
-def _computed_propensity(
-    event: Event, offered: Offered, config: AgentConfig
-) -> tuple[float | None, float | None]:
-    """Return the propensity of a decision and its error, unless somebody else has made it."""
-    if not isinstance(event, Decided) or event.observed:
-        return None, None
-    inputs = stored_inputs(event, offered, config)
-    return propensity_of(event.arm, compute_propensities(inputs, config, event))
 
 
 def utf8(text: str) -> str:

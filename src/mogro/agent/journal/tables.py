@@ -25,9 +25,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
-from mogro._codec import TAG, decode, encode, end_of
+from mogro._codec import TAG, decode, encode
 from mogro.agent.errors import DamagedJournal, JournalError, NewerJournal
-from mogro.agent.events import KINDS, Decided, Event, Evidence
+from mogro.agent.events import KINDS, Decided, Event
 
 Row = tuple[int, bytes, int]  # position, event, checksum
 
@@ -243,22 +243,14 @@ class Journal(ABC):
         """Return the event of a row, with or without what only a log needs."""
         event: Event
         try:
-            check_intact(row)
+            if checksum(row[0], row[1]) != row[2]:
+                raise ValueError("its checksum does not match")
             event, end = decode(row[1], self.types)
             if evidence and end < len(row[1]) and isinstance(event, Decided):
                 event = event._replace(evidence=decode(row[1], self.types, end)[0])
         except Exception as error:  # a damaged event can fail in any way
             raise self._unreadable(row, error) from error
         return event
-
-    def evidence(self, row: Row) -> Evidence | None:
-        """Return what only a log needs of a decision, if there is something."""
-        try:
-            check_intact(row)
-            end = end_of(row[1])
-            return decode(row[1], self.types, end)[0] if end < len(row[1]) else None
-        except Exception as error:
-            raise self._unreadable(row, error) from error
 
     def _unreadable(self, row: Row, error: Exception) -> JournalError:
         name, intact = event_kind(row)[:40], checksum(row[0], row[1]) == row[2]
@@ -365,12 +357,6 @@ def event_bytes(event: Event) -> bytes:
     if not isinstance(event, Decided) or event.evidence is None:
         return encode(event)
     return encode(event._replace(evidence=None)) + encode(event.evidence)
-
-
-def check_intact(row: Row) -> None:
-    """Refuse a row whose checksum is another."""
-    if checksum(row[0], row[1]) != row[2]:
-        raise ValueError("its checksum does not match")
 
 
 def checksum(position: int, content: bytes) -> int:

@@ -13,13 +13,13 @@ they come, and one can be taken out again. What a posterior has learned so is
 ``V = sum x x' - sum over arms s_x s_x' / (n + k)``, and likewise for y: k can change later.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mogro import _evidence
+from mogro._codec import texts_from_array, texts_to_array
 from mogro._validation import FloatArray, check_shape
 from mogro.beliefs import Beliefs, FrozenPosterior
 from mogro.posterior import Posterior
@@ -54,14 +54,12 @@ class ArmEffects:
 
     def save_state(self) -> dict[str, NDArray[np.generic]]:
         """Return all that changes, as arrays under names."""
-        names = json.dumps(list(self.sums)).encode()
-        sums = np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
-        coded = np.frombuffer(names, dtype=np.uint8)
-        return {"effects.arms": coded, "effects.sums": sums, "effects.ratios": self.ratios}
+        arms, sums = texts_to_array(list(self.sums)), self._all_sums()
+        return {"effects.arms": arms, "effects.sums": sums, "effects.ratios": self.ratios}
 
     def load_state(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Take over what :meth:`save_state` of equal effects gave, to the bit."""
-        arms = json.loads(arrays["effects.arms"].astype(np.uint8).tobytes())
+        arms = texts_from_array(arrays["effects.arms"])
         sums = arrays["effects.sums"].astype(np.float64)
         check_shape(sums, "effects.sums", (len(arms), *self._nothing.shape))
         check_shape(arrays["effects.ratios"], "effects.ratios", self.ratios.shape)
@@ -110,9 +108,12 @@ class ArmEffects:
         sums[m] += sign * np.concatenate([[1.0, value], x])
         self.sums[arm] = sums
 
+    def _all_sums(self) -> FloatArray:
+        return np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+
     def _stacked(self) -> tuple[FloatArray, FloatArray]:
         """Return the counts of all arms, (arms, M), and their sums (x, y), (arms, M, p + 1)."""
-        every = np.array([*self.sums.values()]).reshape(-1, *self._nothing.shape)
+        every = self._all_sums()
         return every[..., 0], np.concatenate([every[..., 2:], every[..., 1:2]], axis=-1)
 
     def likely_ratios(self, posterior: Posterior) -> FloatArray:

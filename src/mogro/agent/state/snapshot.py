@@ -5,8 +5,7 @@ others have the decisions, as they lie in the ledger: features as the learner se
 (NaN: none), estimates and rewards (NaN: none yet), times of rewards where they matter, the state of
 each objective (0 pending, 1 learned, 2 learned as its default, 3 closed with nothing to learn, 4
 condition not met, 5 withdrawn, 255 a free row), and so on, by the names of
-:class:`~mogro.agent.state.ledger.Block`. Texts (ids, arms) are two arrays, the concatenated UTF-8
-and the number of bytes of each. ``defaults.*`` are defaults that were learned and are others now.
+:class:`~mogro.agent.state.block.Block`. Texts (ids, arms) are the bytes of a JSON list.
 
 Objects are made of mogro's own classes only, and of those that the caller names. What contradicts
 itself is refused.
@@ -14,15 +13,26 @@ itself is refused.
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from sys import intern
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mogro._codec import Arrays, by_name, from_plain, pack, to_plain, unpack
+from mogro._codec import (
+    Arrays,
+    by_name,
+    from_plain,
+    pack,
+    texts_from_array,
+    texts_to_array,
+    to_plain,
+    unpack,
+)
 from mogro._files import write_atomically
 from mogro.agent.config import KNOWN, AgentConfig, config_from_plain
 from mogro.agent.errors import DamagedSnapshot
@@ -33,34 +43,30 @@ from mogro.agent.state.counters import Counters
 from mogro.agent.state.ledger import Ledger
 from mogro.agent.state.state import State
 
-VERSION = 7
+VERSION = 8
+_TEXTS = ("ids", "arms", "records", "contexts")
 
 
 def write(path: str | os.PathLike[str], state: State) -> None:
     """Write a state to a file, without its place in a journal."""
-    header, arrays = _head(state, placed=False)
-    held = _rows(state.ledger, 0, len(state.ledger.ids))
+    header, arrays = _head(state)
+    header["numbers"] |= {"position": 0, "changes": [], "offers": {}}
+    arrays |= _rows(state.ledger, 0, len(state.ledger.ids))
     for name in ("ledger.position", "ledger.offer"):
-        held[name] = np.zeros_like(held[name])
+        arrays[name] = np.zeros_like(arrays[name])
     with write_atomically(path) as file:
-        for part in pack(header, arrays | held):
-            file.write(part)
+        file.writelines(pack(header, arrays))
 
 
 def read(path: str | os.PathLike[str], types: Sequence[type[Any]]) -> State:
     """Read what :func:`write` wrote; a damaged file is refused with the reason."""
     content = Path(path).read_bytes()
-    return _state(
-        lambda: unpack(content),
-        lambda arrays: (arrays,),
-        lambda plain: config_from_plain(plain, types),
-        where=f"at {path}",
-    )
+    return join(content, None, partial(config_from_plain, types=types), where=f"at {path}")
 
 
 def head(state: State) -> bytes:
     """Return all of a state but the decisions that it holds."""
-    return b"".join(pack(*_head(state, placed=True)))
+    return b"".join(pack(*_head(state)))
 
 
 def block(ledger: Ledger, number: int) -> bytes:
@@ -70,32 +76,37 @@ def block(ledger: Ledger, number: int) -> bytes:
 
 
 def join(
-    first: bytes, blocks: Iterable[bytes], make: Callable[[Any], AgentConfig], *, where: str
+    first: bytes, blocks: Iterable[bytes] | None, make: Callable[[Any], AgentConfig], *, where: str
 ) -> State:
-    """Return the state that :func:`head` and :func:`block` were given."""
-    return _state(
-        lambda: unpack(first), lambda _: (unpack(block)[1] for block in blocks), make, where=where
-    )
+    """Return the state that :func:`head` and :func:`block` were given; without blocks, one file."""
+    try:
+        header, arrays = unpack(first)
+        if header["version"] != VERSION:
+            version = str(header["version"])[:40]
+            raise ValueError(f"version {version!r} is not known here, only {VERSION}")
+        _check_sizes(header["config"], arrays)
+        state = State(make(header["config"]))
+        if header["block_size"] != state.ledger.block_size:
+            raise ValueError(f"its blocks are of {header['block_size']} decisions")
+        rows = [arrays] if blocks is None else (unpack(each)[1] for each in blocks)
+        _load(state, header["numbers"], arrays, rows)
+    except Exception as error:  # a damaged file can fail in any way
+        raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from error
+    return state
 
 
-def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
-    learned = state.learner.save_state()
-    arrays: Arrays = {f"learner.{name}": array for name, array in learned.items()}
-    arrays["time"] = np.array([state.time])
+def _head(state: State) -> tuple[dict[str, Any], Arrays]:
+    arrays = _named("learner", state.learner.save_state())
     for number, account in enumerate(state.accounts):
-        saved = account.save_state()
-        arrays |= {f"accounts.{number}.{name}": array for name, array in saved.items()}
-    arrays |= _saved_defaults(state)
-    last, changes, offers = state.position, state.changes, state.offers
-    if not placed:
-        last, changes, offers = 0, [], {}
-    arrays["offers"] = np.array(list(offers.values()), dtype=np.int64)
+        arrays |= _named(f"accounts.{number}", account.save_state())
     numbers = {
+        "time": state.time,
         "ids_made": state.ids_made,
-        "position": last,
-        "changes": changes,
+        "position": state.position,
+        "changes": state.changes,
         "completions": state.ledger.completions,
-        "offers": list(offers),
+        "offers": state.offers,
+        "defaults": _held_defaults(state),
     }
     header = {
         "version": VERSION,
@@ -106,20 +117,16 @@ def _head(state: State, *, placed: bool) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _saved_defaults(state: State) -> Arrays:
+def _held_defaults(state: State) -> list[tuple[int, str, float]]:
     """Return what was learned of held decisions as a default that is another one now."""
-    held: set[int] = set()
-    if state.defaults:
-        held.update(state.ledger.gather(state.ledger.live()).number.tolist())
-    kept = [
-        (number, state.objective_set.index[name], default)
+    if not state.defaults:
+        return []
+    held = set(state.ledger.gather(state.ledger.live()).number.tolist())
+    return [
+        (number, name, default)
         for (number, name), default in state.defaults.items()
         if number in held and name in state.objective_set.index
     ]
-    return {
-        "defaults.place": np.array([default[:2] for default in kept], np.int64).reshape(-1, 2),
-        "defaults.value": np.array([default[2] for default in kept], np.float64),
-    }
 
 
 def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
@@ -137,37 +144,8 @@ def _rows(ledger: Ledger, start: int, stop: int) -> Arrays:
         arrays[f"ledger.{name}"] = column
     listed = ids, ledger.arms[start:stop], *ledger.records(range(start, stop))
     for name, texts in zip(_TEXTS, listed, strict=True):
-        raw, sizes = _coded(texts)
-        arrays[f"ledger.{name}"] = np.frombuffer(raw, dtype=np.uint8)
-        arrays[f"ledger.{name}.bytes"] = np.array(sizes, dtype=np.int64)
+        arrays[f"ledger.{name}"] = texts_to_array(texts)
     return arrays
-
-
-_TEXTS = ("ids", "arms", "records", "contexts")
-
-
-def _state(
-    read_head: Callable[[], tuple[dict[str, Any], Arrays]],
-    read_rows: Callable[[Arrays], Iterable[Arrays]],
-    make: Callable[[Any], AgentConfig],
-    *,
-    where: str,
-) -> State:
-    try:
-        header, arrays = read_head()
-        if header["version"] != VERSION:
-            version = str(header["version"])[:40]
-            raise ValueError(f"version {version!r} is not known here, only {VERSION}")
-        _check_sizes(header["config"], arrays)
-        state = State(make(header["config"]))
-        if header["block_size"] != state.ledger.block_size:
-            raise ValueError(f"its blocks are of {header['block_size']} decisions")
-        _load(state, header["numbers"], arrays, read_rows(arrays))
-    except OSError:
-        raise
-    except Exception as error:  # a damaged file can fail in any way
-        raise DamagedSnapshot(f"path: no whole snapshot {where}: {error}") from error
-    return state
 
 
 def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
@@ -188,54 +166,45 @@ def _check_sizes(config: dict[str, Any], arrays: Arrays) -> None:
 
 
 def _load(state: State, numbers: dict[str, Any], arrays: Arrays, rows: Iterable[Arrays]) -> None:
-    counted = dict(numbers)
-    state.ids_made = _whole(counted.pop("ids_made"))
-    state.ledger.position = _whole(counted.pop("position"))
-    state.changes = [_whole(place) for place in counted.pop("changes")]
-    completions = _whole(counted.pop("completions"))
-    places = arrays["offers"].astype(np.int64).tolist()
-    offers = dict(zip(counted.pop("offers"), places, strict=True))
-    if counted.keys() != {field.name for field in fields(Counters)}:
-        raise ValueError("its counters are not those of an agent")
-    state.counters = Counters(**{name: _whole(number) for name, number in counted.items()})
-    state.time = float(arrays["time"].astype(np.float64).item())
-    _load_ledger(state.ledger, rows, decisions=state.counters.decisions, completions=completions)
-    for digest, place in offers.items():
-        state.offers[digest] = place
-        state.ledger.add_reference(place)
-    names, kept = state.objective_set.names, arrays["defaults.value"].astype(np.float64).tolist()
-    learned = arrays["defaults.place"].astype(np.int64).tolist()
-    state.defaults = {
-        (number, names[m]): default for (number, m), default in zip(learned, kept, strict=True)
-    }
-    state.learner.load_state(_under("learner.", arrays))
+    counted, ledger = dict(numbers), state.ledger
+    state.time = float(counted.pop("time"))
+    state.offers = counted.pop("offers")
+    state.defaults = {(number, name): value for number, name, value in counted.pop("defaults")}
+    state.changes = counted.pop("changes")
+    for number in (*counted.values(), *state.offers.values(), *state.changes):
+        if type(number) is not int or number < 0:
+            raise ValueError(f"expected a count, got {str(number)[:40]}")
+    state.ids_made, ledger.position = counted.pop("ids_made"), counted.pop("position")
+    ledger.completions = counted.pop("completions")
+    state.counters = Counters(**counted)
+    ledger.fill(_checked_rows(each, ledger.shape) for each in rows)
+    _check_order(ledger, state.counters.decisions)
+    for position in state.offers.values():
+        ledger.add_reference(position)
+    state.learner.load_state(_under("learner", arrays))
     for number, account in enumerate(state.accounts):
-        account.load_state(_under(f"accounts.{number}.", arrays))
+        account.load_state(_under(f"accounts.{number}", arrays))
     state.find_pending()
 
 
+def _named(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
+    """Return arrays with a prefix before their names."""
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
 def _under(prefix: str, arrays: Arrays) -> dict[str, Any]:
-    """Return the arrays whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+    """Return the arrays whose names have a prefix, without it."""
+    start = f"{prefix}."
+    return {name.removeprefix(start): a for name, a in arrays.items() if name.startswith(start)}
 
 
-def _whole(number: Any) -> int:
-    if type(number) is not int or number < 0:
-        raise ValueError(f"expected a count, got {str(number)[:40]}")
-    return number
-
-
-def _load_ledger(
-    ledger: Ledger, parts: Iterable[Arrays], *, decisions: int, completions: int
-) -> None:
-    """Fill a ledger, of so many decisions made and completed."""
-    ledger.completions = completions
-    ledger.fill(_checked_rows(arrays, ledger.shape) for arrays in parts)
+def _check_order(ledger: Ledger, decisions: int) -> None:
+    """Refuse numbers of decisions, or of those completed, that could not have come about."""
     used = ledger.column("number") >= 0
     if len(ledger.rows) != used.sum():
         raise ValueError("decisions and their ids do not fit together")
     done = (ledger.column("state") != PENDING).all(axis=1) & used
-    for name, which, most in (("number", used, decisions), ("completed", done, completions)):
+    for name, which, most in (("number", used, decisions), ("completed", done, ledger.completions)):
         numbers = np.sort(ledger.column(name)[which])
         if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers[-1:] >= most).any():
             raise ValueError("the numbers of its decisions are not in order")
@@ -243,18 +212,15 @@ def _load_ledger(
 
 def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[list[str]], Block]:
     """Return texts and rows of some decisions; what contradicts itself is refused."""
-    columns = {name: arrays[f"ledger.{name}"] for name in Block._fields}
-    texts = [_texts(arrays, name) for name in _TEXTS]
-    ids = texts[0]
-    for name, usual in empty_block(0, shape)._asdict().items():
-        column = columns[name]
+    ids, *texts = (texts_from_array(arrays[f"ledger.{name}"]) for name in _TEXTS)
+    block = Block._make(arrays[f"ledger.{name}"] for name in Block._fields)
+    usual: Any
+    column: Any
+    for name, column, usual in zip(Block._fields, block, empty_block(0, shape), strict=True):
         if column.shape != (len(ids), *usual.shape[1:]) or column.dtype != usual.dtype:
             raise ValueError(f"ledger.{name} has shape {column.shape}, type {column.dtype}")
-    block = Block(**columns)  # type: ignore[arg-type]
     used = block.number >= 0
-    if [bool(id) for id in ids] != used.tolist():
-        raise ValueError("decisions and their ids do not fit together")
-    if any(len(each) != len(ids) for each in texts):
+    if [bool(id) for id in ids] != used.tolist() or any(len(each) != len(ids) for each in texts):
         raise ValueError("decisions and their texts do not fit together")
     rows = Block._make(column[used] for column in block)
     done = (rows.state != PENDING).all(axis=1)
@@ -264,26 +230,4 @@ def _checked_rows(arrays: Arrays, shape: tuple[int, int, int]) -> tuple[list[lis
         raise ValueError("its completed decisions are not the completed ones")
     if not np.isfinite(rows.time).all() or not (rows.start > -math.inf).all():
         raise ValueError("the times of its decisions are not finite")
-    return [ids, *(list(map(intern, each)) for each in texts[1:])], block
-
-
-def _texts(arrays: Arrays, name: str) -> list[str]:
-    raw = arrays[f"ledger.{name}"].tobytes()
-    sizes = arrays[f"ledger.{name}.bytes"].astype(np.int64)
-    if (sizes < 0).any() or sizes.sum() != len(raw):
-        raise ValueError(f"ledger.{name} is not as long as its texts")
-    ends = np.cumsum(sizes).tolist()
-    places = zip([0, *ends], ends, strict=False)
-    if raw.isascii():  # a character is a byte
-        text = raw.decode()
-        return [text[start:end] for start, end in places]
-    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in places]
-
-
-def _coded(texts: list[str]) -> tuple[bytes, list[int]]:
-    """Return texts as :func:`_texts` reads them: all their bytes, and how many each has."""
-    joined = "".join(texts)
-    if joined.isascii():
-        return joined.encode(), list(map(len, texts))
-    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return b"".join(coded), list(map(len, coded))
+    return [ids, *(list(map(intern, each)) for each in texts)], block
