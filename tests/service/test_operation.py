@@ -2,7 +2,9 @@
 
 import json
 import math
+import random
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from tests.service.running import SHOP, Running, running
 
 import mogro
 from mogro import _page
-from mogro.service import pages
+from mogro.service import demo, pages
 from mogro.service.keys import add_key
 
 XSS = "<img src=x onerror=alert(1)>\"'&${name}"
@@ -273,6 +275,16 @@ def test_a_page_before_anything_has_happened(tmp_path: Path) -> None:
         assert service.ask("GET", "/page/other").status == 404
         assert service.ask("GET", "/static/page.js").headers["content-type"].startswith("text/java")
         assert service.ask("GET", "/static/../app.py").status == 404
+
+
+def test_the_demo_has_visitors(tmp_path: Path) -> None:
+    agents = tomllib.loads(Path(demo.__file__).with_name("demo.toml").read_text())["agents"]
+    with running(tmp_path, {"agents": agents}) as service, service.connect() as remote:
+        articles, rng = remote.arms, random.Random(1)
+        seen = [demo._visit(remote, articles, f"v{n}", rng) for n in range(60)]
+        assert 3 < sum(map(bool, seen)) < 40
+        assert service.ask("GET", "/page/news").status == 200
+    assert demo.demo_config(tmp_path, port=5).key_file == tmp_path / "demo.keys.toml"
 
 
 def test_times_of_a_clock_are_drawn_as_ago() -> None:

@@ -3,14 +3,14 @@
 import argparse
 import signal
 import tempfile
-from collections.abc import Callable
+import threading
 from pathlib import Path
 
 import uvicorn
 
 from mogro.service.app import make_app
 from mogro.service.config import ServiceConfig, read_config
-from mogro.service.demo import NewsSite, demo_config
+from mogro.service.demo import demo_config, send_visitors
 from mogro.service.keys import KeyRing, add_key, remove_key
 from mogro.service.protocol import make_protocol
 from mogro.service.service import Service, write_line
@@ -44,22 +44,18 @@ def run(given: argparse.Namespace) -> None:
 def _run_demo(port: int) -> None:
     """Serve a simulated news site, in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="mogro-demo-") as folder:
-        site = NewsSite(f"http://127.0.0.1:{port}")
+        url = f"http://127.0.0.1:{port}"
+        threading.Thread(target=send_visitors, args=(url,), daemon=True).start()
         print(f"Open http://localhost:{port}/ and watch; Ctrl-C stops it.", flush=True)
-        try:
-            serve(demo_config(Path(folder), port=port), started=site.start)
-        finally:
-            site.stop()
+        serve(demo_config(Path(folder), port=port))
 
 
-def serve(config: ServiceConfig, *, started: Callable[[], object] | None = None) -> None:
+def serve(config: ServiceConfig) -> None:
     """Serve until somebody says stop (SIGTERM or SIGINT): answer what came, write, close."""
     service = Service(config)
     server = make_server(service)
     scheme = "https" if config.certificate else "http"
     write_line({"event": "start", "url": f"{scheme}://{config.host}:{config.port}/"})
-    if started is not None:
-        started()
     for number in (signal.SIGTERM, signal.SIGINT):  # what uvicorn raises again once it has stopped
         signal.signal(number, lambda *_: None)
     server.run()

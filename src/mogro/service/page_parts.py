@@ -1,6 +1,11 @@
-"""What the page shows beside the parts of a report; as HTML in which all names are escaped."""
+"""What the page shows beside a report, and what a trade-off would do, believed and by the log.
+
+All names in HTML are escaped.
+"""
 
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,26 +13,34 @@ import numpy as np
 from mogro import _page
 from mogro._intervals import LEVEL
 from mogro._validation import FloatArray
+from mogro.agent import Estimates
+from mogro.agent.objective_set import ObjectiveSet
+from mogro.evaluation.trade_offs import WhatIf
+from mogro.evaluation.whatif import read_trade_offs, what_if
+from mogro.offpolicy.result import MIN_EFFECTIVE_SIZE
 from mogro.service.hosted_agent import HostedAgent
-from mogro.service.trade_off import WIDE, estimate_recent
+from mogro.service.operations import Context
+from mogro.service.wire import ChangeAnswer, DecisionId
 
+_CHOICES = 100  # of the recent ones, that a trade-off is tried on
 _RECENT = 1000  # decisions
+_WIDE = 1.96  # standard errors of an interval of 95 %
 _NO_NOISE = (
     "What is certain of the front is not known: it takes the noise of rewards, a standard "
     "deviation for each objective (noise, in the file of the service)."
 )
 
 
-def make_parts(hosted: HostedAgent, changes: list[Any]) -> dict[str, str]:
+def make_parts(hosted: HostedAgent, changes: list[ChangeAnswer]) -> dict[str, str]:
     """Return all parts of the page that change: those of a report, and what else there is."""
-    return report_parts(hosted) | {
-        "listed": show_arms(hosted),
-        "budgets": show_budgets(hosted),
-        "changes": show_changes(changes),
+    return _report_parts(hosted) | {
+        "listed": _arms(hosted),
+        "budgets": _budgets(hosted),
+        "changes": _changes(changes),
     }
 
 
-def report_parts(hosted: HostedAgent) -> dict[str, str]:
+def _report_parts(hosted: HostedAgent) -> dict[str, str]:
     """Return the parts of a report, with what is certain of the front or why that is not known."""
     agent, words = hosted.agent, _NO_NOISE
     if hosted.noise is not None:
@@ -39,30 +52,34 @@ def report_parts(hosted: HostedAgent) -> dict[str, str]:
     return parts | {"front": parts["front"] + _page.messages([], [words])}
 
 
-def show_arms(hosted: HostedAgent) -> str:
+def _arms(hosted: HostedAgent) -> str:
     """List arms: how often they were chosen, and what is believed of them in recent choices."""
     state = hosted.agent.freeze()
     names, ledger = state.objective_set.names, state.ledger
     history = [ledger.arms[row] for row in ledger.live().tolist()]
     ever, recent = Counter(history), Counter(history[-_RECENT:])
-    believed: dict[str, list[FloatArray]] = {}
-    for each in estimate_recent(hosted):
+    believed: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
+    for each in _recent_estimates(hosted):
         for arm, value, error in zip(each.arms, each.values, each.errors, strict=True):
-            believed.setdefault(arm, []).append(np.stack([value, error]))
+            believed.setdefault(arm, []).append((value, error))
     rows = []
     whole = max(recent.total(), 1)
     for arm in sorted({*believed, *ever}, key=lambda arm: (-recent[arm], -ever[arm], arm)):
         cells = ["not on offer"] * len(names)
         if arm in believed:
-            means = np.mean(believed[arm], axis=0)
-            cells = [f"{v:.4g} ± {WIDE * e:.2g}" for v, e in means.T]
+            cells = _cells(np.mean(believed[arm], axis=0))
         rows.append([arm, f"{ever[arm]:,}", f"{recent[arm] / whole:.1%}", *cells])
     heads = ["arm", "chosen", f"of the last {whole:,}", *(f"{name}, believed" for name in names)]
     region = '<div class="scroll" tabindex="0" role="region" aria-label="Arms">'
     return f"{region}{_page.table('All arms', heads, rows)}</div>"
 
 
-def show_budgets(hosted: HostedAgent) -> str:
+def _cells(beliefs: FloatArray) -> list[str]:
+    """Return values with their intervals, of beliefs (2, M): values and standard errors."""
+    return [f"{value:.4g} ± {_WIDE * error:.2g}" for value, error in beliefs.T]
+
+
+def _budgets(hosted: HostedAgent) -> str:
     """List budgets, where the agent has some."""
     rows = []
     for status in hosted.agent.budgets:
@@ -71,53 +88,146 @@ def show_budgets(hosted: HostedAgent) -> str:
         numbers = (status.spent, status.in_flight, status.room, status.price, status.forecast)
         shown = [f"{number:.4g}" for number in numbers]
         rows.append([status.budget.objective, f"{bound} {status.target:.4g}", *shown, state])
-    if not rows:
-        return ""
     heads = ["objective", "bound", "spent", "in flight", "room", "price", "forecast", ""]
-    return "<h2>Budgets</h2>" + _page.table("Budgets", heads, rows)
+    return "<h2>Budgets</h2>" + _page.table("Budgets", heads, rows) if rows else ""
 
 
-def show_changes(changes: list[Any]) -> str:
+def _changes(changes: list[ChangeAnswer]) -> str:
     """List who changed what, the last ones."""
     if not changes:
         return "<p>Nothing was changed.</p>"
-    rows = [
-        [_moment(change.time), change.by, change.what, str(change.detail)]
-        for change in changes[:20]
-    ]
+    rows = []
+    for change in changes[:20]:
+        when = str(np.datetime64(int(change.time), "s")).replace("T", " ")
+        rows.append([when, change.by, change.what, str(change.detail)])
     return _page.table("Changes", ["when (UTC)", "key", "what", "to"], rows)
 
 
-def _moment(time: float) -> str:
-    return str(np.datetime64(int(time), "s")).replace("T", " ")
-
-
-def show_decision(hosted: HostedAgent, id: str) -> dict[str, str]:
+def show_decision(here: Context, asked: DecisionId) -> dict[str, str]:
     """Return a decision with its rewards and its explanation, as HTML."""
-    record = hosted.agent.decision(id)
-    decision = record.decision
+    record = here.agent.decision(asked.id)
+    decision, names = record.decision, here.agent.config.objective_set.names
     facts = _page.facts(
-        f"Decision {id}",
+        f"Decision {asked.id}",
         {
             "arm": decision.arm,
-            "expected": ", ".join(f"{n} {v:.4g}" for n, v in decision.estimates.items()),
-            "rewards": ", ".join(f"{n} {v:.4g}" for n, v in record.rewards.items()) or "none yet",
+            "expected": _listed(decision.estimates),
+            "rewards": _listed(record.rewards) or "none yet",
             "status": ", ".join(f"{n} {s}" for n, s in record.status.items()),
         },
     )
     try:
-        explanation = hosted.agent.explain(decision)
+        explanation = here.agent.explain(decision)
     except ValueError as error:
         return {"html": facts + _page.messages([], [str(error)])}
-    names = hosted.agent.config.objective_set.names
+    rows = []
+    for rival in explanation.rivals:
+        leads = [f"{rival.leads[name]:+.3g}" for name in names if name in rival.leads]
+        rows.append([rival.arm, *leads, "" if rival.total is None else f"{rival.total:+.3g}"])
     heads = ["instead of", *(f"lead in {name}, units" for name in names), "weighted"]
-    rows = [
-        [
-            rival.arm,
-            *(f"{rival.leads[name]:+.3g}" for name in names if name in rival.leads),
-            "" if rival.total is None else f"{rival.total:+.3g}",
-        ]
-        for rival in explanation.rivals
-    ]
     why = f"<p>{_page.text(decision.arm)}: {_page.text(explanation.reason)}.</p>"
     return {"html": facts + why + (_page.table("Other arms", heads, rows) if rows else "")}
+
+
+def _listed(values: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+
+
+def _recent_estimates(hosted: HostedAgent) -> list[Estimates]:
+    """Return what is believed of the arms of recent choices.
+
+    Without any since the service was started, the catalogue stands for them where it can.
+    """
+    agent, recent = hosted.agent, []
+    choices = list(hosted.recent)[-_CHOICES:]
+    if not choices and hosted.arms.given and agent.config.context is None:
+        choices = [(None, None)]
+    for arms, context in choices:
+        offered = hosted.arms.catalogue if arms is None else arms
+        with suppress(ValueError):  # from before a change of the settings
+            recent.append(agent.estimate(offered, context=context))
+    return recent
+
+
+def _believe(
+    recent: Iterable[Estimates], objective_set: ObjectiveSet, weights: FloatArray
+) -> FloatArray:
+    """Return what the arms that are best for weights give on average: values and errors, (2, M)."""
+    best = []
+    for each in recent:
+        arm = int((objective_set.to_learner_units(each.values) @ weights).argmax())
+        best.append((each.values[arm], each.errors[arm]))
+    return np.asarray(np.mean(best, axis=0))
+
+
+def show_front(here: Context, _: None) -> dict[str, Any]:
+    """Return trade-offs from one end to the other, with what each is believed to give."""
+    objective_set, now = here.agent.config.objective_set, here.agent.weights
+    recent = _recent_estimates(here.hosted)
+
+    def point(weights: FloatArray) -> dict[str, Any]:
+        values, errors = _believe(recent, objective_set, weights)
+        named = objective_set.named(weights)
+        return {"weights": named, "values": values.tolist(), "errors": (_WIDE * errors).tolist()}
+
+    grid = read_trade_offs(None, objective_set) if recent else []
+    return {
+        "objectives": [
+            {"name": o.name, "direction": o.direction} for o in objective_set.objectives
+        ],
+        "points": [point(weights) for weights in grid],
+        "current": point(objective_set.shares(now)) if recent and now is not None else None,
+        "weights": now,
+        "choices": len(recent),
+    }
+
+
+def compare_trade_off(here: Context, asked: dict[str, float]) -> dict[str, str]:
+    """Say what another trade-off would change, by beliefs and by the log: a table, and words."""
+    agent, objective_set = here.agent, here.agent.config.objective_set
+    objective_set.weights(asked)  # it checks them
+    now, recent = agent.weights, _recent_estimates(here.hosted)
+    trade_offs = [each for each in (now, asked) if each is not None]
+    rows = []
+    if recent:
+        for label, each in zip(("as it is", "then")[-len(trade_offs) :], trade_offs, strict=True):
+            beliefs = _believe(recent, objective_set, objective_set.shares(each))
+            rows.append([f"believed, {label}", *_cells(beliefs)])
+    try:
+        result = what_if(agent, trade_offs)
+    except ValueError as error:
+        words = f"Not enough data yet: {error}."
+    else:
+        words = f"{_verdict(here.hosted, result)} {result.advice}".strip()
+        logged = list(zip(result.value, result.interval(), strict=True))
+        if now is None:
+            logged.insert(0, (result.logged.value, result.logged.interval()))
+        for label, pair in zip(("as it was", "then"), logged, strict=True):
+            rows.append([f"by the log, {label}", *map(_page.interval, *pair)])
+    table = _page.table("What the trade-off changes", ["", *objective_set.names], rows)
+    return {"table": table, "words": words}
+
+
+def _verdict(hosted: HostedAgent, result: WhatIf) -> str:
+    """Say how sure the log is about the last trade-off, or when it may be."""
+    chosen = result.evaluations[-1]
+    if not chosen.trusted:
+        return f"Not enough data yet{_needed(hosted, float(chosen.effective_size.min()))}."
+    if len(result.trade_offs) == 1:
+        return f"{chosen.rows:,} decisions of the log tell of it; intervals are of {LEVEL:.0%}."
+    if result.distinguishable()[0, 1]:
+        return f"By {chosen.rows:,} decisions the two differ, with {LEVEL:.0%} confidence."
+    return f"By {chosen.rows:,} decisions the two cannot be told apart."
+
+
+def _needed(hosted: HostedAgent, size: float) -> str:
+    """Say how much longer it takes at the present pace, where the agent knows the time."""
+    state = hosted.agent.freeze()
+    if not size > 0:
+        return ": the present trade-off never draws what the other would; see epsilon"
+    if not state.config.timed:
+        return f": {size:.0f} decisions tell about it, {MIN_EFFECTIVE_SIZE:.0f} are needed"
+    times = state.ledger.gather(state.ledger.live()).time
+    so_far = float(times.max()) - float(times.min())
+    more = _page.duration(so_far * (MIN_EFFECTIVE_SIZE / size - 1))
+    return f": about {more} more at this pace"

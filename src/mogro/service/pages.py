@@ -3,7 +3,6 @@
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote
 
 from starlette.exceptions import HTTPException
@@ -13,10 +12,8 @@ from mogro import _page
 from mogro.service.access import COOKIE, Caller, read_body
 from mogro.service.hosted_agent import HostedAgent
 from mogro.service.operations import Context, Operation, operation
-from mogro.service.page_parts import make_parts, show_decision
+from mogro.service.page_parts import compare_trade_off, make_parts, show_decision, show_front
 from mogro.service.service import Service
-from mogro.service.trade_off import compare, draw_front
-from mogro.service.wire import DecisionId
 
 _HERE = Path(__file__).parent / "page"
 _STATIC = {
@@ -38,10 +35,10 @@ def operations() -> list[Operation]:
         operation("POST", "/logout", "any", _log_out),
         operation("GET", "/static/{name}", None, _static),
         operation("GET", "/page/{agent}", None, _show_page),
-        operation("GET", "/page/{agent}/parts", "read", _parts),
-        operation("GET", "/page/{agent}/front", "read", _front),
-        operation("POST", "/page/{agent}/compare", "read", _compare),
-        operation("GET", "/page/{agent}/decision", "read", _decision),
+        operation("GET", "/page/{agent}/parts", "read", _show_parts),
+        operation("GET", "/page/{agent}/front", "read", show_front),
+        operation("POST", "/page/{agent}/compare", "read", compare_trade_off),
+        operation("GET", "/page/{agent}/decision", "read", show_decision),
     ]
 
 
@@ -127,7 +124,7 @@ def _html(text: str, status: int = 200) -> Response:
     return Response(text, status, media_type="text/html")
 
 
-def _parts(here: Context, _: None) -> dict[str, str]:
+def _show_parts(here: Context, _: None) -> dict[str, str]:
     """Return the parts of the page that change, as HTML."""
     return _fresh_parts(here.service, here.hosted)
 
@@ -138,18 +135,3 @@ def _fresh_parts(service: Service, hosted: HostedAgent) -> dict[str, str]:
         parts = make_parts(hosted, service.audit.list(hosted.name))
         hosted.page = time.monotonic(), parts
     return parts
-
-
-def _front(here: Context, _: None) -> dict[str, Any]:
-    """Return trade-offs, and what each is believed to give."""
-    return draw_front(here.hosted)
-
-
-def _compare(here: Context, asked: dict[str, float]) -> dict[str, str]:
-    """Say what another trade-off would change."""
-    return compare(here.hosted, asked)
-
-
-def _decision(here: Context, asked: DecisionId) -> dict[str, str]:
-    """Return a decision, as HTML."""
-    return show_decision(here.hosted, asked.id)
